@@ -1,0 +1,1 @@
+"""limelight: the executable theory of attention."""

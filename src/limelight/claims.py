@@ -1,0 +1,181 @@
+"""A claim, the rule that decides it, and the verdict: the rule is fixed before the run.
+
+A rule reads an estimate with its interval and says `holds`, `fails` or `inconclusive`. It also
+says in words what it does, from the same numbers, so that text and code cannot drift apart.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from limelight.core.errors import InputError
+from limelight.table import Table
+
+Decision = Literal["holds", "fails", "inconclusive"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number read off a table, its interval, and what it rests on.
+
+    Args:
+        value: The estimate; NaN when it could not be formed.
+        interval: Lower and upper end; `None` when there is none (a proof, a maximum, a failure).
+        n: Trials it rests on.
+        note: One line on anything the reader must know (what was dropped, what was unresolved).
+    """
+
+    value: float
+    interval: tuple[float, float] | None
+    n: int
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class AtLeast:
+    """Holds when the whole interval is at or above the level, fails when it is all below."""
+
+    level: float
+
+    def __call__(self, low: float, high: float) -> Decision:
+        return "holds" if low >= self.level else "fails" if high < self.level else "inconclusive"
+
+    def __str__(self) -> str:
+        return f"holds if the lower end >= {self.level:g}, fails if the upper end < {self.level:g}"
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """Holds when the whole interval is at or below the level, fails when it is all above."""
+
+    level: float
+
+    def __call__(self, low: float, high: float) -> Decision:
+        return "holds" if high <= self.level else "fails" if low > self.level else "inconclusive"
+
+    def __str__(self) -> str:
+        return f"holds if the upper end <= {self.level:g}, fails if the lower end > {self.level:g}"
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Holds when the interval lies inside [low, high], fails when it is disjoint from it."""
+
+    low: float
+    high: float
+
+    def __call__(self, low: float, high: float) -> Decision:
+        if self.low <= low and high <= self.high:
+            return "holds"
+        return "fails" if high < self.low or low > self.high else "inconclusive"
+
+    def __str__(self) -> str:
+        span = f"[{self.low:g}, {self.high:g}]"
+        return f"holds if the interval lies inside {span}, fails if it is disjoint from it"
+
+
+@dataclass(frozen=True)
+class Bands:
+    """Holds at or above `high`, fails at or below `low`, for a share without an interval."""
+
+    low: float
+    high: float
+
+    def __call__(self, low: float, high: float) -> Decision:
+        return "holds" if low >= self.high else "fails" if high <= self.low else "inconclusive"
+
+    def __str__(self) -> str:
+        return f"holds if >= {self.high:g}, fails if <= {self.low:g}"
+
+
+Rule = AtLeast | AtMost | Inside | Bands
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was decided about a claim, and everything needed to disagree with it."""
+
+    claim: str
+    statement: str
+    verdict: Decision
+    value: float
+    interval: tuple[float, float] | None
+    n: int
+    rule: str
+    source: str
+    note: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON values; numbers that are not finite become `None`."""
+        out = asdict(self)
+        out["value"] = _finite(self.value)
+        out["interval"] = None if self.interval is None else [_finite(v) for v in self.interval]
+        return out
+
+    def __str__(self) -> str:
+        ends = "" if self.interval is None else " [{:.3g}, {:.3g}]".format(*self.interval)
+        line = f"{self.claim}: {self.verdict}, {self.value:.3g}{ends}, n = {self.n}; {self.rule}"
+        return f"{line}; {self.note}" if self.note else line
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement of a paper (or of ours), the statistic that tests it, and the rule.
+
+    Args:
+        name: Short and unique within a paper, such as `1a.line`.
+        statement: What is claimed, in our words.
+        statistic: What the estimate is, in words.
+        estimate: Reads the estimate off a table.
+        rule: Decides; fixed before the run.
+        reference: Where it is claimed.
+    """
+
+    name: str
+    statement: str
+    statistic: str
+    estimate: Callable[[Table], Estimate]
+    rule: Rule
+    reference: str
+
+    @property
+    def rule_text(self) -> str:
+        """The whole rule in words: statistic and decision."""
+        return f"{self.statistic}: {self.rule}"
+
+    def decide(self, table: Table, source: str) -> Verdict:
+        """Read the estimate and apply the rule; an estimate that is not a number decides nothing."""
+        estimate = self.estimate(table)
+        low, high = estimate.interval or (estimate.value, estimate.value)
+        known = bool(np.isfinite([estimate.value, low, high]).all())
+        return Verdict(
+            claim=self.name,
+            statement=self.statement,
+            verdict=self.rule(low, high) if known else "inconclusive",
+            value=estimate.value,
+            interval=estimate.interval,
+            n=estimate.n,
+            rule=self.rule_text,
+            source=source,
+            note=estimate.note,
+        )
+
+
+def undecided(verdict: Verdict, why: str) -> Verdict:
+    """The same numbers with the decision withheld, and the reason."""
+    note = f"{why}; {verdict.note}" if verdict.note else why
+    return replace(verdict, verdict="inconclusive", note=note)
+
+
+def check_unique(claims: tuple[Claim, ...]) -> None:
+    """Refuse two claims of one name."""
+    names = [claim.name for claim in claims]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"two claims are called {name!r}")
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

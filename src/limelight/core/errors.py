@@ -1,0 +1,52 @@
+"""Errors a user can act on: one line that says what is wrong, one that says what to do."""
+
+
+class LimelightError(Exception):
+    """An error with a hint; the command line prints both and leaves with `code`."""
+
+    code = 1
+
+    def __init__(self, message: str, hint: str = ""):
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class InputError(LimelightError):
+    """What the user asked for cannot be done as asked: a name, a value, a file, a folder."""
+
+    code = 2
+
+
+class StoreError(InputError):
+    """A run folder cannot be written, read, or belongs to another study."""
+
+
+class RunError(LimelightError):
+    """Some part of a study failed; what finished is stored."""
+
+    code = 1
+
+
+class StallError(LimelightError):
+    """A chunk made no progress for the time allowed; what finished is stored."""
+
+    code = 3
+
+
+def suggest(name: str, known: list[str]) -> str:
+    """A hint that names the closest known spelling, or lists what is known.
+
+    Example:
+        >>> suggest("fig1", ["fig1a", "fig4"])
+        'did you mean fig1a?'
+        >>> suggest("zzz", ["fig1a", "fig4"])
+        'known: fig1a, fig4'
+    """
+    import difflib
+
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}?" if close else "known: " + ", ".join(known)

@@ -1,0 +1,32 @@
+"""Array types shared by every shelf, and the example a world hands to a model."""
+
+import equinox as eqx
+from jaxtyping import Array, Bool, Float, Int, Key
+
+PRNGKey = Key[Array, ""]
+Scalar = Float[Array, ""]
+
+
+class Example(eqx.Module):
+    """One example of a sequence task: tokens in, a label out, and the truth behind each token.
+
+    Args:
+        tokens: What the model reads.
+        label: What it should say, +1 or -1 for binary tasks.
+        kept: Tokens that take part; the rest are masked out of every softmax and average.
+        roles: Ground truth for measures and oracles (see `Role`); a model must not read it.
+    """
+
+    tokens: Float[Array, "tokens dimension"]
+    label: Float[Array, ""]
+    kept: Bool[Array, " tokens"]
+    roles: Int[Array, " tokens"]
+
+
+class Role:
+    """What a token is to its label: integers, so that roles can be traced."""
+
+    RELEVANT = 0
+    CONFUSING = 1
+    IDLE = 2
+    NAMES = ("relevant", "confusing", "idle")
