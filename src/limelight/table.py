@@ -131,7 +131,9 @@ class Table:
         try:
             arrow = pq.read_table(path, page_checksum_verification=True)
         except (OSError, pa.ArrowException) as error:
-            raise InputError(f"cannot read the table {path}: {str(error).splitlines()[0]}") from None
+            raise InputError(
+                f"cannot read the table {path}: {str(error).splitlines()[0]}"
+            ) from None
         return cls.from_arrow(arrow)
 
     @classmethod

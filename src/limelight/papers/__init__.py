@@ -1,1 +1,29 @@
-"""."""
+"""Papers: one door each for a visitor with the PDF open. Deleting this folder leaves a library.
+
+`base` the contract; then one module a paper key: symbols, statements, and figures as recipes.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+from limelight.core.errors import InputError, suggest
+
+if TYPE_CHECKING:
+    from limelight.papers.base import Paper
+
+#: Every paper that is here, in order of arrival.
+KEYS = ("li2023",)
+
+
+def load(key: str) -> "Paper":
+    """A paper by key."""
+    if key not in KEYS:
+        raise InputError(f"no paper {key!r}", suggest(key, list(KEYS)))
+    return importlib.import_module(f"limelight.papers.{key}").paper
+
+
+def __getattr__(name: str) -> "Paper":
+    """`papers.li2023` is the paper, loaded when it is asked for."""
+    if name in KEYS:
+        return load(name)
+    raise AttributeError(f"module 'limelight.papers' has no attribute {name!r}")

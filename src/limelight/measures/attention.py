@@ -1,0 +1,56 @@
+"""Where attention goes: mass on the label-relevant tokens, by the role of the query."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from limelight.core.types import PRNGKey, Role
+from limelight.worlds.base import World, dataset
+
+
+def role_mass(weights: Float[Array, "tokens tokens"], roles, kept) -> Float[Array, "3 3"]:
+    """Mean attention from queries of one role (row) to all keys of another (column).
+
+    A role without kept queries has NaN: there is nothing to average, and 0 would be a claim.
+    """
+    member = jax.nn.one_hot(roles, 3) * kept[:, None]
+    queries = jnp.sum(member, axis=0)
+    total = member.T @ weights @ member
+    return jnp.where(queries[:, None] > 0, total / jnp.maximum(queries[:, None], 1), jnp.nan)
+
+
+@dataclass(frozen=True)
+class AttentionMass:
+    r"""Attention mass on $\mathcal S_*$, averaged over queries and examples of a fresh test set.
+
+    `all` averages over every query, the others over the queries of one role; a role that does not
+    occur is NaN.
+
+    Args:
+        examples: Size of the test set; without noise two, one of each label, say everything.
+
+    Reference: li2023, Proposition 2 and Figure 4.
+    """
+
+    examples: int = 20
+    name: str = "mass"
+
+    def __call__(
+        self, key: PRNGKey, world: World, truth: Any, model: Any
+    ) -> dict[str, Float[Array, ""]]:
+        """The measure."""
+        test = dataset(world, key, truth, self.examples)
+
+        def one(e):
+            weights = model.attention(e)
+            relevant = (e.roles == Role.RELEVANT) & e.kept
+            received = jnp.sum(jnp.where(relevant, weights, 0.0), axis=-1)
+            mean = jnp.sum(jnp.where(e.kept, received, 0.0)) / jnp.sum(e.kept)
+            return mean, role_mass(weights, e.roles, e.kept)[:, Role.RELEVANT]
+
+        mean, by_role = jax.vmap(one)(test)
+        by_role = jnp.mean(by_role, axis=0)
+        return {"all": jnp.mean(mean)} | dict(zip(Role.NAMES, by_role, strict=True))

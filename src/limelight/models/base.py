@@ -1,0 +1,51 @@
+"""The contract of a model: a recipe makes it, and it is called on one example."""
+
+import abc
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Float
+
+from limelight.core.types import PRNGKey
+from limelight.worlds.base import World
+
+
+class Model(eqx.Module):
+    """Weights and the function they compute, on one example.
+
+    `prepare` holds the work that no trained weight enters; the trainer does it once an example
+    and calls the model on the result at every step.
+    """
+
+    #: Fields that training leaves as they are; everything else that is a float array is trained.
+    fixed: ClassVar[tuple[str, ...]] = ()
+
+    @abc.abstractmethod
+    def prepare(self, example: Any) -> Any:
+        """What `__call__` reads; the example itself when there is nothing to prepare."""
+
+    @abc.abstractmethod
+    def __call__(self, prepared: Any, key: PRNGKey | None = None) -> Float[Array, "..."]:
+        """The output for one prepared example; `key` drives dropout where there is any."""
+
+
+class Recipe(eqx.Module):
+    """The sizes and scales a model is made from. Fields marked static set shapes."""
+
+    @abc.abstractmethod
+    def init(self, key: PRNGKey, world: Any, truth: Any) -> Model:
+        """A model at its start; `truth` for starts that the theory ties to the data."""
+
+    @abc.abstractmethod
+    def check(self, world: World) -> None:
+        """Refuse settings that make no sense for this world, with an `InputError`."""
+
+
+def split(model: Model) -> tuple[Model, Model]:
+    """The trained part and the rest; `eqx.combine` puts them together."""
+    trained = jax.tree.map(eqx.is_inexact_array, model)
+    for name in model.fixed:
+        still = jax.tree.map(lambda _: False, getattr(model, name))
+        trained = eqx.tree_at(lambda m, name=name: getattr(m, name), trained, still)
+    return eqx.partition(model, trained)

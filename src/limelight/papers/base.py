@@ -1,0 +1,244 @@
+"""A paper as a table of contents: symbols to names, labels to functions, figures to studies.
+
+Nothing here computes. `Paper`, `Figure` and `Statement` are filled in one module a paper.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from limelight.claims import Claim, Verdict, check_unique, undecided
+from limelight.core.errors import InputError, suggest
+from limelight.study.base import Experiment
+from limelight.study.grid import Axes, assign, lookup, parse
+from limelight.study.plan import Plan, make_plan
+from limelight.study.run import run
+from limelight.table import Table
+from limelight.theory.base import Bound
+
+SCALES = ("smoke", "small", "paper")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A figure's study at one scale.
+
+    Args:
+        experiment: One trial.
+        axes: What is swept.
+        trials: Trials a cell.
+        shared: Axes whose cells share randomness (paired comparisons).
+    """
+
+    experiment: Experiment
+    axes: Axes
+    trials: int
+    shared: tuple[str, ...] = ()
+
+    def overridden(self, settings: Mapping[str, str]) -> "Setup":
+        """With settings from the command line: `trials`, a field, or an axis as a list."""
+        setup = self
+        for path, text in settings.items():
+            setup = setup._override(path, text)
+        return setup
+
+    def _override(self, path: str, text: str) -> "Setup":
+        words = [word for word in text.split(",") if word.strip()]
+        if not words:
+            raise InputError(f"--set {path}= has no value", f"for example --set {path}=1")
+        if path == "trials":
+            return replace(self, trials=parse(text, 1))
+        current = lookup(self.experiment, path)
+        together = [paths for paths in self.axes if isinstance(paths, tuple) and path in paths]
+        if together:
+            names = ", ".join(together[0])
+            raise InputError(
+                f"{path} moves together with others in this figure ({names})",
+                "they cannot be set alone",
+            )
+        example = self.axes[path][0] if path in self.axes else current
+        values = [parse(word, example) for word in words]
+        if path in self.axes or len(values) > 1:
+            return replace(self, axes={**self.axes, path: values})
+        return replace(self, experiment=assign(self.experiment, {path: values[0]}))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a paper as a recipe.
+
+    Args:
+        name: Short and unique within the paper, such as `fig1a`.
+        title: What is drawn.
+        statement: What the paper reads off it, in our words.
+        setups: One study a scale.
+        claims: What is decided, and how.
+        draw: Draws the table.
+        summary: Lines for the terminal: the numbers a reader wants first.
+        reference: Where it stands in the paper.
+        cost: Measured cost by scale.
+        departures: What differs from the paper's protocol, or could not be known.
+        paper: The paper's key.
+    """
+
+    name: str
+    title: str
+    statement: str
+    setups: Mapping[str, Setup]
+    claims: tuple[Claim, ...]
+    draw: Callable[[Table], Any]
+    summary: Callable[[Table], list[str]] = lambda table: []
+    reference: str = ""
+    cost: Mapping[str, str] = field(default_factory=dict)
+    departures: str = "none"
+    paper: str = ""
+
+    def setup(self, scale: str, settings: Mapping[str, str] | None = None) -> Setup:
+        """The study at a scale, with overrides."""
+        if scale not in self.setups:
+            raise InputError(f"no scale {scale!r}", suggest(scale, list(self.setups)))
+        return self.setups[scale].overridden(settings or {})
+
+    def plan(
+        self,
+        scale: str = "small",
+        *,
+        seed: int = 0,
+        settings: Mapping[str, str] | None = None,
+        width: int | None = None,
+        store: str | Path | None = None,
+    ) -> Plan:
+        """What a run will compile and compute."""
+        setup = self.setup(scale, settings)
+        return make_plan(
+            setup.experiment,
+            setup.axes,
+            trials=setup.trials,
+            seed=seed,
+            shared=setup.shared,
+            width=width,
+            name=f"{self.paper}/{self.name}",
+            store=store,
+        )
+
+    def run(
+        self,
+        scale: str = "small",
+        store: str | Path | None = None,
+        *,
+        seed: int = 0,
+        settings: Mapping[str, str] | None = None,
+        width: int | None = None,
+        progress: Any = None,
+        stall: float = 1800.0,
+        command: str = "",
+    ) -> Table:
+        """Run the study, or what is missing of it, and return its table."""
+        plan = self.plan(scale, seed=seed, settings=settings, width=width, store=store)
+        about = {
+            "paper": self.paper,
+            "figure": self.name,
+            "scale": scale,
+            "settings": dict(settings or {}),
+            "seed": seed,
+            "command": command,
+        }
+        return run(plan, store=store, progress=progress, stall=stall, about=about)
+
+    def plot(self, table: Table) -> Any:
+        """The figure, drawn from a table alone."""
+        return self.draw(table)
+
+    def verdict(self, table: Table) -> tuple[Verdict, ...]:
+        """Every claim decided by its rule; smoke runs exercise the machinery and decide nothing."""
+        scale = table.manifest.get("scale", "custom")
+        source = f"{self.paper} {self.name}, {scale} scale, {len(table)} trials"
+        verdicts = tuple(claim.decide(table, source) for claim in self.claims)
+        if scale == "smoke":
+            return tuple(undecided(v, "smoke scale decides nothing") for v in verdicts)
+        return verdicts
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A theorem made callable, with its settings as keyword arguments.
+
+    Args:
+        label: What the paper calls it, such as `theorem1`.
+        title: What it says, in a line.
+        function: Keyword arguments with defaults, to a `Bound` (or something that prints).
+    """
+
+    label: str
+    title: str
+    function: Callable[..., Bound]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Names and defaults."""
+        parameters = inspect.signature(self.function).parameters
+        return {name: parameter.default for name, parameter in parameters.items()}
+
+    def evaluate(self, settings: Mapping[str, str]) -> Bound:
+        """Evaluate at the defaults, overridden by words from the command line."""
+        known = self.settings
+        values = {}
+        for name, text in settings.items():
+            if name not in known:
+                raise InputError(
+                    f"{self.label} has no setting {name!r}", suggest(name, list(known))
+                )
+            values[name] = parse(text, known[name])
+        return self.function(**values)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One paper's contents.
+
+    Args:
+        key: As in files, the command line, docs and BibTeX.
+        title: Its title.
+        authors: As cited.
+        venue: Where and when.
+        symbols: The paper's symbol to the name used here.
+        statements: Theorems made callable.
+        figures: Figures as recipes.
+    """
+
+    key: str
+    title: str
+    authors: str
+    venue: str
+    symbols: Mapping[str, str]
+    statements: tuple[Statement, ...]
+    figures: tuple[Figure, ...]
+
+    def __post_init__(self):
+        figures = tuple(replace(figure, paper=self.key) for figure in self.figures)
+        object.__setattr__(self, "figures", figures)
+        check_unique(tuple(claim for figure in figures for claim in figure.claims))
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Every claim, in order of figures."""
+        return tuple(claim for figure in self.figures for claim in figure.claims)
+
+    def figure(self, name: str) -> Figure:
+        """A figure by name."""
+        for figure in self.figures:
+            if figure.name == name:
+                return figure
+        raise InputError(
+            f"{self.key} has no figure {name!r}", suggest(name, [f.name for f in self.figures])
+        )
+
+    def find(self, label: str) -> Figure | Statement:
+        """A figure or a statement by name."""
+        for item in (*self.figures, *self.statements):
+            if label == (item.name if isinstance(item, Figure) else item.label):
+                return item
+        known = [f.name for f in self.figures] + [s.label for s in self.statements]
+        raise InputError(f"{self.key} has nothing called {label!r}", suggest(label, known))

@@ -1,0 +1,212 @@
+"""A run folder: one Parquet file a chunk, written whole or not at all, and a manifest.
+
+    manifest.json              what the study is, once and for all
+    chunks/000-00003.parquet   the rows of one chunk; the same bytes whenever it is computed
+    chunks/000-00003.json      how that chunk was made: seconds, device, versions
+    locks/000-00003            held while a process works on the chunk
+
+No file has two writers and there is no server. A lock only saves work: two processes that compute
+one chunk write the same rows.
+"""
+
+import contextlib
+import datetime
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from limelight.core.errors import StoreError
+from limelight.core.files import atomic, explained
+from limelight.table import Table
+
+try:
+    import fcntl
+except ImportError:  # not on every system; locks only save work
+    fcntl = None
+
+FORMAT = 1
+
+
+class Store:
+    """A run folder opened for one study.
+
+    Args:
+        path: The folder; made when it does not exist.
+        manifest: What the study is; `hash` and `configuration` must agree with what is there.
+    """
+
+    def __init__(self, path: str | Path, manifest: Mapping[str, Any]):
+        self.path = Path(path)
+        self.chunks, self.locks = self.path / "chunks", self.path / "locks"
+        for folder in (self.path, self.chunks, self.locks):
+            with explained(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+        self.manifest = self._settle(manifest)
+
+    def _settle(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
+        path = self.path / "manifest.json"
+        if not path.exists():
+            with atomic(path) as temporary:
+                text = json.dumps({"format": FORMAT, **manifest}, indent=2) + "\n"
+                temporary.write_text(text)
+        # Two processes may both have found none: whichever came last, both read what is there.
+        there = read_manifest(self.path)
+        if there["hash"] != manifest["hash"]:
+            raise StoreError(
+                f"{self.path} holds another study: its configuration is {there['hash'][:12]},"
+                f" yours is {manifest['hash'][:12]}",
+                "choose another --store, or delete that folder; "
+                + difference(there["configuration"], manifest["configuration"]),
+            )
+        return there
+
+    # --- chunks ------------------------------------------------------------------------------
+
+    def file(self, chunk: str) -> Path:
+        """Where a chunk's rows are."""
+        return self.chunks / f"{chunk}.parquet"
+
+    def finished(self, chunk: str, rows: int) -> bool:
+        """Whether a chunk is there and whole; a damaged one is set aside and named."""
+        path = self.file(chunk)
+        if not path.exists():
+            return False
+        why = self._damage(path, rows)
+        if why is None:
+            return True
+        self.set_aside(chunk, why)
+        return False
+
+    def _damage(self, path: Path, rows: int) -> str | None:
+        try:
+            arrow = pq.read_table(path, page_checksum_verification=True)
+        except (OSError, pa.ArrowException, ValueError) as error:
+            return str(error).splitlines()[0]
+        meta = (arrow.schema.metadata or {}).get(b"limelight.study", b"").decode()
+        if meta != self.manifest["hash"]:
+            return "it belongs to another study"
+        return None if arrow.num_rows == rows else f"{arrow.num_rows} rows instead of {rows}"
+
+    def set_aside(self, chunk: str, why: str) -> Path:
+        """Rename a damaged chunk, so that nothing is lost and it is computed again."""
+        path = self.file(chunk)
+        place = next(
+            p for i in range(10_000) if not (p := path.with_suffix(f".damaged{i}")).exists()
+        )
+        with contextlib.suppress(FileNotFoundError):  # another process was quicker
+            path.replace(place)
+        self.warnings.append(f"{path.name} is damaged ({why}); set aside as {place.name}")
+        return place
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the user should hear about, in order; the reader empties it."""
+        return self.__dict__.setdefault("_warnings", [])
+
+    def write(
+        self, chunk: str, columns: Mapping[str, np.ndarray], facts: Mapping[str, Any]
+    ) -> None:
+        """Keep a chunk's rows and how they were made."""
+        arrow = Table(columns).to_arrow()
+        arrow = arrow.replace_schema_metadata({"limelight.study": self.manifest["hash"]})
+        with atomic(self.chunks / f"{chunk}.json") as temporary:
+            temporary.write_text(json.dumps({**facts, "finished": now()}) + "\n")
+        with atomic(self.file(chunk)) as temporary:
+            pq.write_table(arrow, temporary, write_page_checksum=True, compression="zstd")
+
+    @contextlib.contextmanager
+    def claim(self, chunk: str) -> Iterator[bool]:
+        """Whether this process may compute the chunk now; the claim dies with the process."""
+        if fcntl is None:
+            yield True
+            return
+        with explained(self.locks / chunk):
+            handle = os.open(self.locks / chunk, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            except OSError:  # a file system without locks
+                yield True
+                return
+            yield True
+        finally:
+            os.close(handle)
+
+    # --- reading -----------------------------------------------------------------------------
+
+    def table(self) -> Table:
+        """Every finished row, in order of cell and trial."""
+        return read_table(self.path)
+
+
+def read_manifest(path: str | Path) -> dict[str, Any]:
+    """The manifest of a run folder."""
+    file = Path(path) / "manifest.json"
+    if not file.exists():
+        raise StoreError(
+            f"{path} is no run folder: it has no manifest.json", "limelight run --store"
+        )
+    try:
+        manifest = json.loads(file.read_text())
+        manifest["hash"], manifest["configuration"]
+    except (ValueError, KeyError, TypeError, UnicodeDecodeError):
+        raise StoreError(
+            f"{file} is not a manifest", "it may be damaged; restore or delete it"
+        ) from None
+    if manifest.get("format") != FORMAT:
+        raise StoreError(f"{file} has format {manifest.get('format')}, this version reads {FORMAT}")
+    return manifest
+
+
+def read_table(path: str | Path) -> Table:
+    """The table of a run folder as far as it is finished."""
+    manifest = read_manifest(path)
+    files = sorted((Path(path) / "chunks").glob("*.parquet"))
+    if not files:
+        raise StoreError(f"{path} has no finished chunk yet", f"limelight resume {path}")
+    try:
+        arrow = pa.concat_tables([pq.read_table(f, page_checksum_verification=True) for f in files])
+    except (OSError, pa.ArrowException) as error:
+        raise StoreError(
+            f"cannot read the chunks of {path}: {str(error).splitlines()[0]}",
+            f"limelight resume {path} sets a damaged chunk aside and computes it again",
+        ) from None
+    columns = Table.from_arrow(arrow).columns
+    order = np.lexsort([columns["trial"], columns["cell"]])
+    axes = tuple(name for paths, _ in manifest["configuration"]["axes"] for name in paths)
+    return Table({k: v[order] for k, v in columns.items()}, axes, manifest)
+
+
+def read_facts(path: str | Path) -> list[dict[str, Any]]:
+    """How each finished chunk was made."""
+    files = sorted((Path(path) / "chunks").glob("*.json"))
+    return [json.loads(f.read_text()) for f in files if f.with_suffix(".parquet").exists()]
+
+
+def difference(there: Any, here: Any, path: str = "") -> str:
+    """The first place where two configurations differ, in words."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        for name in sorted(set(there) | set(here)):
+            if there.get(name) != here.get(name):
+                return difference(there.get(name), here.get(name), f"{path}.{name}".strip("."))
+    return f"they differ in {path or 'kind'}: {_short(there)} there, {_short(here)} here"
+
+
+def now() -> str:
+    """This moment, UTC, to the second."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _short(value: Any) -> str:
+    text = re.sub(r"\s+", " ", json.dumps(value))
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,145 @@
+"""What the engine can sweep: an experiment, and the usual one, a study.
+
+The engine knows only `trial(key)` and `check()`. A paper whose flow is its own (no training, two
+stages, another loop) writes an `Experiment`; nothing in the engine changes.
+"""
+
+import abc
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+from jaxtyping import Array
+
+from limelight.core.errors import InputError
+from limelight.core.keys import named
+from limelight.core.types import PRNGKey
+from limelight.models.base import Recipe
+from limelight.study.grid import Axes, assign
+from limelight.table import Table
+from limelight.train import Train
+from limelight.worlds.base import World
+
+Measure = Callable[[PRNGKey, Any, Any, Any], Array | Mapping[str, Array]]
+
+
+class Experiment(eqx.Module):
+    """One trial as a function of a key; fields not marked static can be swept for free."""
+
+    @abc.abstractmethod
+    def trial(self, key: PRNGKey) -> dict[str, Array]:
+        """What one trial leaves: scalars, and traces of one fixed length each."""
+
+    @abc.abstractmethod
+    def check(self) -> None:
+        """Refuse settings that make no sense, on concrete numbers."""
+
+    def fitted(self, cells: "list[Experiment]") -> "Experiment":
+        """This experiment with room for every cell of a sweep; by default itself."""
+        return self
+
+    def sweep(
+        self,
+        axes: Axes,
+        *,
+        trials: int = 20,
+        seed: int = 0,
+        shared: tuple[str, ...] = (),
+        store: str | Path | None = None,
+        width: int | None = None,
+        name: str = "study",
+        progress: Any = None,
+        stall: float = 1800.0,
+        about: Mapping[str, Any] | None = None,
+    ) -> Table:
+        """Run every cell of a grid and return its table; run again to resume.
+
+        Args:
+            axes: Dotted path (or tuple of paths that move together) to values.
+            trials: Trials a cell.
+            seed: The one number all randomness comes from, with the cell and the trial.
+            shared: Axes whose cells share their trials' randomness, for paired comparisons.
+            store: Folder to keep results in; memory only when `None`.
+            width: Trials in one program; found from the device's memory when `None`.
+            name: Enters the randomness, so that two studies with one seed are independent.
+            progress: Called with a `study.run.Progress` after every chunk.
+            stall: Seconds a chunk may take before the run gives up, store intact.
+            about: Extra facts for the manifest (paper, figure, scale, command).
+
+        Returns:
+            One row a trial.
+        """
+        from limelight.study.plan import make_plan
+        from limelight.study.run import run
+
+        plan = make_plan(
+            self, axes, trials=trials, seed=seed, shared=shared, width=width, name=name, store=store
+        )
+        return run(plan, store=store, progress=progress, stall=stall, about=about or {})
+
+
+class Study(Experiment):
+    """A world, a model, how it is trained, and what is read off it.
+
+    Args:
+        world: Makes the data.
+        model: Makes the model.
+        train: Trains it; `None` measures it as it starts.
+        measures: Read at the end of a trial: functions `(key, world, truth, model)` to a scalar,
+            or to several by name where they share work. The key names the test set, so measures
+            of one trial see one test set.
+        traces: Measures logged through training, every `train.every` steps.
+    """
+
+    world: World
+    model: Recipe
+    train: Train | None = None
+    measures: tuple[Measure, ...] = eqx.field(static=True, default=(), converter=tuple)
+    traces: tuple[Measure, ...] = eqx.field(static=True, default=(), converter=tuple)
+
+    def trial(self, key: PRNGKey) -> dict[str, Array]:
+        """Draw a truth, make a model, train it, read it."""
+        k_truth, k_init, k_train, k_test = named(key, "truth", "init", "train", "test")
+        truth = self.world.draw(k_truth)
+        model = self.model.init(k_init, self.world, truth)
+        results: dict[str, Array] = {}
+        if self.train is not None:
+            look = lambda net: self._read(self.traces, k_test, truth, net)
+            model, record, traces = self.train(k_train, self.world, truth, model, look)
+            results |= {"steps": record.steps, "diverged": record.diverged}
+            results |= {"training_loss": record.loss}
+            results |= {f"trace.{name}": log for name, log in traces.items()}
+        return results | self._read(self.measures, k_test, truth, model)
+
+    def check(self) -> None:
+        """Check every part, and the parts together."""
+        self.world.check()
+        self.model.check(self.world)
+        if self.train is not None:
+            self.train.check()
+        elif self.traces:
+            raise InputError("traces need training", "give the study a train")
+
+    def fitted(self, cells: list["Study"]) -> "Study":  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Room for the largest training set of the sweep."""
+        if self.train is None or self.train.capacity is not None:
+            return self
+        largest = max(int(cell.train.examples) for cell in cells if cell.train is not None)
+        return assign(self, {"train.capacity": largest})
+
+    def _read(self, measures, key: PRNGKey, truth, model) -> dict[str, Array]:
+        read: dict[str, Array] = {}
+        for measure in measures:
+            value = measure(key, self.world, truth, model)
+            name = measure_name(measure)
+            if isinstance(value, Mapping):
+                read |= {f"{name}.{part}": number for part, number in value.items()}
+            else:
+                read[name] = value
+        return read
+
+
+def measure_name(measure: Measure) -> str:
+    """The column a measure fills: its `name`, or the name of the function."""
+    return getattr(measure, "name", None) or getattr(measure, "__name__", type(measure).__name__)

@@ -1,0 +1,87 @@
+"""What one trial costs, counted from its traced program before anything is compiled.
+
+FLOPs count multiply and add separately for matrix products and one for each element of anything
+else. Peak bytes follow the life of every intermediate array, as if nothing were fused: an upper
+estimate, good for sizing a chunk.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+
+
+@dataclass(frozen=True)
+class Cost:
+    """FLOPs and peak bytes of one trial."""
+
+    flops: float
+    bytes: int
+
+
+def trial_cost(function: Callable, arguments: Any, loop_trips: int) -> Cost:
+    """Count one call of `function`; a while loop is taken to run `loop_trips` times."""
+    closed = jax.make_jaxpr(function)(*arguments)
+    return Cost(_flops(closed.jaxpr, loop_trips), _peak(closed.jaxpr))
+
+
+def _flops(jaxpr: Jaxpr, trips: int) -> float:
+    total = 0.0
+    for eqn in jaxpr.eqns:
+        inner = [_flops(sub, trips) for sub in _inner(eqn)]
+        if inner:
+            repeat = eqn.params.get("length", trips if eqn.primitive.name == "while" else 1)
+            total += repeat * sum(inner)
+        elif eqn.primitive.name == "dot_general":
+            (contract, _), _ = eqn.params["dimension_numbers"]
+            shape = eqn.invars[0].aval.shape
+            total += 2.0 * _size(eqn.outvars[0]) * math.prod(shape[axis] for axis in contract)
+        else:
+            total += sum(_size(var) for var in eqn.outvars)
+    return total
+
+
+def _peak(jaxpr: Jaxpr) -> int:
+    last: dict[Any, int] = {}
+    for place, eqn in enumerate(jaxpr.eqns):
+        for var in eqn.invars:
+            if not isinstance(var, Literal):
+                last[var] = place
+    for var in jaxpr.outvars:
+        if not isinstance(var, Literal):
+            last[var] = len(jaxpr.eqns)
+    alive = {var: _bytes(var) for var in (*jaxpr.invars, *jaxpr.constvars)}
+    peak = now = sum(alive.values())
+    for place, eqn in enumerate(jaxpr.eqns):
+        made = {var: _bytes(var) for var in eqn.outvars}
+        inside = max((_peak(sub) for sub in _inner(eqn)), default=0)
+        peak = max(peak, now + sum(made.values()) + inside)
+        alive |= made
+        for var in [var for var in alive if last.get(var, -1) <= place]:
+            del alive[var]
+        now = sum(alive.values())
+    return peak
+
+
+def _inner(eqn) -> list[Jaxpr]:
+    found: list[Jaxpr] = []
+    for value in eqn.params.values():
+        for item in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(item, ClosedJaxpr):
+                found.append(item.jaxpr)
+            elif isinstance(item, Jaxpr):
+                found.append(item)
+    return found
+
+
+def _size(var) -> int:
+    return int(np.prod(getattr(var.aval, "shape", ()), dtype=np.int64))
+
+
+def _bytes(var) -> int:
+    width = getattr(getattr(var.aval, "dtype", None), "itemsize", 4)
+    return _size(var) * width

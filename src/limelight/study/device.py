@@ -1,0 +1,93 @@
+"""The machine under a study: its devices, their memory, and the compilation cache."""
+
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import jax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+#: Share of a device's memory that one chunk may take.
+SHARE = 0.4
+#: Trials in a chunk at most. On a CPU small chunks stay in the cache; on a GPU wide ones fill it.
+WIDEST = {"cpu": 128, "gpu": 4096, "tpu": 4096}
+#: Rough sustained FLOP/s of these small programs on one device, for time estimates only.
+PACE = {"cpu": 5e9, "gpu": 2e12, "tpu": 2e12}
+
+
+def memory() -> int:
+    """Bytes that one device may use."""
+    stats = jax.local_devices()[0].memory_stats()
+    if stats and "bytes_limit" in stats:
+        return int(stats["bytes_limit"])
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return 4 * 2**30
+
+
+def chunk_width(bytes_a_trial: int, rows: int) -> int:
+    """Trials in one program: as many as fit, a power of two a device, no more than there are."""
+    devices = jax.local_device_count()
+    room = int(SHARE * memory() / max(bytes_a_trial, 1))
+    most = max(1, min(room, WIDEST.get(jax.default_backend(), 128), -(-rows // devices)))
+    power = 1 << (most.bit_length() - 1)
+    # A little padding beats a second chunk: take the next power when it fits.
+    if power < most and 2 * power <= room:
+        power *= 2
+    return devices * min(power, WIDEST.get(jax.default_backend(), 128))
+
+
+def over_trials() -> NamedSharding:
+    """All local devices share the leading axis, the trials."""
+    return NamedSharding(Mesh(jax.local_devices(), ("trial",)), PartitionSpec("trial"))
+
+
+def everywhere() -> NamedSharding:
+    """The same value on every local device."""
+    return NamedSharding(Mesh(jax.local_devices(), ("trial",)), PartitionSpec())
+
+
+def use_cache() -> Path | None:
+    """Keep compiled programs in the user's cache folder, unless the user chose another place."""
+    chosen = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
+    if chosen is not None:
+        return Path(chosen)
+    if os.environ.get("LIMELIGHT_CACHE", "") == "off":
+        return None
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = base / "limelight" / "xla"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a read-only home: compile anew each time
+        return None
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    return folder
+
+
+def describe_machine() -> dict[str, Any]:
+    """Versions and devices, for a manifest."""
+    names = ("limelight", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "pyarrow")
+    versions = {name: _version(name) for name in names}
+    device = jax.local_devices()[0]
+    return {
+        "versions": {"python": platform.python_version(), **versions},
+        "device": {
+            "platform": device.platform,
+            "kind": device.device_kind,
+            "count": jax.local_device_count(),
+            "cores": os.cpu_count(),
+            "system": sys.platform,
+        },
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:  # run from source
+        return "source"

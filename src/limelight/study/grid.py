@@ -1,0 +1,175 @@
+"""The grid of a study: dotted axes, static ones outside, traced ones inside.
+
+An axis names a field by its path (`world.relevant`). A field marked static sets a shape or a
+branch and costs one compilation for each value; any other number is carried by `vmap` and costs
+none. Axes that move together are written as a tuple of paths with tuples of values.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import equinox as eqx
+
+from limelight.core.errors import InputError, suggest
+
+Axes = Mapping[str | tuple[str, ...], Sequence[Any]]
+Cell = dict[str, Any]
+Tree = TypeVar("Tree", bound=eqx.Module)
+
+
+def lookup(tree: Any, path: str) -> Any:
+    """The value at a dotted path; an unknown name is an error that suggests the nearest one."""
+    owner, field = _owner(tree, path)
+    return getattr(owner, field.name)
+
+
+def assign(tree: Tree, values: Mapping[str, Any]) -> Tree:
+    """A copy with the values at the given paths.
+
+    Example:
+        >>> from limelight.worlds import Patterns
+        >>> assign(Patterns(), {"relevant": 0.5}).relevant
+        0.5
+    """
+    for path, value in values.items():
+        tree = _assign(tree, path.split("."), value)
+    return tree
+
+
+def is_static(tree: Any, path: str, values: Sequence[Any] = ()) -> bool:
+    """Whether a path costs a compilation per value: marked static, or not always a number."""
+    _, field = _owner(tree, path)
+    numbers = all(isinstance(value, int | float) for value in values)
+    return bool(field.metadata.get("static", False)) or not numbers
+
+
+def leaves(tree: Any, prefix: str = "") -> dict[str, Any]:
+    """Every traced number of a configuration, by path."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(tree):
+        value, path = getattr(tree, field.name), prefix + field.name
+        if dataclasses.is_dataclass(value):
+            found |= leaves(value, path + ".")
+        elif not field.metadata.get("static", False) and isinstance(value, int | float):
+            found[path] = value
+    return found
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells as the product of axes.
+
+    Args:
+        axes: Path, or tuple of paths, to values.
+    """
+
+    axes: Axes
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every swept path, in order."""
+        return tuple(name for paths in self.axes for name in _paths(paths))
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """Coordinates of every cell, the last axis fastest."""
+        return [
+            {name: value for point in points for name, value in point}
+            for points in itertools.product(*(_points(p, v) for p, v in self.axes.items()))
+        ]
+
+    def column(self, path: str) -> list[Any]:
+        """The values one path takes, in order of first appearance."""
+        return list(dict.fromkeys(cell[path] for cell in self.cells))
+
+    def check(self, tree: Any) -> None:
+        """Refuse unknown paths, empty axes, values of the wrong kind, repeated cells."""
+        for paths, values in self.axes.items():
+            if not len(values):
+                raise InputError(f"axis {paths!r} has no values", "give at least one")
+            for name in _paths(paths):
+                lookup(tree, name)
+        if len(set(self.names)) != len(self.names):
+            raise InputError("one path is swept twice", ", ".join(self.names))
+        for cell in self.cells:
+            for name, value in cell.items():
+                if not isinstance(value, int | float | str | bool | None):
+                    raise InputError(f"{name} = {value!r} is not a number or a word")
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise InputError(f"{name} = {value!r} is not finite")
+        if len({tuple(cell.items()) for cell in self.cells}) != len(self.cells):
+            raise InputError("a cell occurs twice", "axis values must be distinct")
+
+
+def parse(text: str, current: Any) -> Any:
+    """A word from the command line as a value of the kind that is there now.
+
+    Example:
+        >>> parse("0.3", 0.1), parse("200", 100), parse("none", 0.1), parse("frozen", "x")
+        (0.3, 200, None, 'frozen')
+    """
+    word = text.strip()
+    if word.lower() == "none":
+        return None
+    if isinstance(current, bool):
+        if word.lower() not in ("true", "false"):
+            raise InputError(f"{text!r} is not true or false")
+        return word.lower() == "true"
+    for kind in (int, float):
+        if current is None or isinstance(current, int | float):
+            try:
+                value = kind(word)
+            except ValueError:
+                continue
+            if isinstance(current, int) and isinstance(value, float):
+                raise InputError(f"{text!r} is not a whole number")
+            if not math.isfinite(value):
+                raise InputError(f"{text!r} is not finite")
+            return value if not isinstance(current, float) else float(value)
+    if isinstance(current, int | float):
+        raise InputError(f"{text!r} is not a number")
+    return word
+
+
+def _paths(paths: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (paths,) if isinstance(paths, str) else paths
+
+
+def _points(paths, values) -> list[list[tuple[str, Any]]]:
+    if isinstance(paths, str):
+        return [[(paths, _plain(value))] for value in values]
+    for value in values:
+        if len(value) != len(paths):
+            raise InputError(f"axis {paths!r} needs {len(paths)} values a point, got {value!r}")
+    return [list(zip(paths, map(_plain, value), strict=True)) for value in values]
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _owner(tree: Any, path: str) -> tuple[Any, dataclasses.Field]:
+    *parents, last = path.split(".")
+    for depth, name in enumerate([*parents, last]):
+        known = dataclasses.fields(tree) if dataclasses.is_dataclass(tree) else ()
+        fields = {field.name: field for field in known}
+        if name not in fields:
+            prefix = "".join(part + "." for part in path.split(".")[:depth])
+            hint = suggest(prefix + name, [prefix + field for field in fields])
+            raise InputError(f"nothing is called {path!r}", hint)
+        if depth == len(parents):
+            return tree, fields[name]
+        tree = getattr(tree, name)
+    raise AssertionError("a path has a last name")
+
+
+def _assign(tree: Any, names: list[str], value: Any) -> Any:
+    head, *rest = names
+    if rest:
+        value = _assign(getattr(tree, head), rest, value)
+    return dataclasses.replace(tree, **{head: value})

@@ -1,0 +1,278 @@
+"""The plan of a study: what will be compiled and computed, known before anything starts."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from limelight.core.errors import InputError, LimelightError
+from limelight.core.keys import fingerprint, trial_key
+from limelight.store import read_manifest
+from limelight.study import device
+from limelight.study.base import Experiment, measure_name
+from limelight.study.cost import Cost, trial_cost
+from limelight.study.grid import Axes, Cell, Grid, assign, is_static, leaves
+
+#: Raised when the engine or a shelf changes so that stored numbers would come out otherwise.
+REVISION = 1
+
+
+@dataclass(frozen=True)
+class Group:
+    """The cells that one compiled program serves.
+
+    Args:
+        experiment: With the group's static values set.
+        cells: Indices of its cells in the grid.
+        swept: The traced paths that differ between cells.
+    """
+
+    experiment: Experiment
+    cells: tuple[int, ...]
+    swept: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows computed together: the unit of storing and resuming."""
+
+    name: str
+    group: int
+    cells: np.ndarray
+    trials: np.ndarray
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study laid out: groups to compile, chunks to compute."""
+
+    experiment: Experiment
+    grid: Grid
+    trials: int
+    seed: int
+    shared: tuple[str, ...]
+    name: str
+    width: int
+    groups: tuple[Group, ...]
+    cost: Cost
+
+    @property
+    def compilations(self) -> int:
+        """Programs to compile: one a combination of static values."""
+        return len(self.groups)
+
+    @property
+    def rows(self) -> int:
+        """Trials in all."""
+        return len(self.grid.cells) * self.trials
+
+    @property
+    def memory(self) -> int:
+        """Bytes that one chunk may take, all devices together."""
+        return self.cost.bytes * self.width
+
+    @property
+    def seconds(self) -> float:
+        """A rough estimate of the running time without compilation."""
+        devices = jax.local_device_count()
+        return self.cost.flops * self.rows / (devices * device.PACE.get(jax.default_backend(), 5e9))
+
+    @cached_property
+    def chunks(self) -> tuple[Chunk, ...]:
+        """Every chunk, in order; the last of a group may be short and is padded when computed."""
+        chunks = []
+        for number, group in enumerate(self.groups):
+            cells = np.repeat(np.array(group.cells, dtype=np.int32), self.trials)
+            trials = np.tile(np.arange(self.trials, dtype=np.int32), len(group.cells))
+            for part, start in enumerate(range(0, len(cells), self.width)):
+                rows = slice(start, start + self.width)
+                chunks.append(Chunk(f"{number:03d}-{part:05d}", number, cells[rows], trials[rows]))
+        return tuple(chunks)
+
+    @cached_property
+    def configuration(self) -> dict[str, Any]:
+        """Everything the numbers depend on, as plain JSON."""
+        axes = [
+            [list(p) if isinstance(p, tuple) else [p], [_listed(v) for v in values]]
+            for p, values in self.grid.axes.items()
+        ]
+        return json.loads(
+            json.dumps(
+                {
+                    "experiment": describe(self.experiment),
+                    "axes": axes,
+                    "trials": self.trials,
+                    "seed": self.seed,
+                    "shared": list(self.shared),
+                    "name": self.name,
+                    "width": self.width,
+                    "revision": REVISION,
+                }
+            )
+        )
+
+    @cached_property
+    def hash(self) -> str:
+        """The identity of the study."""
+        return digest(self.configuration)
+
+    def arguments(self, chunk: Chunk) -> tuple[Any, ...]:
+        """What the program of a chunk is called with, padded to the width."""
+        pad = self.width - len(chunk.cells)
+        cells = np.concatenate([chunk.cells, np.repeat(chunk.cells[-1:], pad)])
+        trials = np.concatenate([chunk.trials, np.repeat(chunk.trials[-1:], pad)])
+        points = [self.grid.cells[cell] for cell in cells]
+        words = np.array([self._words[cell] for cell in cells], dtype=np.uint32)
+        group = self.groups[chunk.group]
+        swept = {name: np.array([point[name] for point in points]) for name in group.swept}
+        still = {
+            name: np.asarray(value)
+            for name, value in leaves(group.experiment).items()
+            if name not in swept
+        }
+        return np.uint32(self.seed), words, trials.astype(np.uint32), swept, still
+
+    @cached_property
+    def _words(self) -> list[tuple[int, int]]:
+        return [
+            fingerprint(self.name, {k: v for k, v in cell.items() if k not in self.shared})
+            for cell in self.grid.cells
+        ]
+
+
+def program(group: Group, counter: Callable[[], None] = lambda: None) -> Callable:
+    """Many trials as one function; `counter` runs once whenever it is traced."""
+
+    def one(seed, words, trial, swept, still):
+        counter()
+        experiment = assign(group.experiment, swept | still)
+        return experiment.trial(trial_key(seed, words, trial))
+
+    return jax.vmap(one, in_axes=(None, 0, 0, 0, None))
+
+
+def make_plan(
+    experiment: Experiment,
+    axes: Axes,
+    *,
+    trials: int,
+    seed: int = 0,
+    shared: tuple[str, ...] = (),
+    width: int | None = None,
+    name: str = "study",
+    store: str | Path | None = None,
+) -> Plan:
+    """Check every cell and lay the study out; a store that exists keeps its chunk width."""
+    grid = Grid(axes)
+    grid.check(experiment)
+    if trials < 1:
+        raise InputError(f"trials = {trials}", "at least one a cell")
+    if not 0 <= seed < 2**32:
+        raise InputError(f"seed = {seed}", "between 0 and 2^32 - 1")
+    for path in shared:
+        if path not in grid.names:
+            raise InputError(
+                f"shared axis {path!r} is not swept", "swept: " + ", ".join(grid.names)
+            )
+    cells = [_checked(experiment, cell) for cell in grid.cells]
+    groups = _group(experiment, grid, cells)
+    costs = [_cost(group, grid) for group in groups]
+    cost = Cost(
+        sum(c.flops * len(g.cells) for c, g in zip(costs, groups, strict=True)) / len(cells),
+        max(c.bytes for c in costs),
+    )
+    if width is None:
+        width = _stored_width(store) or device.chunk_width(
+            cost.bytes, trials * max(len(group.cells) for group in groups)
+        )
+    if width < 1 or width % jax.local_device_count():
+        raise InputError(
+            f"width = {width}",
+            f"a positive multiple of the number of devices, {jax.local_device_count()}",
+        )
+    return Plan(experiment, grid, trials, seed, tuple(shared), name, width, groups, cost)
+
+
+def describe(value: Any) -> Any:
+    """A configuration as plain JSON: what each part is, and its fields."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: describe(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"is": f"{type(value).__module__}.{type(value).__qualname__}", **fields}
+    if isinstance(value, tuple | list):
+        return [describe(item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(k): describe(v) for k, v in value.items()}
+    if callable(value):
+        module = getattr(value, "__module__", "")
+        return f"{module}.{getattr(value, '__qualname__', measure_name(value))}"
+    return value.item() if hasattr(value, "item") else value
+
+
+def digest(configuration: Mapping[str, Any]) -> str:
+    """The hash of a configuration, whatever the order of its entries."""
+    text = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _checked(experiment: Experiment, cell: Cell) -> Experiment:
+    at = assign(experiment, cell)
+    try:
+        at.check()
+    except InputError as error:
+        where = ", ".join(f"{k} = {v}" for k, v in cell.items())
+        raise InputError(f"{error.message} (at {where})", error.hint) from None
+    return at
+
+
+def _group(experiment: Experiment, grid: Grid, cells: list[Experiment]) -> tuple[Group, ...]:
+    static = [name for name in grid.names if is_static(experiment, name, grid.column(name))]
+    swept = tuple(name for name in grid.names if name not in static)
+    members: dict[tuple, list[int]] = {}
+    for index, cell in enumerate(grid.cells):
+        members.setdefault(tuple(cell[name] for name in static), []).append(index)
+    groups = []
+    for values, indices in members.items():
+        base = assign(experiment, dict(zip(static, values, strict=True)))
+        fitted = base.fitted([cells[index] for index in indices])
+        groups.append(Group(fitted, tuple(indices), swept))
+    return tuple(groups)
+
+
+def _cost(group: Group, grid: Grid) -> Cost:
+    cell = grid.cells[group.cells[0]]
+    swept = {name: jnp.asarray(cell[name]) for name in group.swept}
+    still = {k: jnp.asarray(v) for k, v in leaves(group.experiment).items() if k not in swept}
+    train = getattr(group.experiment, "train", None)
+
+    def one(seed, words, trial):
+        return assign(group.experiment, swept | still).trial(trial_key(seed, words, trial))
+
+    zero = jnp.uint32(0)
+    try:
+        return trial_cost(one, (zero, jnp.zeros(2, jnp.uint32), zero), getattr(train, "blocks", 1))
+    except LimelightError:
+        raise
+    except Exception as error:  # a measure or a model that does not fit its world
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(
+            f"a trial cannot be built: {type(error).__name__}: {reason}",
+            "do the world, the model and the measures fit together?",
+        ) from error
+
+
+def _stored_width(store: str | Path | None) -> int | None:
+    if store is None or not (Path(store) / "manifest.json").exists():
+        return None
+    return read_manifest(store)["configuration"]["width"]
+
+
+def _listed(value: Any) -> Any:
+    return [describe(v) for v in value] if isinstance(value, tuple | list) else describe(value)

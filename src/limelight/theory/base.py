@@ -1,0 +1,130 @@
+"""The contract of a statement: a bound that carries every condition with both sides evaluated."""
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+RELATIONS: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+}
+
+#: What a number is worth. `sufficient`: a theorem's condition, order-wise, hidden constants set to
+#: 1. `certificate`: rigorous at the given confidence. `exact`: an identity or a limit law.
+#: `prediction`: derived, not proved. `printed`: as the paper prints it, known to be unsound.
+Kind = Literal["sufficient", "certificate", "exact", "prediction", "printed"]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One hypothesis of a statement, with both sides as numbers.
+
+    Example:
+        >>> print(Condition("noise", 0.03, "<=", 0.1))
+        holds  noise: 0.03 <= 0.1
+    """
+
+    name: str
+    left: float
+    relation: Literal["<", "<=", ">", ">=", "=="]
+    right: float
+    note: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the hypothesis is met; a side that is not a number meets nothing."""
+        if math.isnan(self.left) or math.isnan(self.right):
+            return False
+        return RELATIONS[self.relation](self.left, self.right)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "name": self.name,
+            "left": plain(self.left),
+            "relation": self.relation,
+            "right": plain(self.right),
+            "holds": self.holds,
+            "note": self.note,
+        }
+
+    def __str__(self) -> str:
+        word = "holds" if self.holds else "FAILS"
+        tail = f"  ({self.note})" if self.note else ""
+        return f"{word}  {self.name}: {self.left:.4g} {self.relation} {self.right:.4g}{tail}"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What a statement says of given settings, and whether it may be used there.
+
+    Args:
+        name: What is bounded.
+        value: The bound; infinite when it is void.
+        kind: What the number is worth, see `Kind`.
+        conditions: Every hypothesis, evaluated.
+        quantities: Other numbers the statement gives (the batch, the iterations, the norms used).
+        constants: What the paper leaves unnamed, and the value taken.
+        notes: Lines a reader must know: a void base, an erratum that bites.
+        reference: Where it is stated.
+    """
+
+    name: str
+    value: float
+    kind: Kind
+    conditions: tuple[Condition, ...] = ()
+    quantities: Mapping[str, float] = field(default_factory=dict)
+    constants: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    reference: str = ""
+
+    @property
+    def applies(self) -> bool:
+        """Whether every hypothesis is met."""
+        return all(condition.holds for condition in self.conditions)
+
+    @property
+    def void(self) -> bool:
+        """Whether the statement says nothing here: its bound is not a finite number."""
+        return not math.isfinite(self.value)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON values; numbers that are not finite become `None`."""
+        return {
+            "name": self.name,
+            "value": plain(self.value),
+            "kind": self.kind,
+            "applies": self.applies,
+            "void": self.void,
+            "conditions": [condition.as_json() for condition in self.conditions],
+            "quantities": {k: plain(v) for k, v in self.quantities.items()},
+            "constants": {k: plain(v) for k, v in self.constants.items()},
+            "notes": list(self.notes),
+            "reference": self.reference,
+        }
+
+    def __str__(self) -> str:
+        failing = [condition.name for condition in self.conditions if not condition.holds]
+        state = "applies" if not failing else "does not apply: " + ", ".join(failing)
+        if self.void:
+            state = f"void here, and {state}" if failing else "void here"
+        lines = [f"{self.name} = {self.value:.6g}  [{self.kind}; {state}]"]
+        lines += [f"  {name} = {value:.6g}" for name, value in self.quantities.items()]
+        lines += [f"  {condition}" for condition in self.conditions]
+        if self.constants:
+            taken = ", ".join(f"{name} = {value:g}" for name, value in self.constants.items())
+            lines.append(f"  unnamed in the paper, taken as: {taken}")
+        lines += [f"  note: {note}" for note in self.notes]
+        if self.reference:
+            lines.append(f"  {self.reference}")
+        return "\n".join(lines)
+
+
+def plain(value: float) -> float | None:
+    """A number for JSON; `None` when it is not finite."""
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,44 @@
+"""The contract of a world: a truth is drawn once, examples are sampled from it."""
+
+import abc
+from typing import Generic, TypeVar
+
+import equinox as eqx
+import jax
+import jax.random as jr
+from jaxtyping import Array, Int
+
+from limelight.core.types import PRNGKey
+
+Truth = TypeVar("Truth")
+Item = TypeVar("Item")
+
+
+class World(eqx.Module, Generic[Truth, Item]):
+    """A law of data. Fields marked static set shapes; every other number can be swept for free.
+
+    A data set is a key: example `i` is `example(key, truth, i)`, so its size is only a number.
+    """
+
+    @abc.abstractmethod
+    def draw(self, key: PRNGKey) -> Truth:
+        """What stays fixed in one trial: the patterns, the hidden subset, the partition."""
+
+    @abc.abstractmethod
+    def sample(self, key: PRNGKey, truth: Truth, index: Int[Array, ""]) -> Item:
+        """One example. Worlds whose examples are independent ignore `index`."""
+
+    @abc.abstractmethod
+    def check(self) -> None:
+        """Refuse settings that make no sense, on concrete numbers, with an `InputError`."""
+
+
+def example(world: World, key: PRNGKey, truth, index):
+    """Example number `index` of the data set that `key` names."""
+    return world.sample(jr.fold_in(key, index), truth, index)
+
+
+def dataset(world: World, key: PRNGKey, truth, size: int):
+    """The first `size` examples of the data set that `key` names, stacked."""
+    index = jax.numpy.arange(size)
+    return jax.vmap(lambda i: example(world, key, truth, i))(index)

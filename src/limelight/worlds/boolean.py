@@ -1,0 +1,82 @@
+r"""Sparse Boolean functions of hidden bits: the data of edelman2022's experiments.
+
+$T$ fair bits, of which $s$ hidden ones decide the label.
+"""
+
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Int
+
+from limelight.core.errors import InputError
+from limelight.core.keys import named
+from limelight.core.types import Example, PRNGKey, Role
+from limelight.worlds.base import World
+
+RULES = ("and", "or", "xor", "majority")
+
+
+class SparseBoolean(World[Int[Array, " sparsity"], Example]):
+    r"""Uniform bits, labelled by a rule on a hidden subset $\mathcal I$ with $|\mathcal I| = s$.
+
+    A token is the one-hot code of its bit, so that a model embeds it with one matrix.
+
+    Notation: `length` is their $T$, `sparsity` their $s$.
+    Departures: labels are +1 and -1, not 1 and 0.
+
+    Args:
+        length: Bits in an example.
+        sparsity: Bits that matter.
+        rule: `and`, `or`, `xor`, or `majority` of the hidden bits.
+        label_noise: Probability that a label is flipped.
+
+    Reference: edelman2022, Section 5.
+    """
+
+    length: int = eqx.field(static=True, default=40)
+    sparsity: int = eqx.field(static=True, default=3)
+    rule: Literal["and", "or", "xor", "majority"] = eqx.field(static=True, default="and")
+    label_noise: float = 0.0
+
+    def draw(self, key: PRNGKey) -> Int[Array, " sparsity"]:
+        """The hidden subset, uniform."""
+        return jr.choice(key, self.length, (self.sparsity,), replace=False)
+
+    def sample(
+        self, key: PRNGKey, truth: Int[Array, " sparsity"], index: Int[Array, ""]
+    ) -> Example:
+        """Fair bits and their label."""
+        k_bits, k_flip = named(key, "bits", "flip")
+        bits = jr.bernoulli(k_bits, 0.5, (self.length,))
+        value = evaluate(self.rule, bits[truth]) ^ jr.bernoulli(k_flip, self.label_noise)
+        tokens = jnp.stack([~bits, bits], axis=-1).astype(float)
+        roles = jnp.full(self.length, Role.IDLE).at[truth].set(Role.RELEVANT)
+        kept = jnp.ones(self.length, dtype=bool)
+        return Example(tokens, jnp.where(value, 1.0, -1.0), kept, roles)
+
+    def check(self) -> None:
+        """Refuse unknown rules, tied majorities and impossible sizes."""
+        if self.rule not in RULES:
+            raise InputError(f"unknown rule {self.rule!r}", "known: " + ", ".join(RULES))
+        if not 1 <= self.sparsity <= self.length:
+            raise InputError(
+                f"sparsity = {self.sparsity} does not fit length = {self.length}",
+                "between 1 and the length",
+            )
+        if self.rule == "majority" and self.sparsity % 2 == 0:
+            raise InputError(
+                f"a majority of {self.sparsity} bits can be tied", "use an odd world.sparsity"
+            )
+        if not 0 <= self.label_noise < 0.5:
+            raise InputError(f"label_noise = {self.label_noise:g}", "between 0 and 1/2")
+
+
+def evaluate(rule: str, bits: Bool[Array, " sparsity"]) -> Bool[Array, ""]:
+    """The rule on the hidden bits."""
+    ones = jnp.sum(bits)
+    size = bits.shape[0]
+    return {"and": ones == size, "or": ones > 0, "xor": ones % 2 == 1, "majority": 2 * ones > size}[
+        rule
+    ]

@@ -1,0 +1,177 @@
+r"""Label-relevant, confusing and idle tokens: the data model of li2023.
+
+Every token is a noisy copy of one of $M$ orthonormal patterns. Patterns 1 and 2 vote on the label;
+the rest say nothing. Both may occur in one example: the majority is *relevant*, the minority
+*confusing*.
+"""
+
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from limelight.core.errors import InputError
+from limelight.core.keys import named
+from limelight.core.numerics import count
+from limelight.core.types import Example, PRNGKey, Role
+from limelight.worlds.base import World
+
+
+class PatternTruth(eqx.Module):
+    """What one trial keeps fixed: the patterns, one a row."""
+
+    patterns: Float[Array, "patterns dimension"]
+
+
+class Patterns(World[PatternTruth, Example]):
+    r"""Tokens near orthonormal patterns, labelled by majority vote.
+
+    Counts are the same in every example: $n_* = \mathrm{round}(\alpha_* L)$ relevant and
+    $n_\# = \mathrm{round}(\alpha_\# L)$ confusing tokens, the rest spread as evenly as possible
+    over patterns $3..M$, the first ones taking the remainder.
+
+    Notation: `relevant` is their $\alpha_*$, `confusing` their $\alpha_\#$, `tokens` their $L$ (or
+        $|S|$), `patterns` their $M$, `dimension` their $d$, `noise` their $c_0$.
+    Departures: the patterns are the first $M$ axes. A rotation of tokens and maps commutes with
+        training, so this is the law of a random orthonormal set at no cost (and without QR).
+        Gaussian noise is unbounded, so their $\tau$ is a statistic (`spread`), not a parameter.
+        Labels alternate (`balanced`), so that every prefix of a data set is balanced.
+
+    Args:
+        tokens: Tokens in an example.
+        relevant: Fraction of tokens that carry the label.
+        confusing: Fraction that carries the opposite label.
+        patterns: Number of patterns, the two discriminative ones included.
+        dimension: Length of a token.
+        noise: Standard deviation of the Gaussian token noise per coordinate; `None` for none at
+            all, which costs no random numbers.
+        noisy_share: Share of tokens that use `loud_noise` instead; `None` for none.
+        loud_noise: Noise of that share.
+        normalise: Whether tokens are scaled to unit length after noise.
+        positions: `permuted` afresh in each example, or `fixed` roles at fixed places.
+        labels: `balanced` (+1, -1, +1, ...) or a fair `coin`.
+
+    Reference: li2023, Section 2 and Section 4.1.
+    """
+
+    tokens: int = eqx.field(static=True, default=100)
+    relevant: float = 0.4
+    confusing: float = 0.1
+    patterns: int = eqx.field(static=True, default=5)
+    dimension: int = eqx.field(static=True, default=10)
+    noise: float | None = None
+    noisy_share: float | None = None
+    loud_noise: float = 0.5
+    normalise: bool = eqx.field(static=True, default=True)
+    positions: Literal["permuted", "fixed"] = eqx.field(static=True, default="permuted")
+    labels: Literal["balanced", "coin"] = eqx.field(static=True, default="balanced")
+
+    def draw(self, key: PRNGKey) -> PatternTruth:
+        """The patterns: the first axes (see Departures)."""
+        return PatternTruth(jnp.eye(self.patterns, self.dimension))
+
+    def counts(self, label: Float[Array, ""]) -> Int[Array, " patterns"]:
+        """Tokens of each pattern in an example of this label."""
+        relevant, confusing = count(self.relevant, self.tokens), count(self.confusing, self.tokens)
+        others = self.patterns - 2
+        each, more = jnp.divmod(self.tokens - relevant - confusing, others)
+        idle = each + (jnp.arange(others) < more)
+        pair = jnp.where(
+            label > 0, jnp.stack([relevant, confusing]), jnp.stack([confusing, relevant])
+        )
+        return jnp.concatenate([pair, idle.astype(pair.dtype)])
+
+    def sample(self, key: PRNGKey, truth: PatternTruth, index: Int[Array, ""]) -> Example:
+        """One example; see the class."""
+        k_label, k_place, k_noise, k_loud = named(key, "label", "place", "noise", "loud")
+        label = self._label(k_label, index)
+        pattern = self._arrange(k_place, label)
+        tokens = truth.patterns[pattern]
+        if self.noise is not None:
+            scale = self._scale(k_loud)
+            tokens = tokens + scale[:, None] * jr.normal(k_noise, tokens.shape)
+            if self.normalise:
+                tokens = tokens / jnp.linalg.norm(tokens, axis=-1, keepdims=True)
+        return Example(tokens, label, self._everything(), roles(pattern, label))
+
+    def fractions(self) -> tuple[float, float]:
+        """The realised fractions of relevant and confusing tokens, after rounding to counts."""
+        relevant, confusing = count(self.relevant, self.tokens), count(self.confusing, self.tokens)
+        return float(relevant) / self.tokens, float(confusing) / self.tokens
+
+    def check(self) -> None:
+        """Refuse ties, impossible counts and shapes."""
+        relevant, confusing = (
+            int(count(self.relevant, self.tokens)),
+            int(count(self.confusing, self.tokens)),
+        )
+        if not 3 <= self.patterns <= self.dimension:
+            raise InputError(
+                f"patterns = {self.patterns} does not fit dimension = {self.dimension}",
+                "at least 3 patterns, and at most one per dimension",
+            )
+        if confusing < 0:
+            raise InputError(
+                f"confusing = {self.confusing:g} is negative", "a fraction of the tokens"
+            )
+        if relevant <= confusing:
+            raise InputError(
+                f"{relevant} relevant against {confusing} confusing of {self.tokens} tokens:"
+                " the majority vote is tied or lost",
+                "make world.relevant larger than world.confusing by at least one token",
+            )
+        if relevant + confusing > self.tokens:
+            raise InputError(
+                f"{relevant} relevant and {confusing} confusing tokens do not fit {self.tokens}",
+                "world.relevant + world.confusing must be at most 1",
+            )
+        if self.noise is not None and self.noise < 0:
+            raise InputError(f"noise = {self.noise:g} is negative", "a standard deviation")
+        if self.noisy_share is not None:
+            if self.noise is None:
+                raise InputError("noisy_share needs noise", "set world.noise as well, 0 is allowed")
+            if not 0 <= self.noisy_share <= 1:
+                raise InputError(f"noisy_share = {self.noisy_share:g} is not a share")
+
+    def _label(self, key: PRNGKey, index: Int[Array, ""]) -> Float[Array, ""]:
+        if self.labels == "coin":
+            return jr.rademacher(key, (), dtype=jnp.float32).astype(float)
+        return jnp.where(index % 2 == 0, 1.0, -1.0)
+
+    def _arrange(self, key: PRNGKey, label: Float[Array, ""]) -> Int[Array, " tokens"]:
+        # Roles laid out in order (relevant, confusing, idle), whatever the label: fixed positions
+        # then carry the same role in every example.
+        counts = self.counts(jnp.array(1.0))
+        layout = jnp.searchsorted(jnp.cumsum(counts), jnp.arange(self.tokens), side="right")
+        if self.positions == "permuted":
+            layout = jr.permutation(key, layout)
+        swapped = jnp.where(layout < 2, 1 - layout, layout)
+        return jnp.where(label > 0, layout, swapped)
+
+    def _scale(self, key: PRNGKey) -> Float[Array, " tokens"]:
+        if self.noisy_share is None:
+            return jnp.broadcast_to(jnp.asarray(self.noise), (self.tokens,))
+        loud = jr.bernoulli(key, self.noisy_share, (self.tokens,))
+        return jnp.where(loud, self.loud_noise, self.noise)
+
+    def _everything(self) -> Bool[Array, " tokens"]:
+        return jnp.ones(self.tokens, dtype=bool)
+
+
+def roles(pattern: Int[Array, " tokens"], label: Float[Array, ""]) -> Int[Array, " tokens"]:
+    """The role of each token, from the generator's own pattern index (never the nearest one)."""
+    relevant = jnp.where(label > 0, 0, 1)
+    discriminative = jnp.where(pattern == relevant, Role.RELEVANT, Role.CONFUSING)
+    return jnp.where(pattern < 2, discriminative, Role.IDLE)
+
+
+def spread(
+    tokens: Float[np.ndarray, "*batch tokens dimension"],
+    patterns: Float[np.ndarray, "patterns dimension"],
+) -> tuple[float, float]:
+    r"""Largest and mean distance of tokens to their nearest pattern: the realised $\tau$."""
+    distance = np.linalg.norm(tokens[..., None, :] - patterns, axis=-1).min(axis=-1)
+    return float(distance.max()), float(distance.mean())
