@@ -82,10 +82,10 @@ def phase_diagram(
     width: Number = ONE_COLUMN,
     height: Number | None = None,
 ) -> Figure:
-    """The share of successes on a grid, the estimated edge, and what theory says of it.
+    r"""The share of successes on a grid, the estimated edge, and what theory says of it.
 
     Cells are as wide as the gaps between the values of `x` (which may be uneven, as under
-    $x = \\alpha^{-2}$) and, on the logarithmic `y` axis, as high as the ratios between those of
+    $x = \alpha^{-2}$) and, on the logarithmic `y` axis, as high as the ratios between those of
     `y`. Dark cells fail and light ones succeed; a cell without trials is crossed out.
 
     Args:
@@ -108,7 +108,7 @@ def phase_diagram(
         InputError: When the shapes disagree, a value repeats, or a rate is not a share.
     """
     grid = _grid(x, y, rate, marked, top)
-    figure = style.new_figure(width, height or 1.05 * width, title=title)
+    figure = style.new_figure(width, height or 0.85 * width, title=title)
     axes = figure.axes[0]
     mesh = _draw_cells(axes, grid)
     style.label(axes, x_label, y_label)
@@ -118,7 +118,8 @@ def phase_diagram(
     handles = _draw_edge(axes, edge) + handles
     bar = figure.colorbar(mesh, ax=axes, pad=0.025, aspect=28, ticks=[0, 0.25, 0.5, 0.75, 1])
     style.dress_bar(bar, bar_label)
-    style.legend_above(axes, handles, room=float(width) - 1.15, clearance=25 if top else 4)
+    room, clearance = float(width) - 1.15, 25 if top else 4
+    style.legend_above(axes, handles, room=room, clearance=clearance, grow=height is None)
     return figure
 
 
@@ -181,7 +182,7 @@ def phase(
         **options,
     )
     sign = "<" if below else "≥"
-    few, many = int(trials.min()), int(trials.max())
+    few, many = int(trials[trials > 0].min()), int(trials.max())
     count = f"{few}" if few == many else f"{few} to {many}"
     rule = f"success: {measure} {sign} {float(level):g}"
     style.caption(figure, *style.provenance(trials=count), rule, *facts)
@@ -210,6 +211,9 @@ def success_rates(
     rows, row = np.unique(table[y], return_inverse=True)
     if not len(columns):
         raise InputError("the table has no rows", "run the study first")
+    for name, ticks in ((x, columns), (y, rows)):
+        if not np.issubdtype(ticks.dtype, np.number):
+            raise InputError(f"the axis {name!r} does not hold numbers")
     shape = (len(rows), len(columns))
     place = np.ravel_multi_index((row, column), shape)
     trials = np.bincount(place, minlength=len(rows) * len(columns)).reshape(shape)
@@ -251,7 +255,7 @@ def _grid(x, y, rate, marked: Marked | None, top: TopAxis | None) -> _Grid:
     return _Grid(x[i], y[j], rate[np.ix_(j, i)], cells[np.ix_(j, i)], names)
 
 
-def _borders(values: np.ndarray, lonely: float) -> np.ndarray:
+def _borders(values: np.ndarray, lonely: Number) -> np.ndarray:
     """Midpoints between neighbours, and half a gap beyond the ends."""
     if len(values) == 1:
         return np.array([values[0] - lonely, values[0] + lonely])
@@ -274,24 +278,27 @@ def _draw_cells(axes: Axes, grid: _Grid):
     return mesh
 
 
-def _ticks(axes: Axes, grid: _Grid, inches: float, top: str) -> None:
+def _ticks(axes: Axes, grid: _Grid, inches: Number, top: str) -> None:
     """Ticks at the values that were run; labels at as many of them as there is room for."""
     low, high = np.log(axes.get_ylim())
     keep = thin((np.log(grid.y) - low) / (high - low), max(9 / (72 * inches), MOST_LABELS))
     axes.set_yticks(grid.y[keep], [_plain(v) for v in grid.y[keep]])
     axes.set_yticks(grid.y[~keep], minor=True)
     axes.yaxis.set_minor_formatter(NullFormatter())
-    _name_columns(axes, grid.x, [_plain(v) for v in grid.x], inches)
+    _name_columns(axes, grid.x, [_plain(v) for v in grid.x], inches, axes.get_xlim())
     if top and grid.names is not None:
         upper = axes.secondary_xaxis("top")
         style.dress(upper)
         upper.set_xlabel(top, fontsize=style.LABEL, color=INK, labelpad=3)
-        _name_columns(upper, grid.x, [_plain(v) for v in grid.names], inches)
+        names = [_plain(v) for v in grid.names]
+        _name_columns(upper, grid.x, names, inches, axes.get_xlim())
 
 
-def _name_columns(axes: Any, x: np.ndarray, names: list[str], inches: float) -> None:
-    low, high = axes.get_xlim()
-    keep = thin((x - low) / (high - low), max(label_gap(names, inches), MOST_LABELS))
+def _name_columns(
+    axes: Any, x: np.ndarray, names: list[str], inches: Number, span: tuple[Number, Number]
+) -> None:
+    places = (x - span[0]) / (span[1] - span[0])
+    keep = thin(places, max(label_gap(names, inches), MOST_LABELS))
     axes.set_xticks(x[keep], [name for name, kept in zip(names, keep, strict=True) if kept])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticks(x[~keep], minor=True)
@@ -320,11 +327,12 @@ def _draw_marked(axes: Axes, grid: _Grid, marked: Marked | None) -> list[Artist]
     rows, columns = np.nonzero(grid.marked)
     if marked is None or not len(rows):
         return []
-    return axes.plot(
+    drawn = axes.plot(
         *(grid.x[columns], grid.y[rows]),
         **{"linestyle": "none", "marker": "x", "markersize": 3.5, "markeredgewidth": 0.8},
         **{"color": INK, "path_effects": style.halo(1.8), "label": marked.label, "zorder": 3},
     )
+    return list(drawn)
 
 
 def _draw_theory(axes: Axes, theory: Sequence[Line]) -> list[Artist]:
