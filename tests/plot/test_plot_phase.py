@@ -5,6 +5,7 @@ import pytest
 from matplotlib.lines import Line2D
 
 from limelight.core.errors import InputError
+from limelight.fit import threshold
 from limelight.plot import (
     Marked,
     Series,
@@ -205,6 +206,36 @@ def test_a_phase_diagram_from_a_table_and_a_fitted_edge(page):
     assert line(figure, "half of the trials succeed").get_ydata().tolist() == [35, 70, 140]
     assert figure.get_supxlabel() == "5 trials a cell · success: accuracy ≥ 0.95"
     assert page(figure).cut_off() == []
+
+
+def test_an_axis_that_moves_with_x_is_no_third_axis():
+    both = table(**{"world.half": np.repeat([10, 20, 40], 20)})
+    _, _, rate, _ = success_rates(both, "world.length", "train.examples", "accuracy", 0.95)
+    assert rate.sum() == 6
+
+
+def test_a_diverged_trial_does_not_succeed():
+    columns = table().columns | {"diverged": np.tile([True, False, False, False, False], 12)}
+    rows = Table(columns, ("world.length", "train.examples"))
+    rate = success_rates(rows, "world.length", "train.examples", "accuracy", 0.95)[2]
+    assert rate.max() == 0.8
+
+
+def test_the_edge_of_a_real_fit(page):
+    fitted = threshold(table(), along="train.examples", measure="accuracy", level=0.95)
+    figure = phase(table(), x="world.length", y="train.examples", edge=fitted)
+    assert line(figure, "half of the trials succeed").get_ydata() == pytest.approx(fitted.values)
+    assert page(figure).legend_clear()
+    with pytest.raises(InputError, match=r"lies along 'train\.examples'"):
+        phase(table(), x="train.examples", y="world.length", edge=fitted)
+
+
+def test_an_unresolved_threshold_shows_its_interval_only():
+    never = table().where(world__length=80).rows(np.arange(15))
+    fitted = threshold(never, along="train.examples", measure="accuracy", level=0.95)
+    figure = phase(never, x="world.length", y="train.examples", edge=fitted)
+    assert np.isnan(line(figure, "half of the trials succeed").get_ydata()).all()
+    assert 6 in [each.get_marker() for each in figure.axes[0].lines]
 
 
 def test_a_transformed_axis_keeps_its_raw_names_on_top():

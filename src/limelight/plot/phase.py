@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from limelight.core.errors import InputError
 from limelight.plot import style
+from limelight.plot.grid import Grid, Marked, TopAxis, borders, make_grid, success_rates
 from limelight.plot.marks import (
     Line,
     Series,
@@ -47,22 +48,6 @@ class Validity:
     at: Number
     fails: Literal["left", "right"]
     label: str = "theorem does not apply"
-
-
-@dataclass(frozen=True)
-class TopAxis:
-    """Second names for the columns, on the upper spine: the raw axis under a transform."""
-
-    label: str
-    values: ArrayLike
-
-
-@dataclass(frozen=True)
-class Marked:
-    """Cells to mark with a dot, such as those whose training did not converge."""
-
-    label: str
-    cells: ArrayLike
 
 
 def phase_diagram(
@@ -107,7 +92,7 @@ def phase_diagram(
     Raises:
         InputError: When the shapes disagree, a value repeats, or a rate is not a share.
     """
-    grid = _grid(x, y, rate, marked, top)
+    grid = make_grid(x, y, rate, marked, top)
     figure = style.new_figure(width, height or 0.85 * width, title=title)
     axes = figure.axes[0]
     mesh = _draw_cells(axes, grid)
@@ -142,11 +127,12 @@ def phase(
     """A phase diagram straight from a table.
 
     Args:
-        table: One row a trial; it varies over `x` and `y` only.
+        table: One row a trial; other axes may move with `x`, but not on their own.
         x: The axis across.
         y: The axis upwards, drawn on a logarithmic scale.
         edge: A fitted threshold: anything with `x(axis)`, `values`, `low` and `high`. Its
-            `measure`, `level` and `below`, where it has them, are the defaults of the next three.
+            `measure`, `level` and `below`, where it has them, are the defaults of the next three;
+            where its `resolved` is false only the interval is drawn.
         measure: The column that decides success.
         level: A trial succeeds when the measure is at least this.
         below: Succeed under the level instead.
@@ -169,9 +155,7 @@ def phase(
     across = columns if transform is None else transform(columns)
     series = None
     if edge is not None:
-        at = np.asarray(edge.x(x), dtype=float)
-        at = at if transform is None else transform(at)
-        series = Series(edge_label, at, edge.values, edge.low, edge.high)
+        series = _from_edge(edge, x, y, edge_label, transform or np.asarray)
     if transform is not None:
         options.setdefault("top", TopAxis(x, columns))
     figure = phase_diagram(
@@ -189,84 +173,22 @@ def phase(
     return figure
 
 
-def success_rates(
-    table: Table, x: str, y: str, measure: str, level: Number, *, below: bool = False
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The share of successes in each cell of a table.
-
-    A trial whose measure is not a number does not succeed. Of a trace the last value counts.
-
-    Returns:
-        The values of `x`, those of `y`, the rates (`y` by `x`, NaN where nothing ran) and the
-        trials of each cell.
-    """
-    for axis in table.axes:
-        if axis not in (x, y) and len(table.values(axis)) > 1:
-            pick = f"pick one value first: table.where({axis.replace('.', '__')}=...)"
-            raise InputError(f"the table also varies over {axis!r}", pick)
-    values = table[measure]
-    values = values if values.ndim == 1 else values[:, -1]
-    success = values < level if below else values >= level
-    columns, column = np.unique(table[x], return_inverse=True)
-    rows, row = np.unique(table[y], return_inverse=True)
-    if not len(columns):
-        raise InputError("the table has no rows", "run the study first")
-    for name, ticks in ((x, columns), (y, rows)):
-        if not np.issubdtype(ticks.dtype, np.number):
-            raise InputError(f"the axis {name!r} does not hold numbers")
-    shape = (len(rows), len(columns))
-    place = np.ravel_multi_index((row, column), shape)
-    trials = np.bincount(place, minlength=len(rows) * len(columns)).reshape(shape)
-    wins = np.bincount(place, weights=success, minlength=trials.size).reshape(shape)
-    rate = np.divide(wins, trials, out=np.full(shape, np.nan), where=trials > 0)
-    return columns.astype(float), rows.astype(float), rate, trials
+def _from_edge(
+    edge: Any, x: str, y: str, label: str, transform: Callable[[np.ndarray], np.ndarray]
+) -> Series:
+    if getattr(edge, "along", y) != y:
+        raise InputError(f"the edge lies along {edge.along!r}, not {y!r}", "fit it along y")
+    values = np.asarray(edge.values, dtype=float)
+    values = np.where(getattr(edge, "resolved", True), values, np.nan)
+    return Series(label, transform(np.asarray(edge.x(x), dtype=float)), values, edge.low, edge.high)
 
 
 # --- the grid ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Grid:
-    x: np.ndarray
-    y: np.ndarray
-    rate: np.ndarray
-    marked: np.ndarray
-    names: np.ndarray | None
-
-
-def _grid(x, y, rate, marked: Marked | None, top: TopAxis | None) -> _Grid:
-    x, y, rate = (np.asarray(v, dtype=float) for v in (x, y, rate))
-    cells = np.zeros(rate.shape, bool) if marked is None else np.asarray(marked.cells, bool)
-    names = None if top is None else np.asarray(top.values)
-    if x.ndim != 1 or y.ndim != 1 or rate.shape != (len(y), len(x)) or not rate.size:
-        shape = f"x {x.shape}, y {y.shape}, rate {rate.shape}"
-        raise InputError(f"the shapes do not agree: {shape}", "rate has a row for each y")
-    if cells.shape != rate.shape or (names is not None and names.shape != x.shape):
-        raise InputError("marked cells follow the shape of rate, and top names that of x")
-    if len(np.unique(x)) < len(x) or len(np.unique(y)) < len(y):
-        raise InputError("a value of x or y repeats", "average its trials first")
-    if not (np.isfinite(x).all() and np.isfinite(y).all() and (y > 0).all()):
-        raise InputError("x and y must be finite, and y positive for its logarithmic axis")
-    known = rate[~np.isnan(rate)]
-    if ((known < 0) | (known > 1)).any():
-        raise InputError("a success rate lies outside [0, 1]")
-    i, j = np.argsort(x), np.argsort(y)
-    names = None if names is None else names[i]
-    return _Grid(x[i], y[j], rate[np.ix_(j, i)], cells[np.ix_(j, i)], names)
-
-
-def _borders(values: np.ndarray, lonely: Number) -> np.ndarray:
-    """Midpoints between neighbours, and half a gap beyond the ends."""
-    if len(values) == 1:
-        return np.array([values[0] - lonely, values[0] + lonely])
-    middle = (values[1:] + values[:-1]) / 2
-    first, last = values[0] - (middle[0] - values[0]), values[-1] + (values[-1] - middle[-1])
-    return np.concatenate([[first], middle, [last]])
-
-
-def _draw_cells(axes: Axes, grid: _Grid):
-    across = _borders(grid.x, max(0.5 * abs(grid.x[0]), 0.5))
-    upwards = np.exp(_borders(np.log(grid.y), 0.5 * np.log(2)))
+def _draw_cells(axes: Axes, grid: Grid):
+    across = borders(grid.x, max(0.5 * abs(grid.x[0]), 0.5))
+    upwards = np.exp(borders(np.log(grid.y), 0.5 * np.log(2)))
     axes.set_yscale("log")
     mesh = axes.pcolormesh(
         *(across, upwards, np.ma.masked_invalid(grid.rate)),
@@ -278,7 +200,7 @@ def _draw_cells(axes: Axes, grid: _Grid):
     return mesh
 
 
-def _ticks(axes: Axes, grid: _Grid, inches: Number, top: str) -> None:
+def _ticks(axes: Axes, grid: Grid, inches: Number, top: str) -> None:
     """Ticks at the values that were run; labels at as many of them as there is room for."""
     low, high = np.log(axes.get_ylim())
     keep = thin((np.log(grid.y) - low) / (high - low), max(9 / (72 * inches), MOST_LABELS))
@@ -314,7 +236,7 @@ def _plain(value: Any) -> str:
 # --- what lies on it --------------------------------------------------------------------------
 
 
-def _draw_missing(axes: Axes, grid: _Grid) -> list[Artist]:
+def _draw_missing(axes: Axes, grid: Grid) -> list[Artist]:
     if not np.isnan(grid.rate).any():
         return []
     look = {"facecolor": "#efefef", "edgecolor": style.MUTED, "hatch": "xxxxx", "linewidth": 0}
@@ -323,7 +245,7 @@ def _draw_missing(axes: Axes, grid: _Grid) -> list[Artist]:
     return [Patch(label="not run", **look)]
 
 
-def _draw_marked(axes: Axes, grid: _Grid, marked: Marked | None) -> list[Artist]:
+def _draw_marked(axes: Axes, grid: Grid, marked: Marked | None) -> list[Artist]:
     rows, columns = np.nonzero(grid.marked)
     if marked is None or not len(rows):
         return []

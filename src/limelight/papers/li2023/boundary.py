@@ -55,16 +55,14 @@ def setup(scale: str, steps: int, relevant, confusing: Callable, examples, trial
     return Setup(study(scale, steps), {PAIR: pairs, "train.examples": list(examples)}, trials)
 
 
-# --- what is read off a table ---------------------------------------------------------------------
+# --- what is read off a table -----------------------------------------------------------------
 
 
 def converged(table: Table) -> Table:
     """The cells that count in fits: mean training loss below `CONVERGED`."""
-    keep = np.zeros(len(table), dtype=bool)
-    cells, place = np.unique(table["cell"], return_inverse=True)
+    _, place = np.unique(table["cell"], return_inverse=True)
     loss = np.bincount(place, table["training_loss"]) / np.bincount(place)
-    keep = (loss < CONVERGED)[place] & (len(cells) > 0)
-    return table.rows(keep)
+    return table.rows((loss < CONVERGED)[place])
 
 
 def boundary(table: Table, level: float = STRICT) -> Edge:
@@ -144,18 +142,19 @@ def straightness(x_of: Callable[[Edge], np.ndarray], level: float = STRICT):
 
 
 def transition(table: Table) -> Estimate:
-    """Share of fractions that go from at most 0.1 at the smallest N to at least 0.9 at the largest."""
+    """Share of fractions with success at most 0.1 at the smallest N and 0.9 at the largest."""
     good = []
     for _, rows in table.cells(*PAIR):
         sizes = rows.values("train.examples")
-        rate = lambda size, rows=rows: (
-            rows.where(train__examples=size)["test_loss"] < STRICT
-        ).mean()
-        good.append(rate(sizes[0]) <= 0.1 and rate(sizes[-1]) >= 0.9)
+        first, last = (
+            (rows.where(train__examples=size)["test_loss"] < STRICT).mean()
+            for size in sizes[[0, -1]]
+        )
+        good.append(first <= 0.1 and last >= 0.9)
     return Estimate(float(np.mean(good)), None, len(table), f"{sum(good)} of {len(good)} fractions")
 
 
-# --- claims -----------------------------------------------------------------------------------------
+# --- claims -----------------------------------------------------------------------------------
 
 
 def laws(prefix: str, where: str) -> tuple[Claim, ...]:
@@ -205,7 +204,7 @@ ND_CLAIMS = (
 )
 
 
-# --- pictures ---------------------------------------------------------------------------------------
+# --- pictures ---------------------------------------------------------------------------------
 
 
 def draw_phase(table: Table):
@@ -336,7 +335,7 @@ def _facts(table: Table) -> tuple[str, ...]:
     return provenance(scale=table.manifest.get("scale", ""), trials=trials)
 
 
-# --- recipes ----------------------------------------------------------------------------------------
+# --- recipes ----------------------------------------------------------------------------------
 
 EXAMPLES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96)
 DEPARTURES = (
@@ -362,8 +361,9 @@ figures = (
         statement="the sample complexity is almost linear in alpha_*^-2",
         setups={
             "smoke": setup("smoke", 200, (0.36, 0.42, 0.5), nd, (2, 8, 32), 4),
+            # Up to 96 examples, so that the boundary is inside the grid at every fraction.
             "small": setup(
-                "small", 400, (0.32, 0.34, 0.36, 0.39, 0.43, 0.5), nd, EXAMPLES[:10], 20
+                "small", 400, (0.32, 0.34, 0.36, 0.39, 0.43, 0.46, 0.5), nd, EXAMPLES, 20
             ),
             "paper": setup("paper", 1000, steps_of(0.32, 0.5, 0.02), nd, EXAMPLES, 50),
         },

@@ -39,7 +39,7 @@ def setup(scale: str, trials: int, cells, width: int, examples: int, steps: int,
     return Setup(experiment, {AXIS: list(cells)}, trials, shared=AXIS)
 
 
-# --- what is read off a table ---------------------------------------------------------------------
+# --- what is read off a table -----------------------------------------------------------------
 
 
 def first_cell(table: Table) -> tuple[dict, Table]:
@@ -114,7 +114,7 @@ CLAIMS = (
 )
 
 
-# --- pictures ---------------------------------------------------------------------------------------
+# --- pictures ---------------------------------------------------------------------------------
 
 
 def draw_mass(table: Table):
