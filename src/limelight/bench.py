@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from limelight.core.keys import trial_key
-from limelight.measures import TestLoss
+from limelight.measures import FreshLoss
 from limelight.models import Shallow
 from limelight.papers import load
 from limelight.study import Study
@@ -125,7 +126,7 @@ def torch_trial(study: Study, seed: int, device: str = "cpu", steps: int | None 
     normal = lambda *shape: torch.randn(*shape, generator=generator)
 
     def examples(count):
-        counts = [np.asarray(world.counts(np.float32(y))) for y in (1.0, -1.0)]
+        counts = [np.asarray(world.counts(jnp.asarray(y))) for y in (1.0, -1.0)]
         rows = []
         for index in range(count):
             kinds = torch.tensor(np.repeat(np.arange(M), counts[index % 2]))
@@ -161,7 +162,7 @@ def torch_trial(study: Study, seed: int, device: str = "cpu", steps: int | None 
         optimizer.zero_grad()
         torch.relu(1 - y[index] * forward(X[index])).mean().backward()
         optimizer.step()
-    size = next((m.examples for m in study.measures if isinstance(m, TestLoss)), 100)
+    size = next((m.examples for m in study.measures if isinstance(m, FreshLoss)), 100)
     X, y = examples(size)
     with torch.no_grad():
         return float(torch.relu(1 - y * forward(X)).mean())

@@ -22,7 +22,8 @@ from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Model, split
 from limelight.worlds.base import World, example
 
-Trace = Mapping[str, Float[Array, ""]]
+#: Numbers by name: one look, or (after training) the log of all looks.
+Trace = Mapping[str, Array]
 
 
 def hinge(output: Float[Array, ""], label: Float[Array, ""]) -> Float[Array, ""]:

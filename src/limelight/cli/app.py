@@ -15,6 +15,7 @@ app = typer.Typer(
     name="limelight",
     help="The executable theory of attention: run, check and redraw theory papers.",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},

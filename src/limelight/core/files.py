@@ -35,6 +35,12 @@ def atomic(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def write_whole(path: str | Path, content: bytes) -> None:
+    """Put a file in its place in one step; a link is followed, what it points to is replaced."""
+    with atomic(Path(os.path.realpath(path))) as temporary:
+        temporary.write_bytes(content)
+
+
 def flush(path: Path) -> None:
     """Wait until a file, or a folder's list of files, is on the disk."""
     handle = os.open(path, os.O_RDONLY)

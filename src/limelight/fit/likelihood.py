@@ -91,13 +91,11 @@ class Curve:
         g_t, g_k = -k * residual.sum(1), (residual * d).sum(1)
         i_tt, i_kk = k**2 * w.sum(1) + TINY, (w * d**2).sum(1) + TINY
         i_tk = -k * (w * d).sum(1)
-        determinant = np.maximum(i_tt * i_kk - i_tk**2, 1e-10 * i_tt * i_kk)
-        free = (i_tt * g_k - i_tk * g_t) / determinant
-        step_k = np.clip(k + free, *slopes) - k
-        free = (g_t - i_tk * step_k) / i_tt
-        step_t = np.clip(t + free, *self.limits) - t
-        again = np.clip(k + (g_k - i_tk * step_t) / i_kk, *slopes) - k
-        step_k = np.where(step_t == free, step_k, again)
+        slant = i_tk / i_tt
+        left = np.maximum(i_kk - slant * i_tk, 1e-10 * i_kk)
+        step_k = np.clip(k + (g_k - slant * g_t) / left, *slopes) - k
+        step_t = np.clip(t + (g_t - i_tk * step_k) / i_tt, *self.limits) - t
+        step_k = np.clip(k + (g_k - i_tk * step_t) / i_kk, *slopes) - k
         return step_t, step_k, g_t * step_t + g_k * step_k
 
     def _climb(self, s, n, t, k, best, active, step_t, step_k, slopes) -> None:
@@ -135,7 +133,7 @@ class Curve:
         """
         d = self.u - t[:, None]
         low, high = np.log(self.slopes[0]) * np.ones(len(t)), np.log(STEP) * np.ones(len(t))
-        for _ in range(40):
+        for _ in range(28):
             middle = (low + high) / 2
             residual = s - n * expit(self.eta(t, np.exp(middle)))
             rising = (residual * d).sum(1) > 0

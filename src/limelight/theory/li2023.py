@@ -168,9 +168,7 @@ def mass_bound(relevant: float = 0.5, confusing: float = 0.04) -> Bound:
         conditions=(Condition("a majority is relevant", relevant, ">", confusing),),
         quantities={f"{role} queries, at most": ceiling[role] for role in ceiling if role != "all"}
         | {"claimed by Proposition 2": 1.0},
-        notes=()
-        if confusing == 0
-        else ("the claim fails for idle queries: they meet both labels",),
+        notes=("the claim fails for idle queries: they meet both labels",) * (confusing > 0),
         reference="li2023, Proposition 2",
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 from limelight import fit
 from limelight.claims import AtLeast, Bands, Claim, Estimate, Inside
 from limelight.fit import Edge
-from limelight.measures import Accuracy, TestLoss
+from limelight.measures import Accuracy, FreshLoss
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
 from limelight.plot import Marked, TopAxis, Validity, caption, curves, phase_diagram, provenance
@@ -45,7 +45,7 @@ def study(scale: str, steps: int) -> Study:
         world=Patterns(tokens=tokens),
         model=Shallow(width=width, groups=True),
         train=Train(steps=steps, batch=16, rate=2.0, every=20),
-        measures=(TestLoss(test), Accuracy(test)),
+        measures=(FreshLoss(test), Accuracy(test)),
     )
 
 
@@ -263,7 +263,8 @@ def draw_law(table: Table):
         label = r"$N \propto (\alpha_*-\alpha_\#)^{-2}$"
         guides.append(Series(label, x, middle * inverse**2))
     figure = curves(
-        [*found, *guides],
+        found,
+        guides=guides,
         x_label=r"$1/\alpha_*$",
         y_label="N50, training examples",
         log_x=True,
@@ -361,9 +362,10 @@ figures = (
         statement="the sample complexity is almost linear in alpha_*^-2",
         setups={
             "smoke": setup("smoke", 200, (0.36, 0.42, 0.5), nd, (2, 8, 32), 4),
-            # Up to 96 examples, so that the boundary is inside the grid at every fraction.
+            # Up to 96 examples and 800 steps, so that at every fraction the boundary is inside the
+            # grid and its cells converge.
             "small": setup(
-                "small", 400, (0.32, 0.34, 0.36, 0.39, 0.43, 0.46, 0.5), nd, EXAMPLES, 20
+                "small", 800, (0.32, 0.34, 0.36, 0.39, 0.43, 0.46, 0.5), nd, EXAMPLES, 20
             ),
             "paper": setup("paper", 1000, steps_of(0.32, 0.5, 0.02), nd, EXAMPLES, 50),
         },
