@@ -8,7 +8,7 @@ from scipy.stats import norm
 from limelight.fit import fit_threshold
 from limelight.fit.likelihood import Curve
 
-DRAWS = 1000
+DRAWS = 2000
 SLOPES = (0.5, 2.0, 8.0, 32.0, np.inf)  # from shallow to a step
 
 
@@ -37,7 +37,7 @@ def test_coverage_from_shallow_to_step(trials, sizes):
     rng = np.random.default_rng(trials * 100 + sizes)
     u = design(sizes)
     found = {}
-    for offset in (0.0, 0.05, 0.4):
+    for offset in (0.0, 0.05, 0.3, 0.5):
         truth = float(u[sizes // 2] + offset * (u[1] - u[0]))
         for slope in SLOPES:
             rates = logistic(u, slope, truth)

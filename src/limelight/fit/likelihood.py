@@ -117,13 +117,14 @@ class Curve:
         Data that a step describes (zeros, at most one mixed size, then ones) have no finite
         maximum; their supremum is the likelihood of the observed rates themselves.
         """
-        steepest = 60.0 / np.diff(self.u).min() if len(self.u) > 1 else 60.0
-        _, _, best = self.maximise(s, n, (self.slopes[0], max(steepest, self.slopes[1])))
         rates = s / n
         mixed = ((s > 0) & (s < n)).sum(1)
-        stepped = (mixed <= 1) & (np.diff(rates, axis=1) >= 0).all(1)
-        own = (xlogy(s, rates) + xlogy(n - s, 1 - rates)).sum(1)
-        return np.where(stepped, own, best)
+        rest = (mixed > 1) | (np.diff(rates, axis=1) < 0).any(1)
+        best = (xlogy(s, rates) + xlogy(n - s, 1 - rates)).sum(1)
+        if rest.any():
+            steepest = max(self.slopes[1], 60.0 / np.diff(self.u).min())
+            _, _, best[rest] = self.maximise(s[rest], n[rest], (self.slopes[0], steepest))
+        return best
 
     def profile(self, s: Counts, n: Counts, t: Draws) -> tuple[Draws, Draws]:
         """Log-likelihood at a given threshold with its best slope, up to a step.

@@ -1,6 +1,7 @@
 """From tables on disk back to their recipes: pages, published verdicts, citations."""
 
 import importlib.resources
+import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 
 from limelight.claims import Verdict
 from limelight.core.errors import InputError, RunError, StallError
+from limelight.core.files import write_whole
 from limelight.papers import load
 from limelight.papers.base import Figure, Paper
 from limelight.plot import save
@@ -69,8 +71,8 @@ def section(store: str | Path) -> Section:
     )
 
 
-def publish(store: str | Path, folder: str | Path) -> None:
-    """Put a finished run among the published results: one table, its manifest, its figure."""
+def publish(store: str | Path, folder: str | Path) -> Path:
+    """Put a finished run among the published results: its table, manifest and pictures."""
     table = open_table(store)
     figure = recipe_of(table.manifest, store)
     cost = _cost(store, table)
@@ -78,8 +80,10 @@ def publish(store: str | Path, folder: str | Path) -> None:
     place = Path(folder) / figure.paper / figure.name
     place.mkdir(parents=True, exist_ok=True)
     Table(table.columns, table.axes, manifest).save(place / "table.parquet")
+    write_whole(place / "manifest.json", (json.dumps(manifest, indent=2) + "\n").encode())
     for name, drawn in figure.plots(table).items():
         save(drawn, place / f"{name}.png")
+    return place
 
 
 def decide_published(paper: Paper, results: str | Path) -> list[Verdict]:

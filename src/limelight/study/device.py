@@ -2,6 +2,7 @@
 
 import os
 import platform
+import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -75,6 +76,7 @@ def describe_machine() -> dict[str, Any]:
     versions = {name: _version(name) for name in names}
     device = jax.local_devices()[0]
     return {
+        "commit": commit(),
         "versions": {"python": platform.python_version(), **versions},
         "device": {
             "platform": device.platform,
@@ -84,6 +86,21 @@ def describe_machine() -> dict[str, Any]:
             "system": sys.platform,
         },
     }
+
+
+def commit() -> str:
+    """The commit of a source checkout, `LIMELIGHT_COMMIT` where there is none, else nothing."""
+    told = os.environ.get("LIMELIGHT_COMMIT")
+    if told:
+        return told
+    here = Path(__file__).resolve().parents[3]
+    if not (here / ".git").exists():
+        return ""
+    command = ["git", "-C", str(here), "describe", "--always", "--abbrev=40", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=5).stdout.strip()
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
 
 
 def _version(name: str) -> str:

@@ -5,7 +5,7 @@ import numpy as np
 from limelight import fit
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
 from limelight.core.types import Role
-from limelight.measures import Accuracy, AttentionMass, RoleMass, FreshLoss
+from limelight.measures import Accuracy, AttentionMass, FreshLoss, RoleMass
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
 from limelight.plot import Reference, Series, caption, curves, mass_by_role, provenance
