@@ -213,8 +213,10 @@ def draw_phase(table: Table):
     x, y, rate = _rates(table)
     loss = _grid(table, "training_loss")
     alphas = x
-    line = _line(edge, relevant(edge) ** -2.0)
-    power = _line(edge, gap(edge) ** -2.0)
+    lines = {
+        r"\alpha_*^{-2}": _line(edge, relevant(edge) ** -2.0),
+        r"(\alpha_*-\alpha_\#)^{-2}": _line(edge, gap(edge) ** -2.0),
+    }
     needed = relevant_needed(0.5, 0.1, 0.2, 0.0)
     is_nd = np.allclose(relevant(edge) + edge.x("world.confusing"), 0.5)
     figure = phase_diagram(
@@ -225,16 +227,9 @@ def draw_phase(table: Table):
         y_label="training examples $N$",
         edge=Series("N50, 95 % interval", relevant(edge) ** -2.0, *_ends(edge)),
         theory=[
-            (
-                rf"line in $\alpha_*^{{-2}}$ ($R^2$ = {line[1]:.2f})",
-                relevant(edge) ** -2.0,
-                line[0],
-            ),
-            (
-                rf"line in $(\alpha_*-\alpha_\#)^{{-2}}$ ($R^2$ = {power[1]:.2f})",
-                relevant(edge) ** -2.0,
-                power[0],
-            ),
+            (rf"line in ${name}$ ($R^2$ = {squared:.2f})", relevant(edge) ** -2.0, fitted)
+            for name, (fitted, squared) in lines.items()
+            if np.isfinite(fitted).any()
         ],
         validity=Validity(needed**-2.0, "right", "Theorem 1 does not apply") if is_nd else None,
         marked=Marked("training not converged", loss >= CONVERGED),
@@ -323,7 +318,7 @@ def _ends(edge: Edge) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _line(edge: Edge, x: np.ndarray) -> tuple[np.ndarray, float]:
     use = edge.resolved
-    if use.sum() < 2:
+    if use.sum() < 2 or np.ptp(x[use]) < 1e-9:  # no line, or (at a fixed gap) nothing to draw it in
         return np.full(len(x), np.nan), np.nan
     slope, start = np.polyfit(x[use], edge.values[use], 1)
     fitted = start + slope * x
