@@ -70,6 +70,7 @@ def explained(path: Path) -> Iterator[None]:
             ) from error
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             raise StoreError(
-                f"no folder {path.parent}", "make it first, or choose another"
+                f"cannot write {path.name}: there is no folder {path.parent}",
+                "make it first, or choose another",
             ) from error
         raise StoreError(f"cannot write {path}: {error.strerror or error}") from error

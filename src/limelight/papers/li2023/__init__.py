@@ -1,10 +1,11 @@
 """li2023: how a shallow ViT learns from label-relevant tokens.
 
-`boundary` Figure 1(a), the sample complexity; `concentration` Figure 4, where attention goes.
+`boundary` the sample complexity read off a table; `fig1a` its figures; `concentration` Figure 4,
+where attention goes.
 """
 
 from limelight.papers.base import Paper, Statement
-from limelight.papers.li2023 import boundary, concentration
+from limelight.papers.li2023 import concentration, fig1a
 from limelight.theory import li2023 as theory
 
 paper = Paper(
@@ -38,7 +39,7 @@ paper = Paper(
         Statement("proposition1", "the same with keys and queries frozen", theory.frozen_learning),
         Statement("proposition2", "attention mass that any weights can reach", theory.mass_bound),
     ),
-    figures=(*boundary.figures, concentration.figure),
+    figures=(*fig1a.figures, concentration.figure),
 )
 
 __all__ = ["paper"]
