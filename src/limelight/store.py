@@ -32,6 +32,8 @@ except ImportError:  # not on every system; locks only save work
     fcntl = None
 
 FORMAT = 1
+#: Where a chunk's file says which study it belongs to.
+STUDY = b"limelight.study"
 
 
 class Store:
@@ -89,7 +91,7 @@ class Store:
             arrow = pq.read_table(path, page_checksum_verification=True)
         except (OSError, pa.ArrowException, ValueError) as error:
             return str(error).splitlines()[0]
-        meta = (arrow.schema.metadata or {}).get(b"limelight.study", b"").decode()
+        meta = (arrow.schema.metadata or {}).get(STUDY, b"").decode()
         if meta != self.manifest["hash"]:
             return "it belongs to another study"
         return None if arrow.num_rows == rows else f"{arrow.num_rows} rows instead of {rows}"
@@ -115,7 +117,7 @@ class Store:
     ) -> None:
         """Keep a chunk's rows and how they were made."""
         arrow = Table(columns).to_arrow()
-        arrow = arrow.replace_schema_metadata({"limelight.study": self.manifest["hash"]})
+        arrow = arrow.replace_schema_metadata({STUDY: self.manifest["hash"]})
         with atomic(self.chunks / f"{chunk}.json") as temporary:
             temporary.write_text(json.dumps({**facts, "finished": now()}) + "\n")
         with atomic(self.file(chunk)) as temporary:
@@ -154,16 +156,18 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
     file = Path(path) / "manifest.json"
     if not file.exists():
         raise StoreError(
-            f"{path} is no run folder: it has no manifest.json", "limelight run --store"
+            f"{path} is no run folder: it has no manifest.json",
+            "limelight run KEY FIGURE --store FOLDER makes one",
         )
     try:
         manifest = json.loads(file.read_text())
-        if not {"hash", "configuration"} <= set(manifest):
-            raise KeyError("hash")
-    except (ValueError, KeyError, TypeError, UnicodeDecodeError):
-        raise StoreError(
-            f"{file} is not a manifest", "it may be damaged; restore or delete it"
-        ) from None
+        parts = manifest["hash"], manifest["configuration"]["axes"]
+        whole = [type(part) for part in parts] == [str, list]
+        whole &= {"trials", "width"} <= set(manifest["configuration"])
+    except (OSError, ValueError, KeyError, TypeError):
+        whole, manifest = False, {}
+    if not whole:
+        raise StoreError(f"{file} is not a manifest", "it may be damaged; restore or delete it")
     if manifest.get("format") != FORMAT:
         raise StoreError(f"{file} has format {manifest.get('format')}, this version reads {FORMAT}")
     return manifest
@@ -176,7 +180,11 @@ def read_table(path: str | Path) -> Table:
     if not files:
         raise StoreError(f"{path} has no finished chunk yet", f"limelight resume {path}")
     try:
-        arrow = pa.concat_tables([pq.read_table(f, page_checksum_verification=True) for f in files])
+        parts = [pq.read_table(f, page_checksum_verification=True) for f in files]
+        for file, part in zip(files, parts, strict=True):
+            if (part.schema.metadata or {}).get(STUDY, b"").decode() != manifest["hash"]:
+                raise OSError(f"{file.name} belongs to another study")
+        arrow = pa.concat_tables(parts)
     except (OSError, pa.ArrowException) as error:
         raise StoreError(
             f"cannot read the chunks of {path}: {str(error).splitlines()[0]}",
@@ -189,9 +197,13 @@ def read_table(path: str | Path) -> Table:
 
 
 def read_facts(path: str | Path) -> list[dict[str, Any]]:
-    """How each finished chunk was made."""
-    files = sorted((Path(path) / "chunks").glob("*.json"))
-    return [json.loads(f.read_text()) for f in files if f.with_suffix(".parquet").exists()]
+    """How each finished chunk was made; facts that cannot be read are left out."""
+    facts = []
+    for file in sorted((Path(path) / "chunks").glob("*.json")):
+        with contextlib.suppress(OSError, ValueError):
+            if file.with_suffix(".parquet").exists():
+                facts.append(json.loads(file.read_text()))
+    return [fact for fact in facts if {"seconds", "compile_seconds"} <= set(fact)]
 
 
 def difference(there: Any, here: Any, path: str = "") -> str:

@@ -95,11 +95,6 @@ def learning(
     )
 
 
-def frozen_learning(**settings) -> Bound:
-    """Proposition 1: `learning` with keys and queries kept at their start."""
-    return learning(**settings, frozen=True)
-
-
 def relevant_needed(
     idle: float, value_error: float, key_error: float, noise: float, share: float = 0.5
 ) -> float:

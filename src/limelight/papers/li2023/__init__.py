@@ -4,6 +4,8 @@
 where attention goes.
 """
 
+from functools import partial
+
 from limelight.papers.base import Paper, Statement
 from limelight.papers.li2023 import concentration, fig1a
 from limelight.theory import li2023 as theory
@@ -36,7 +38,11 @@ paper = Paper(
     },
     statements=(
         Statement("theorem1", "samples, batch, steps and width that suffice", theory.learning),
-        Statement("proposition1", "the same with keys and queries frozen", theory.frozen_learning),
+        Statement(
+            "proposition1",
+            "the same with keys and queries frozen",
+            partial(theory.learning, frozen=True),
+        ),
         Statement("proposition2", "attention mass that any weights can reach", theory.mass_bound),
     ),
     figures=(*fig1a.figures, concentration.figure),
