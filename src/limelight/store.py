@@ -88,12 +88,9 @@ class Store:
 
     def _damage(self, path: Path, rows: int) -> str | None:
         try:
-            arrow = pq.read_table(path, page_checksum_verification=True)
+            arrow = _read_chunk(path, self.manifest["hash"])
         except (OSError, pa.ArrowException, ValueError) as error:
             return str(error).splitlines()[0]
-        meta = (arrow.schema.metadata or {}).get(STUDY, b"").decode()
-        if meta != self.manifest["hash"]:
-            return "it belongs to another study"
         return None if arrow.num_rows == rows else f"{arrow.num_rows} rows instead of {rows}"
 
     def set_aside(self, chunk: str, why: str) -> Path:
@@ -161,12 +158,9 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
         )
     try:
         manifest = json.loads(file.read_text())
-        parts = manifest["hash"], manifest["configuration"]["axes"]
-        whole = [type(part) for part in parts] == [str, list]
-        whole &= {"trials", "width"} <= set(manifest["configuration"])
-    except (OSError, ValueError, KeyError, TypeError):
-        whole, manifest = False, {}
-    if not whole:
+    except (OSError, ValueError):
+        manifest = None
+    if not _is_manifest(manifest):
         raise StoreError(f"{file} is not a manifest", "it may be damaged; restore or delete it")
     if manifest.get("format") != FORMAT:
         raise StoreError(f"{file} has format {manifest.get('format')}, this version reads {FORMAT}")
@@ -180,12 +174,8 @@ def read_table(path: str | Path) -> Table:
     if not files:
         raise StoreError(f"{path} has no finished chunk yet", f"limelight resume {path}")
     try:
-        parts = [pq.read_table(f, page_checksum_verification=True) for f in files]
-        for file, part in zip(files, parts, strict=True):
-            if (part.schema.metadata or {}).get(STUDY, b"").decode() != manifest["hash"]:
-                raise OSError(f"{file.name} belongs to another study")
-        arrow = pa.concat_tables(parts)
-    except (OSError, pa.ArrowException) as error:
+        arrow = pa.concat_tables([_read_chunk(file, manifest["hash"]) for file in files])
+    except (OSError, pa.ArrowException, ValueError) as error:
         raise StoreError(
             f"cannot read the chunks of {path}: {str(error).splitlines()[0]}",
             f"limelight resume {path} sets a damaged chunk aside and computes it again",
@@ -200,10 +190,10 @@ def read_facts(path: str | Path) -> list[dict[str, Any]]:
     """How each finished chunk was made; facts that cannot be read are left out."""
     facts = []
     for file in sorted((Path(path) / "chunks").glob("*.json")):
-        with contextlib.suppress(OSError, ValueError):
-            if file.with_suffix(".parquet").exists():
+        if file.with_suffix(".parquet").exists():
+            with contextlib.suppress(OSError, ValueError):
                 facts.append(json.loads(file.read_text()))
-    return [fact for fact in facts if {"seconds", "compile_seconds"} <= set(fact)]
+    return [f for f in facts if isinstance(f, dict) and {"seconds", "compile_seconds"} <= set(f)]
 
 
 def difference(there: Any, here: Any, path: str = "") -> str:
@@ -218,6 +208,23 @@ def difference(there: Any, here: Any, path: str = "") -> str:
 def now() -> str:
     """This moment, UTC, to the second."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _is_manifest(value: Any) -> bool:
+    configuration = value.get("configuration") if isinstance(value, dict) else None
+    return (
+        isinstance(configuration, dict)
+        and isinstance(value.get("hash"), str)
+        and isinstance(configuration.get("axes"), list)
+        and {"trials", "width"} <= set(configuration)
+    )
+
+
+def _read_chunk(path: Path, study: str) -> pa.Table:
+    arrow = pq.read_table(path, page_checksum_verification=True)
+    if (arrow.schema.metadata or {}).get(STUDY, b"").decode() != study:
+        raise ValueError(f"{path.name} belongs to another study")
+    return arrow
 
 
 def _short(value: Any) -> str:

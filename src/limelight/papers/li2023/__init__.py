@@ -48,4 +48,7 @@ paper = Paper(
     figures=(*fig1a.figures, concentration.figure),
 )
 
-__all__ = ["paper"]
+#: A figure by name, so that `papers.li2023.figure("fig1a")` reads as one expects.
+figure = paper.figure
+
+__all__ = ["figure", "paper"]
