@@ -156,10 +156,9 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
             f"{path} is no run folder: it has no manifest.json",
             "limelight run KEY FIGURE --store FOLDER makes one",
         )
-    try:
+    manifest: Any = None
+    with contextlib.suppress(OSError, ValueError):
         manifest = json.loads(file.read_text())
-    except (OSError, ValueError):
-        manifest = None
     if not _is_manifest(manifest):
         raise StoreError(f"{file} is not a manifest", "it may be damaged; restore or delete it")
     if manifest.get("format") != FORMAT:

@@ -14,7 +14,7 @@ from typing import NoReturn
 import typer
 
 from limelight.cli import bench, cite, papers, plot, report, resume, run, show, verify
-from limelight.cli.common import Stopped, tell
+from limelight.cli.common import Stopped, console, tell
 from limelight.core.errors import LimelightError
 
 app = typer.Typer(
@@ -51,7 +51,9 @@ def help_page(command: Callable) -> str:
     """A docstring for the terminal: paragraphs reflowed, the examples kept one a line."""
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     flowed = [p if p.startswith("Examples:\n") else " ".join(p.split()) for p in paragraphs]
-    return "\n\n".join(flowed).replace("[", r"\[")
+    # Typer removes the margin of what follows the first line; an empty first line saves it.
+    first, *rest = flowed
+    return (first + "\n\n\n" + "\n\n".join(rest)).replace("[", r"\[")
 
 
 for name, command in COMMANDS.items():
@@ -75,7 +77,7 @@ def main() -> None:
     """Run the command line; an error a user can act on is one line and a hint, no traceback."""
     try:
         code = app(standalone_mode=False) or 0
-        sys.stdout.flush()
+        flush()
         if code == Stopped.code:  # Ctrl-C before or after the work itself
             code = complain("stopped", "nothing is lost", "the same command starts again", code)
     except SystemExit as end:
@@ -98,7 +100,8 @@ def main() -> None:
 def complain(word: str, message: str, hint: str, code: int) -> int:
     """One line that says what is wrong, one that says what to do; gives back the exit code."""
     with contextlib.suppress(OSError):
-        sys.stdout.flush()
+        flush()
+        console(stderr=True).show_cursor()  # Ctrl-C may have come while a bar had hidden it
     tell(f"{word}: {' '.join(message.split())}")
     if hint:
         tell(f"hint: {' '.join(hint.split())}")
@@ -113,17 +116,23 @@ def complain_of_usage(error) -> int:
     return complain("error", error.format_message(), f"{path} --help", error.exit_code)
 
 
+def flush() -> None:
+    """Write out what was printed; a stream that was closed from outside is `None`."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+
+
 def silence() -> None:
     """Send what is left of stdout nowhere, so that leaving does not stumble over it."""
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def leave(code: int) -> NoReturn:
     """Leave at once: a stuck or still running chunk must not keep the process alive."""
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, AttributeError):
-            stream.flush()
+    with contextlib.suppress(OSError):
+        flush()
     if any(thread.daemon for thread in threading.enumerate()):
         os._exit(code)
     sys.exit(code)

@@ -59,6 +59,15 @@ def check_stall(seconds: float) -> None:
         raise InputError(f"--stall {seconds:g}", "a number of seconds above 0")
 
 
+def check_output(path: Path, *suffixes: str) -> None:
+    """Refuse a file that could not be written, before any work is done for it."""
+    if path.suffix.lower() not in suffixes:
+        listed = ", ".join(suffixes[:-1]) + " or " + suffixes[-1]
+        raise InputError(f"cannot write {path}", f"the name must end in {listed}")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent}", "make it first, or choose another")
+
+
 # --- printing ---------------------------------------------------------------------------------
 
 
@@ -124,14 +133,12 @@ def print_table(titles: Iterable[str], rows: Iterable[Iterable[str]], right: tup
     console().print(grid)
 
 
-def print_verdicts(verdicts) -> None:
-    """Verdicts for people: a line of numbers for each, then what was decided and how."""
+def print_verdicts(verdicts, rules: bool = True) -> None:
+    """Verdicts for people: a line of numbers for each, then what was decided and by which rule."""
     from rich.text import Text
 
     colour = {"holds": "green", "fails": "red", "inconclusive": "yellow"}
-    rows = [
-        (v.claim, v.verdict, number(v.value), interval(v.interval), str(v.n)) for v in verdicts
-    ]
+    rows = [(v.claim, v.verdict, number(v.value), interval(v.interval), str(v.n)) for v in verdicts]
     titles = ("claim", "verdict", "value", "interval", "n")
     widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     line = lambda cells: "  ".join(c.ljust(w) for c, w in zip(cells, widths, strict=True)).rstrip()
@@ -146,7 +153,8 @@ def print_verdicts(verdicts) -> None:
         text.stylize(colour[v.verdict], start, start + len(v.verdict))
         out.print(text, soft_wrap=True)
         say(v.statement, indent=4)
-        say(f"Rule: {v.rule}.", indent=4, hang=2)
+        if rules:
+            say(f"Rule: {v.rule}.", indent=4, hang=2)
         if v.note:
             say(f"Note: {v.note}.", indent=4, hang=2)
 
@@ -241,22 +249,29 @@ class Bar:
 
     def __enter__(self):
         if watched(sys.stderr):
-            from rich import progress as rich
-
-            self.bar = rich.Progress(
-                rich.SpinnerColumn("line"),
-                rich.TextColumn("{task.description}"),
-                rich.BarColumn(bar_width=None),
-                rich.TextColumn("{task.fields[bar].count}"),
-                rich.TextColumn("{task.fields[bar].pace}"),
-                rich.TimeElapsedColumn(),
-                console=console(stderr=True),
-                transient=True,
-                expand=True,
-            )
-            self.bar.start()
-            self.task = self.bar.add_task(self.title, total=None, bar=self)
+            try:
+                self._start()
+            except BaseException:  # Ctrl-C at this very moment
+                self.__exit__()
+                raise
         return self
+
+    def _start(self) -> None:
+        from rich import progress as rich
+
+        self.bar = rich.Progress(
+            rich.SpinnerColumn("line"),
+            rich.TextColumn("{task.description}"),
+            rich.BarColumn(bar_width=None),
+            rich.TextColumn("{task.fields[bar].count}"),
+            rich.TextColumn("{task.fields[bar].pace}"),
+            rich.TimeElapsedColumn(),
+            console=console(stderr=True),
+            transient=True,
+            expand=True,
+        )
+        self.task = self.bar.add_task(self.title, total=None, bar=self)
+        self.bar.start()
 
     def __exit__(self, *_):
         if self.bar is not None:

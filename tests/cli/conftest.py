@@ -1,0 +1,81 @@
+"""The command line called in this process, and one finished run for all tests to read."""
+
+import json
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from limelight.cli import app
+from limelight.study.run import Engine
+from tests.cli.cheap import made_up
+
+#: A run of 36 trials in 9 chunks.
+RUN = ("run", "li2023", "fig1a", "--scale", "smoke", "--width", "4")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """All of stdout as JSON."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def call(monkeypatch, capsys, tmp_path):
+    """Call the command line as a shell would, in an empty folder, with the cheap engine."""
+
+    def leave(code):
+        raise SystemExit(code)
+
+    def call(*words) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["limelight", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            app.main()
+        printed = capsys.readouterr()
+        return Outcome(int(end.value.code or 0), printed.out, printed.err)
+
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr(app, "leave", leave)
+    monkeypatch.setattr(Engine, "_compute", made_up)
+    return call
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory) -> Path:
+    """A finished run; look, but do not touch."""
+    from limelight.papers import load
+
+    place = tmp_path_factory.mktemp("finished") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Engine, "_compute", made_up)
+        load("li2023").figure("fig1a").run("smoke", place, width=4)
+    return place
+
+
+@pytest.fixture
+def copy(finished, tmp_path) -> Path:
+    """A finished run of one's own."""
+    return Path(shutil.copytree(finished, tmp_path / "copy"))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, locks aside."""
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.parent.name != "locks"
+    }
