@@ -13,8 +13,8 @@ from limelight.cli import app
 from limelight.study.run import Engine
 from tests.cli.cheap import made_up
 
-#: A run of 36 trials in 9 chunks.
-RUN = ("run", "li2023", "fig1a", "--scale", "smoke", "--width", "4")
+#: A run of 36 trials in 3 chunks.
+RUN = ("run", "li2023", "fig1a", "--scale", "smoke", "--width", "12")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def finished(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("finished") / "run"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Engine, "_compute", made_up)
-        load("li2023").figure("fig1a").run("smoke", place, width=4)
+        load("li2023").figure("fig1a").run("smoke", place, width=12)
     return place
 
 

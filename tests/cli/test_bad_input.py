@@ -154,7 +154,7 @@ def test_a_folder_of_another_study_is_left_alone(call, copy):
     refused = call(*RUN, "--store", copy, "--seed", "1")
     assert_refused(refused, "another study", "seed: 0 there, 1 here", "--store")
     assert_refused(call(*FIG4, "--store", copy), "another study")
-    assert_refused(call(*RUN, "--width", "8", "--store", copy), "width: 4 there, 8 here")
+    assert_refused(call(*RUN, "--width", "8", "--store", copy), "width: 12 there, 8 here")
     assert contents(copy) == before
 
 
@@ -163,12 +163,11 @@ def test_places_that_cannot_be_written(call, finished, tmp_path):
     through = tmp_path / "file" / "run"
     assert_refused(call(*RUN, "--store", through), "file")
     assert_refused(call(*RUN, "--store", tmp_path / "file"), "file")
-    assert_refused(call(*RUN, "--store", "/proc/limelight/run"), "/proc")
-    assert_refused(call("verify", "--store", through), "file")
+    assert_refused(call("verify", "--store", "/proc/limelight"), "/proc")
     for command, name in (("plot", "a.png"), ("report", "a.html")):
         assert_refused(call(command, finished, "-o", through / name), "file")
-        assert_refused(call(command, finished, "-o", f"/proc/{name}"), "/proc")
         assert_refused(call(command, finished, "-o", f"missing/{name}"), "missing")
+    assert_refused(call("report", finished, "-o", "/proc/a.html"), "/proc")
     assert (tmp_path / "file").read_text() == "mine"
     assert os.listdir() == []
 
@@ -216,14 +215,14 @@ def test_a_manifest_that_was_changed_by_hand(call, copy, change, said):
 
 def test_tables_that_are_missing_damaged_or_foreign(call, copy, tmp_path, monkeypatch):
     monkeypatch.setattr(Engine, "_compute", None)  # nothing here may compute
-    chunk = copy / "chunks" / "000-00003.parquet"
+    chunk = copy / "chunks" / "000-00001.parquet"
     whole = chunk.read_bytes()
     for content in (b"", whole[:100], whole[:-50]):
         chunk.write_bytes(content)
         assert_refused(call("plot", copy), "limelight resume")
         assert_refused(call("report", copy), "limelight resume")
         assert chunk.read_bytes() == content
-    Table({"cell": np.arange(4), "trial": np.arange(4)}).save(chunk)
+    Table({"cell": np.arange(12), "trial": np.arange(12)}).save(chunk)
     assert_refused(call("plot", copy), "another study")
     for file in copy.glob("chunks/*"):
         file.unlink()

@@ -159,7 +159,7 @@ def print_verdicts(verdicts, rules: bool = True) -> None:
             say(f"Note: {v.note}.", indent=4, hang=2)
 
 
-def number(value: float) -> str:
+def number(value: int | float) -> str:
     """A number for people.
 
     Example:
@@ -181,7 +181,7 @@ def interval(ends: tuple[float, float] | None) -> str:
     return "n/a" if any(map(math.isnan, ends)) else " to ".join(number(end) for end in ends)
 
 
-def clock(seconds: float) -> str:
+def clock(seconds: int | float) -> str:
     """A duration for people.
 
     Example:
@@ -198,7 +198,7 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def size(count: float) -> str:
+def size(count: int | float) -> str:
     """Bytes for people.
 
     Example:
