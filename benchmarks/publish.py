@@ -2,8 +2,8 @@
 
     python benchmarks/publish.py SCALE RESULTS KEY[/FIGURE] [KEY[/FIGURE] ...]
 
-A key alone means every figure of the paper. Runs are kept under runs/, so that the same command again
-goes on where it stopped. A figure that fails is named and the rest goes on.
+A key alone means every figure of the paper. Runs are kept under runs/, so that the same command
+again goes on where it stopped. A figure that fails is named and the rest goes on.
 """
 
 import shlex

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from limelight.cli import app
-from limelight.study.run import Engine
-from tests.cli.cheap import made_up
+from tests.cli import toy
 
 #: A run of 36 trials in 3 chunks.
-RUN = ("run", "li2023", "fig1a", "--scale", "smoke", "--width", "12")
+RUN = ("run", toy.KEY, "dice", "--scale", "smoke", "--width", "12")
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Outcome:
 
 @pytest.fixture
 def call(monkeypatch, capsys, tmp_path):
-    """Call the command line as a shell would, in an empty folder, with the cheap engine."""
+    """Call the command line as a shell would, in an empty folder."""
 
     def leave(code):
         raise SystemExit(code)
@@ -50,19 +49,15 @@ def call(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr(app, "leave", leave)
-    monkeypatch.setattr(Engine, "_compute", made_up)
+    toy.lay_out(monkeypatch.setattr)
     return call
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory) -> Path:
     """A finished run; look, but do not touch."""
-    from limelight.papers import load
-
     place = tmp_path_factory.mktemp("finished") / "run"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Engine, "_compute", made_up)
-        load("li2023").figure("fig1a").run("smoke", place, width=12)
+    toy.paper.figure("dice").run("smoke", place, width=12)
     return place
 
 
