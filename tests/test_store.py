@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,10 +15,10 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import StoreError
-from limelight.core.files import atomic
+from limelight.core.files import atomic, write_once
 from limelight.store import read_facts, read_manifest, read_table
 from limelight.table import Table
-from tests.study.test_engine import Dice
+from tests.study.test_engine import SMALL, Dice
 
 AXES = {"sides": [float(s) for s in range(2, 14)]}
 
@@ -33,8 +34,10 @@ def slowly(self, chunk):
     return compute(self, chunk)
 engine.Engine._compute = slowly
 axes = {"sides": [float(s) for s in range(2, 14)]}
-table = Dice().sweep(axes, trials=10, width=5, store=sys.argv[1])
-print(len(table))
+seen = []
+see = lambda p: seen.append(p.computed)
+table = Dice().sweep(axes, trials=10, width=5, store=sys.argv[1], progress=see)
+print(len(table), seen[-1])
 """
 
 
@@ -94,7 +97,9 @@ def test_two_processes_share_one_study(whole, tmp_path):
     first, second = worker(store, slow=0.05), worker(store, slow=0.05)
     outputs = [p.communicate(timeout=120) for p in (first, second)]
     assert [p.returncode for p in (first, second)] == [0, 0], outputs
-    assert [out.strip() for out, _ in outputs] == ["120", "120"]
+    rows, computed = zip(*(map(int, out.split()) for out, _ in outputs), strict=True)
+    assert rows == (120, 120)
+    assert sum(computed) == 120  # no chunk was computed twice
     assert chunk_bytes(store) == chunk_bytes(whole[0])
     assert len(read_facts(store)) == 24
 
@@ -139,6 +144,24 @@ def test_another_study_in_the_same_folder_is_refused_with_both_hashes(tmp_path):
     hashes = [word for word in error.value.message.replace(",", " ").split() if len(word) == 12]
     assert len(set(hashes)) == 2
     assert "trials: 4 there, 5 here" in error.value.hint
+
+
+def test_the_first_of_two_studies_in_a_new_folder_stays(tmp_path):
+    assert write_once(tmp_path / "a", b"first")
+    assert not write_once(tmp_path / "a", b"second")
+    assert (tmp_path / "a").read_bytes() == b"first"
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_trained_study_killed_and_resumed_gives_the_same_bytes(tmp_path):
+    axes = {"train.examples": [4, 9]}
+    SMALL.sweep(axes, trials=6, width=4, store=tmp_path / "whole")
+    part = tmp_path / "part"
+    shutil.copytree(tmp_path / "whole", part)
+    for name in ("000-00000", "000-00002"):  # as a kill between chunks leaves it
+        (part / "chunks" / f"{name}.parquet").unlink()
+    SMALL.sweep(axes, trials=6, store=part)
+    assert chunk_bytes(part) == chunk_bytes(tmp_path / "whole")
 
 
 def test_a_full_disk_loses_nothing(tmp_path):

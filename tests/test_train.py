@@ -123,6 +123,23 @@ def test_a_diverging_trial_is_flagged_and_harms_no_neighbour():
         assert np.isfinite(np.asarray(a)).all()
 
 
+def test_divergence_is_for_good_with_or_without_early_exit():
+    truth, model = start()
+    rates = jnp.array([0.5, 2.0, 20.0, 200.0, 2e3, 2e4, 1e30])
+    outcomes = []
+    for early in (True, False):
+        train = Train(steps=40, batch=4, examples=6, every=5, early_exit=early)
+
+        def run(rate, train=train):
+            net, record, _ = dataclasses.replace(train, rate=rate)(jr.key(2), WORLD, truth, model)
+            return split(net)[0], record.diverged
+
+        outcomes.append(jax.vmap(run)(rates))
+    for a, b in zip(*map(jax.tree.leaves, outcomes), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert np.asarray(outcomes[0][1]).any()
+
+
 def test_a_loss_that_overflows_is_a_divergence_even_when_the_weights_are_finite():
     truth, model = start()
     maps = lambda m: (m.weights.output, m.weights.value)

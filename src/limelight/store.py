@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from limelight.core.errors import StoreError
-from limelight.core.files import atomic, explained
+from limelight.core.files import atomic, explained, write_once
 from limelight.table import Table
 
 try:
@@ -45,6 +45,8 @@ class Store:
     """
 
     def __init__(self, path: str | Path, manifest: Mapping[str, Any]):
+        #: What the user should hear about, in order; the reader empties it.
+        self.warnings: list[str] = []
         self.path = Path(path)
         self.chunks, self.locks = self.path / "chunks", self.path / "locks"
         for folder in (self.path, self.chunks, self.locks):
@@ -55,10 +57,9 @@ class Store:
     def _settle(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         path = self.path / "manifest.json"
         if not path.exists():
-            with atomic(path) as temporary:
-                text = json.dumps({"format": FORMAT, **manifest}, indent=2) + "\n"
-                temporary.write_text(text)
-        # Two processes may both have found none: whichever came last, both read what is there.
+            text = json.dumps({"format": FORMAT, **manifest}, indent=2) + "\n"
+            # Two processes may both have found none: the first to arrive stays, both read it.
+            write_once(path, text.encode())
         there = read_manifest(self.path)
         if there["hash"] != manifest["hash"]:
             raise StoreError(
@@ -75,16 +76,18 @@ class Store:
         """Where a chunk's rows are."""
         return self.chunks / f"{chunk}.parquet"
 
-    def finished(self, chunk: str, rows: int) -> bool:
-        """Whether a chunk is there and whole; a damaged one is set aside and named."""
+    def finished(self, chunk: str, rows: int, repair: bool = False) -> bool:
+        """Whether a chunk is there and whole; to `repair`, a damaged one is set aside and named.
+
+        Only the holder of the claim repairs: another process may just be writing the chunk.
+        """
         path = self.file(chunk)
         if not path.exists():
             return False
         why = self._damage(path, rows)
-        if why is None:
-            return True
-        self.set_aside(chunk, why)
-        return False
+        if why is not None and repair:
+            self.set_aside(chunk, why)
+        return why is None
 
     def _damage(self, path: Path, rows: int) -> str | None:
         try:
@@ -103,11 +106,6 @@ class Store:
             path.replace(place)
         self.warnings.append(f"{path.name} is damaged ({why}); set aside as {place.name}")
         return place
-
-    @property
-    def warnings(self) -> list[str]:
-        """What the user should hear about, in order; the reader empties it."""
-        return self.__dict__.setdefault("_warnings", [])
 
     def write(
         self, chunk: str, columns: Mapping[str, np.ndarray], facts: Mapping[str, Any]
@@ -183,6 +181,15 @@ def read_table(path: str | Path) -> Table:
     order = np.lexsort([columns["trial"], columns["cell"]])
     axes = tuple(name for paths, _ in manifest["configuration"]["axes"] for name in paths)
     return Table({k: v[order] for k, v in columns.items()}, axes, manifest)
+
+
+def stored_rows(path: str | Path) -> int:
+    """Trials that a run folder holds, counted from its files."""
+    rows = 0
+    for file in (Path(path) / "chunks").glob("*.parquet"):
+        with contextlib.suppress(OSError, pa.ArrowException):
+            rows += pq.read_metadata(file).num_rows
+    return rows
 
 
 def read_facts(path: str | Path) -> list[dict[str, Any]]:

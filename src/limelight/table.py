@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from limelight.core.errors import InputError, suggest
+from limelight.core.files import atomic
 
 META = b"limelight"
 
@@ -96,7 +97,7 @@ class Table:
         return pd.DataFrame({k: v if v.ndim == 1 else list(v) for k, v in self.columns.items()})
 
     def to_xarray(self):
-        """An xarray dataset over (axes, trial); needs xarray and a full grid."""
+        """An xarray dataset over (cell, trial), axes as coordinates of cells; needs xarray."""
         try:
             import xarray as xr
         except ImportError:
@@ -122,8 +123,9 @@ class Table:
         return xr.Dataset(data, coords=coords)
 
     def save(self, path: str | Path) -> None:
-        """One Parquet file with everything in it."""
-        pq.write_table(self.to_arrow(), path, write_page_checksum=True)
+        """One Parquet file with everything in it, whole or not at all."""
+        with atomic(Path(path)) as temporary:
+            pq.write_table(self.to_arrow(), temporary, write_page_checksum=True)
 
     @classmethod
     def load(cls, path: str | Path) -> "Table":

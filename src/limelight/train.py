@@ -144,9 +144,11 @@ class Train(eqx.Module):
         for name in ("steps", "examples", "every"):
             if getattr(self, name) < 1:
                 raise InputError(f"train.{name} = {getattr(self, name)}", "at least 1")
+        if self.examples != round(self.examples):
+            raise InputError(f"train.examples = {self.examples}", "a whole number")
         if self.batch is not None and self.batch < 1:
             raise InputError(f"train.batch = {self.batch}", "at least 1, or none for all examples")
-        if self.rate <= 0:
+        if not self.rate > 0:
             raise InputError(f"train.rate = {self.rate:g}", "a positive step size")
         if self.steps % self.every:
             raise InputError(
@@ -213,10 +215,11 @@ class Train(eqx.Module):
             steps = state.block * self.every + jnp.arange(self.every)
             start = (state.trained, state.memory, jnp.array(True))
             (trained, memory, finite), _ = jax.lax.scan(update, start, steps)
-            diverged = ~(finite & tree_finite(trained))
-            # A diverged trial keeps the last weights that were seen finite; its flag says the rest.
+            diverged = state.diverged | ~(finite & tree_finite(trained))
+            # A diverged trial keeps, for good, the last weights that were seen finite.
             keep = lambda new, old: jnp.where(diverged, old, new)
             trained = jax.tree.map(keep, trained, state.trained)
+            memory = jax.tree.map(keep, memory, state.memory)
             settled = diverged
             if self._still_at_zero(task.rest):
                 settled = settled | (task.mean_loss(trained) == 0.0)

@@ -2,8 +2,7 @@
 
     python -m tests.cli.driver KIND WORDS...
 
-Kinds: `slow`, half a second a chunk; `stuck`, whose third chunk never ends; `full`, a disk on which
-no file may grow.
+Kinds: `stuck`, whose third chunk never ends; `full`, a disk on which no file may grow.
 """
 
 import resource
@@ -18,16 +17,14 @@ kind = sys.argv[1]
 compute = Engine._compute
 
 
-def slowly(engine, chunk):
-    if kind == "slow":
-        time.sleep(0.5)
+def or_never(engine, chunk):
     if kind == "stuck" and chunk.name.endswith("2"):
         time.sleep(600)
     return compute(engine, chunk)
 
 
 if __name__ == "__main__":
-    Engine._compute = slowly
+    Engine._compute = or_never
     toy.lay_out(setattr)
     if kind == "full":
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))

@@ -1,5 +1,6 @@
 """Every command as it is meant to be used: for people, and as JSON for machines."""
 
+import html
 import json
 import math
 import os
@@ -17,7 +18,7 @@ from limelight.papers import KEYS, load
 from limelight.papers.published import publish, section
 from limelight.store import read_manifest, read_table
 from limelight.study.run import Engine
-from tests.cli.cheap import made_up
+from tests.cli import toy
 from tests.cli.conftest import RUN, contents
 
 VERDICT = {"claim", "statement", "verdict", "value", "interval", "n", "rule", "source", "note"}
@@ -25,10 +26,10 @@ VERDICT = {"claim", "statement", "verdict", "value", "interval", "n", "rule", "s
 
 def test_papers(call):
     listed = call("papers", "--json").json
-    assert [paper["key"] for paper in listed] == list(KEYS)
-    for paper in listed:
-        assert set(paper) == {"key", "title", "figures", "claims"}
-        assert paper["claims"]
+    assert [paper["key"] for paper in listed] == [toy.KEY, *KEYS]
+    assert all(set(paper) == {"key", "title", "figures", "claims"} for paper in listed)
+    assert listed[0]["figures"] == ["dice", "pairs"]
+    assert listed[0]["claims"] == ["dice.half", "dice.unfair", "pairs.half", "pairs.unfair"]
     page = call("papers")
     assert (page.code, page.err) == (0, "")
     assert all(key in page.out for key in KEYS)
@@ -60,15 +61,15 @@ def test_show(call):
 def test_a_dry_run_says_what_it_costs_and_writes_nothing(call, monkeypatch):
     monkeypatch.setattr(Engine, "_compute", None)
     plan = call(*RUN, "--dry-run", "--json").json
-    assert (plan["cells"], plan["trials"], plan["compilations"]) == (9, 36, 1)
+    assert (plan["cells"], plan["trials"], plan["compilations"]) == (3, 36, 1)
     assert (plan["width"], plan["chunks"]) == (12, 3)
     assert plan["memory_bytes"] > 0
     assert plan["seconds"] >= 0
     words = call(*RUN, "--dry-run").out
     for fact in ("cells", "36 in 3 chunks of 12", "compilations  1", "memory", "time"):
         assert fact in words
-    more = call(*RUN, "--dry-run", "--json", "--set", "world.tokens=50,60", "--set", "trials=2")
-    assert (more.json["trials"], more.json["compilations"]) == (36, 2)
+    more = call(*RUN, "--dry-run", "--json", "--set", "throws=2,3", "--set", "trials=2")
+    assert (more.json["trials"], more.json["compilations"]) == (12, 2)
     assert os.listdir() == []
 
 
@@ -86,10 +87,10 @@ def test_run_then_run_again_then_resume(call):
         "compilations",
         "verdicts",
     }
-    assert (first.json["cells"], first.json["trials"]) == (9, 36)
+    assert (first.json["cells"], first.json["trials"], first.json["compilations"]) == (3, 36, 1)
     assert all(set(verdict) == VERDICT for verdict in first.json["verdicts"])
     store = Path(first.json["store"])
-    assert store == Path("runs/li2023-fig1a-smoke")
+    assert store == Path("runs/toy2000-dice-smoke")
     before = contents(store)
     for words in ((*RUN,), ("resume", store)):
         again = call(*words)
@@ -97,7 +98,7 @@ def test_run_then_run_again_then_resume(call):
         assert "all 36 trials were there already" in again.out
         assert f"limelight plot {store}" in again.out
     assert contents(store) == before
-    assert read_manifest(store)["command"].startswith("limelight run li2023 fig1a")
+    assert read_manifest(store)["command"].startswith("limelight run toy2000 dice")
 
 
 def test_resume_needs_nothing_but_the_folder(call, copy):
@@ -112,18 +113,31 @@ def test_resume_needs_nothing_but_the_folder(call, copy):
         np.testing.assert_array_equal(read_table(copy)[name], column)
 
 
-def test_settings_seed_and_scale_name_the_folder_and_reach_the_trials(call):
-    words = ("run", "li2023", "fig1a", "--scale", "smoke", "--json", "--seed", "3")
-    done = call(*words, "--set", "train.examples=4,64", "--set", "trials=2").json
-    assert (done["cells"], done["trials"]) == (6, 12)
+def test_settings_and_seed_name_the_folder_and_reach_the_trials(call):
+    words = ("run", toy.KEY, "dice", "--scale", "smoke", "--json", "--seed", "3")
+    done = call(*words, "--set", "sides=4,64", "--set", "trials=2 bonus=100").json
+    assert (done["cells"], done["trials"]) == (2, 4)
     store = Path(done["store"])
-    assert re.fullmatch(r"li2023-fig1a-smoke-seed3-[0-9a-f]{6}", store.name)
-    assert sorted(read_table(store).values("train.examples")) == [4, 64]
+    assert re.fullmatch(r"toy2000-dice-smoke-seed3-[0-9a-f]{6}", store.name)
+    table = read_table(store)
+    assert list(table.values("sides")) == [4, 64]
+    assert (table["mean"] > 100).all()
     manifest = read_manifest(store)
     assert (manifest["seed"], manifest["scale"]) == (3, "smoke")
-    assert manifest["settings"] == {"train.examples": "4,64", "trials": "2"}
-    assert "train.examples=4,64" in done["verdicts"][0]["source"]
-    assert call("resume", store, "--json").json["trials"] == 12
+    assert manifest["settings"] == {"sides": "4,64", "trials": "2", "bonus": "100"}
+    assert "sides=4,64" in done["verdicts"][0]["source"]
+    assert "were there already" in call("resume", store).out
+
+
+def test_a_claim_is_decided_at_a_scale_that_decides(call):
+    rows = call("run", toy.KEY, "dice", "--json").json["verdicts"]
+    assert [row["verdict"] for row in rows] == ["holds", "inconclusive"]
+    assert rows[0]["interval"][0] >= 0.3
+    assert rows[1]["value"] is None
+    page = call("run", toy.KEY, "dice").out
+    assert "dice.half" in page
+    assert "n/a" in page
+    assert "nan" not in page
 
 
 def test_notes_go_to_stderr_and_json_stays_json(call, copy):
@@ -136,34 +150,31 @@ def test_notes_go_to_stderr_and_json_stays_json(call, copy):
 
 
 def test_a_failing_chunk_is_said_at_once_and_the_rest_is_kept(call, monkeypatch):
+    compute = Engine._compute
+
     def breaks(engine, chunk):
         if chunk.name.startswith("001"):
             raise ValueError("no such\nthing")
-        return made_up(engine, chunk)
+        return compute(engine, chunk)
 
     monkeypatch.setattr(Engine, "_compute", breaks)
-    failed = call(*RUN, "--set", "world.tokens=50,60", "--store", "s", "--json")
+    failed = call(*RUN, "--set", "throws=2,3", "--store", "s", "--json")
     assert (failed.code, failed.out) == (1, "")
     note, error = failed.err.splitlines()
     assert note == "note: chunk 001-00000 failed: ValueError: no such"
     assert error.startswith("error: up to 36 of 72 trials failed")
     assert len(list(Path("s/chunks").glob("*.parquet"))) == 3
-    monkeypatch.setattr(Engine, "_compute", made_up)
+    monkeypatch.setattr(Engine, "_compute", compute)
     assert call("resume", "s", "--json").json["trials"] == 72
 
 
-def test_a_run_that_never_converges_is_marked_not_lost(call, monkeypatch):
-    def lost(engine, chunk):
-        made = made_up(engine, chunk)
-        return made | {"training_loss": np.ones(len(chunk.cells), dtype=np.float32)}
-
-    monkeypatch.setattr(Engine, "_compute", lost)
-    done = call(*RUN)
+def test_a_claim_that_cannot_be_estimated_is_marked_and_the_rest_is_shown(call):
+    done = call(*RUN, "--set", "kind=broken", "--store", "s")
     assert (done.code, done.err) == (0, "")
-    assert "no summary" in done.out
-    assert "not estimated" in done.out
-    assert call("report", "runs/li2023-fig1a-smoke", "-o", "r.html").code == 0
-    assert "could not be drawn" in Path("r.html").read_text()
+    assert "no summary: the dice are broken" in done.out
+    assert "not estimated: the dice are broken" in done.out
+    assert call("report", "s", "-o", "r.html").code == 0
+    assert "could not be drawn: the dice are broken" in html.unescape(Path("r.html").read_text())
 
 
 # --- pictures, pages, citations ---------------------------------------------------------------
@@ -171,87 +182,121 @@ def test_a_run_that_never_converges_is_marked_not_lost(call, monkeypatch):
 
 def test_plot_and_report(call, copy):
     drawn = call("plot", copy, "-o", "fig.svg", "--json").json
-    assert drawn == {"figure": "fig1a", "files": ["fig.svg", "fig-law.svg"]}
-    assert sorted(os.listdir()) == ["fig-law.svg", "fig.svg"]
+    assert drawn == {"figure": "dice", "files": ["fig.svg", "fig-fair.svg"]}
+    assert sorted(os.listdir()) == ["fig-fair.svg", "fig.svg"]
     assert Path("fig.svg").read_text().startswith("<?xml")
     assert call("plot", copy).out.startswith("drawn: ")
-    assert (copy / "fig1a.png").exists()
+    assert (copy / "dice.png").exists()
     page = call("report", copy, "-o", "page.html")
     assert (page.code, page.out) == (0, "written: page.html\n")
     text = Path("page.html").read_text()
-    assert "li2023" in text
+    assert "dice.half" in text
     assert f"--store {copy}" in text
 
 
 def test_an_unfinished_run_is_drawn_with_a_note_and_decides_nothing(call, copy):
     (copy / "chunks" / "000-00002.parquet").unlink()
     drawn = call("plot", copy, "-o", "a.png", "--json")
-    assert drawn.json["files"] == ["a.png", "a-law.png"]
+    assert drawn.json["files"] == ["a.png", "a-fair.png"]
     assert drawn.err == "note: the run is not finished: only 24 of 36 trials are there\n"
-    assert "Unfinished: only 24 of 36 trials are there" in section(copy).notes[0]
+    part = section(copy)
+    assert part.notes[0] == "Unfinished: only 24 of 36 trials are there."
+    assert all("unfinished, 24 of 36 trials" in verdict.note for verdict in part.verdicts)
 
 
 def test_cite(call, copy):
-    by_key, by_run = call("cite", "li2023").out, call("cite", copy).out
-    assert by_key == by_run
-    assert by_key.startswith("@inproceedings{li2023,")
-    assert "@software{jax," in by_key
+    found = call("cite", "li2023").out
+    assert found.startswith("@inproceedings{li2023,")
+    assert "@software{jax," in found
     entries = call("cite", "li2023", "--json").json
     assert [entry["key"] for entry in entries][:2] == ["li2023", "limelight"]
     shutil.rmtree(copy / "chunks")  # a run that has not finished anything yet
-    assert call("cite", copy).out == by_key
+    assert call("cite", copy).out == found[found.index("@software{limelight") :]
 
 
 # --- verify -----------------------------------------------------------------------------------
 
 
 def test_verify_runs_every_figure_and_resumes(call):
-    first = call("verify", "li2023", "--json")
+    first = call("verify", toy.KEY, "--json")
     assert (first.code, first.err) == (0, "")
-    assert [row["claim"] for row in first.json] == [claim.name for claim in load("li2023").claims]
+    assert [row["claim"] for row in first.json] == [claim.name for claim in toy.paper.claims]
     assert all(set(row) == VERDICT for row in first.json)
     assert {row["verdict"] for row in first.json} == {"inconclusive"}
     assert all("smoke scale decides nothing" in row["note"] for row in first.json)
     before = contents(Path("runs"))
-    page = call("verify", "li2023")
+    page = call("verify", toy.KEY)
     assert page.code == 0
-    assert "14 claims: 0 hold, 0 fail, 14 inconclusive" in page.out
+    assert "4 claims: 0 hold, 0 fail, 4 inconclusive" in page.out
     assert "nan" not in page.out
     assert contents(Path("runs")) == before
     # It shares its folders with `run`, other seeds included.
     assert "were there already" in call(*RUN[:5]).out
-    call("verify", "li2023", "--seed", "2", "--json")
+    call("verify", toy.KEY, "--seed", "2", "--json")
     assert "were there already" in call(*RUN[:5], "--seed", "2").out
 
 
 def test_verify_marks_a_failed_run_and_goes_on(call, monkeypatch):
+    compute = Engine._compute
+
     def breaks(engine, chunk):
-        if "fig4" in engine.plan.name:
+        if "dice" in engine.plan.name:
             raise MemoryError("too much")
-        return made_up(engine, chunk)
+        return compute(engine, chunk)
 
     monkeypatch.setattr(Engine, "_compute", breaks)
-    done = call("verify", "--json")
+    done = call("verify", toy.KEY, "--json")
     assert done.code == 1
-    marked = [row for row in done.json if row["claim"].startswith("4.")]
-    assert len(marked) == 3
-    assert all("the run failed" in row["note"] and row["value"] is None for row in marked)
-    errors = [line for line in done.err.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1
-    assert errors[0].startswith("error: li2023 fig4: ")
+    assert [row["n"] for row in done.json] == [0, 0, 10, 10]
+    assert all("the run failed" in row["note"] for row in done.json[:2])
+    assert [row["value"] for row in done.json[:2]] == [None, None]
+    note, error = done.err.splitlines()
+    assert note.startswith("note: chunk 000-00000 failed: MemoryError")
+    assert error.startswith("error: toy2000 dice: ")
+
+
+def test_verify_can_be_stopped_and_goes_on(call, monkeypatch):
+    compute = Engine._compute
+
+    def interrupted(engine, chunk):
+        if "pairs" in engine.plan.name:
+            raise KeyboardInterrupt
+        return compute(engine, chunk)
+
+    monkeypatch.setattr(Engine, "_compute", interrupted)
+    stopped = call("verify", toy.KEY, "--json")
+    assert (stopped.code, stopped.out) == (130, "")
+    assert stopped.err == (
+        "stopped: at toy2000 pairs; what was computed is stored in runs\n"
+        "hint: the same command goes on from here\n"
+    )
+    monkeypatch.setattr(Engine, "_compute", compute)
+    assert call("verify", toy.KEY, "--json").code == 0
+
+
+@pytest.mark.parametrize("where", ["limelight.papers.load", "limelight.papers.base.make_plan"])
+def test_ctrl_c_before_the_work_begins(call, monkeypatch, where):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, interrupted)
+    stopped = call(*RUN)
+    assert (stopped.code, stopped.out) == (130, "")
+    assert [line.split(":")[0] for line in stopped.err.splitlines()] == ["stopped", "hint"]
+    assert os.listdir() == []
 
 
 def test_verify_decides_from_published_tables_alone(call, copy, monkeypatch):
     publish(copy, "results")
     monkeypatch.setattr(Engine, "_compute", None)
-    done = call("verify", "--results", "results", "--json")
+    done = call("verify", toy.KEY, "--results", "results", "--json")
     assert (done.code, done.err) == (0, "")
-    there = [row for row in done.json if row["source"].startswith("li2023 fig1a, smoke")]
-    assert len(there) == 6
-    missing = [row for row in done.json if row not in there]
-    assert all("no published table" in row["note"] and row["n"] == 0 for row in missing)
-    assert len(there) + len(missing) == len(load("li2023").claims)
-    assert "n/a" in call("verify", "--results", "results").out
+    assert [row["n"] for row in done.json] == [36, 36, 0, 0]
+    assert all("no published table" in row["note"] for row in done.json[2:])
+    assert "n/a" in call("verify", toy.KEY, "--results", "results").out
+    everything = call("verify", "--results", "results", "--json")
+    assert everything.code == 0
+    assert len(everything.json) == sum(len(load(key).claims) for key in (toy.KEY, *KEYS))
 
 
 # --- bench ------------------------------------------------------------------------------------
@@ -265,14 +310,17 @@ def test_bench(call, monkeypatch):
         return [
             Row("PyTorch loop", 2.0, "trials/s", "", None),
             Row("engine, grouped", 100.0, "trials/s", "PyTorch loop", 50.0),
+            Row("memory, grouped", 3 * 2**20, "bytes/trial", "", None),
         ]
 
     monkeypatch.setattr("limelight.bench.measure", measure)
     rows = call("bench", "--trials", "2", "--loop", "1", "--json").json
     assert asked == {"trials": 2, "loop": 1}
-    assert [set(row) for row in rows] == [{"name", "value", "unit", "baseline", "ratio"}] * 2
+    assert [set(row) for row in rows] == [{"name", "value", "unit", "baseline", "ratio"}] * 3
     assert rows[0]["ratio"] is None
-    assert "50.0x" in call("bench").out
+    page = call("bench").out
+    assert "50.0x" in page
+    assert "3.0 MiB" in page
 
 
 # --- printing ---------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import time
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -18,7 +19,7 @@ from limelight.measures import FreshLoss, accuracy
 from limelight.models import Shallow
 from limelight.study import Experiment, Study, device, make_plan
 from limelight.study.plan import program
-from limelight.study.run import patiently, run
+from limelight.study.run import Engine, patiently, run
 from limelight.train import Train
 from limelight.worlds import Patterns
 
@@ -98,6 +99,86 @@ def test_shared_axes_share_their_dice():
     np.testing.assert_allclose(2 * a, b, rtol=1e-6)
     with pytest.raises(InputError, match="not swept"):
         Dice().sweep({"sides": [6.0]}, trials=1, shared=("kind",))
+
+
+def test_one_axis_has_one_type_whatever_its_chunks_hold(tmp_path):
+    table = Dice().sweep({"sides": [1, 2, 0.5]}, trials=2, width=2, store=tmp_path)
+    assert table["sides"].dtype == float
+    same = Dice().sweep({"sides": [1.0, 2.0]}, trials=2)
+    np.testing.assert_array_equal(same["value"], table["value"][:4])  # 1 and 1.0 are one cell
+
+
+def test_sizes_from_a_geometric_grid_are_whole_numbers():
+    table = SMALL.sweep({"train.examples": np.geomspace(2, 8, 3)}, trials=1)
+    assert table["train.examples"].tolist() == [2, 4, 8]
+    with pytest.raises(InputError, match="whole number"):
+        SMALL.sweep({"train.examples": [2.5]}, trials=1)
+
+
+def test_no_noise_beside_noise_makes_one_readable_table(tmp_path):
+    study = Study(Patterns(tokens=12), Shallow(width=3), None, (accuracy,))
+    table = study.sweep({"world.noise": [None, 0.1]}, trials=2, width=2, store=tmp_path)
+    assert np.isnan(table["world.noise"][:2]).all()
+    assert table["world.noise"][2] == 0.1
+
+
+def test_one_failing_chunk_leaves_the_others_alone(tmp_path, monkeypatch):
+    compute = Engine._compute
+
+    def sometimes(self, chunk):
+        if chunk.name == "000-00001":
+            raise MemoryError("too much")
+        return compute(self, chunk)
+
+    monkeypatch.setattr(Engine, "_compute", sometimes)
+    with pytest.raises(RunError, match="2 of 8 trials failed"):
+        Dice().sweep({"sides": [6.0, 7.0]}, trials=4, width=2, store=tmp_path)
+    assert len(list((tmp_path / "chunks").glob("*.parquet"))) == 3
+    monkeypatch.undo()
+    assert len(Dice().sweep({"sides": [6.0, 7.0]}, trials=4, width=2, store=tmp_path)) == 8
+
+
+def test_the_hash_knows_what_a_measure_does():
+    def scaled(key, world, truth, model, scale=1.0):
+        return jnp.array(scale)
+
+    def plan(*measures):
+        study = Study(SMALL.world, SMALL.model, None, measures)
+        return make_plan(study, {"world.relevant": [0.4]}, trials=1, width=1).hash
+
+    factor = 3.0
+    hashes = [
+        plan(partial(scaled, scale=1.0)),
+        plan(partial(scaled, scale=2.0)),
+        plan(lambda key, world, truth, model: jnp.array(1.0)),
+        plan(lambda key, world, truth, model: jnp.array(2.0)),
+        plan(lambda key, world, truth, model: jnp.array(factor)),
+        plan(accuracy),
+    ]
+    assert len(set(hashes)) == 6
+    with jax.enable_x64(True):
+        assert plan(accuracy) != hashes[-1]
+
+
+def test_what_would_not_make_one_table_is_refused():
+    class Odd(Dice):
+        def trial(self, key):
+            return {"a": {"cell": jnp.zeros(()), "matrix": jnp.zeros((2, 2))}[self.kind]} | (
+                {"cell": jnp.zeros(())} if self.kind == "cell" else {}
+            )
+
+    for kind, word in (("cell", "taken"), ("matrix", "matrix")):
+        with pytest.raises(InputError, match=word):
+            Odd(kind=kind).sweep({"sides": [6.0]}, trials=1)
+    twice = Study(SMALL.world, SMALL.model, None, (FreshLoss(4), FreshLoss(8)))
+    with pytest.raises(InputError, match="two measures"):
+        twice.sweep({"world.relevant": [0.4]}, trials=1)
+
+
+def test_double_precision_reaches_the_trials():
+    with jax.enable_x64(True):
+        table = Dice().sweep({"sides": [6.0]}, trials=2)
+    assert table["value"].dtype == np.float64
 
 
 def test_padding_never_reaches_the_table():

@@ -2,7 +2,7 @@
 
 import typer
 
-from limelight.cli.common import Json, busy, emit, print_table, say
+from limelight.cli.common import Json, busy, emit, print_table, say, size
 
 
 def bench(
@@ -38,6 +38,13 @@ def bench(
         return
     titles = ("what", "value", "unit", "beside", "ratio")
     ratio = lambda row: "" if row.ratio is None else f"{row.ratio:.1f}x"
-    cells = [(r.name, f"{r.value:.4g}", r.unit, r.baseline, ratio(r)) for r in rows]
+    cells = [(r.name, *measured(r), r.baseline, ratio(r)) for r in rows]
     print_table(titles, cells, right=("value", "ratio"))
     say("\nRatios were measured side by side in this run; absolute numbers are this machine's.")
+
+
+def measured(row) -> tuple[str, str]:
+    """A value and its unit for people."""
+    if row.unit == "bytes/trial":
+        return size(row.value), "a trial"
+    return f"{row.value:.4g}", row.unit

@@ -154,9 +154,19 @@ def print_verdicts(verdicts, rules: bool = True) -> None:
         out.print(text, soft_wrap=True)
         say(v.statement, indent=4)
         if rules:
-            say(f"Rule: {v.rule}.", indent=4, hang=2)
+            say(sentence(f"Rule: {v.rule}"), indent=4, hang=2)
         if v.note:
-            say(f"Note: {v.note}.", indent=4, hang=2)
+            say(sentence(f"Note: {v.note}"), indent=4, hang=2)
+
+
+def sentence(text: str) -> str:
+    """The text with one full stop.
+
+    Example:
+        >>> sentence("It holds"), sentence("It holds.")
+        ('It holds.', 'It holds.')
+    """
+    return text.rstrip(". ") + "."
 
 
 def number(value: int | float) -> str:

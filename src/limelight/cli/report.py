@@ -9,7 +9,7 @@ from limelight.cli.common import Json, busy, check_output, emit, say
 
 def report(
     stores: list[Path] = typer.Argument(
-        metavar="FOLDER...", help="Run folders, or table.parquet files."
+        metavar="FOLDER", help="Run folders, or table.parquet files."
     ),
     output: Path = typer.Option(
         Path("report.html"), "-o", "--output", metavar="FILE", help="The page to write."

@@ -112,10 +112,15 @@ def work(
 
 def stopped(place: Path, last) -> Stopped:
     """Ctrl-C: what is kept and how to go on."""
-    if not (place / "manifest.json").exists():
+    from limelight.store import stored_rows
+
+    if last is None or not (place / "manifest.json").exists():
         return Stopped("nothing was computed yet", "the same command starts again")
-    done = f"{last.done} of {last.total} trials are stored" if last else "what was stored is kept"
-    return Stopped(f"{done} in {place}", f"go on with: limelight resume {quoted(place)}")
+    # Counted anew: the last chunk may have been stored a moment ago.
+    return Stopped(
+        f"{stored_rows(place)} of {last.total} trials are stored in {place}",
+        f"go on with: limelight resume {quoted(place)}",
+    )
 
 
 def took(last, rows: int) -> str:

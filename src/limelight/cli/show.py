@@ -2,7 +2,7 @@
 
 import typer
 
-from limelight.cli.common import Json, Key, console, emit, plural, say, settings
+from limelight.cli.common import Json, Key, console, emit, plural, say, sentence, settings
 
 
 def show(
@@ -104,11 +104,12 @@ def print_paper(paper) -> None:
 def print_figure(paper, figure) -> None:
     """A figure for people."""
     print_title(f"{paper.key} {figure.name}", f"{figure.title} ({figure.reference})")
-    say(f"\nThe paper reads: {figure.statement}.\nDepartures: {figure.departures}.", hang=2)
+    say(sentence(f"\nThe paper reads: {figure.statement}"), hang=2)
+    say(sentence(f"Departures: {figure.departures}"), hang=2)
     say("\nClaims")
     for claim in figure.claims:
         say(f"{claim.name}: {claim.statement}", indent=2, hang=4)
-        say(f"{claim.rule_text}.", indent=6)
+        say(sentence(claim.rule_text), indent=6)
     say("\nScales")
     for name, setup in figure.setups.items():
         axes = "; ".join(

@@ -23,7 +23,9 @@ FIELDS = ("claim", "statement", "verdict", "value", "interval", "n", "rule", "so
 
 
 def verify(
-    keys: list[str] = typer.Argument([], metavar="[KEY...]", help="Papers; all without."),
+    keys: list[str] = typer.Argument(
+        [], metavar="KEY", help="Papers; all of them if none is given."
+    ),
     scale: str = typer.Option(
         "smoke", "--scale", "-s", metavar="SCALE", help="smoke, small or paper."
     ),

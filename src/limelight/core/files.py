@@ -25,10 +25,7 @@ def atomic(path: Path) -> Iterator[Path]:
         with explained(path):
             yield temporary
             flush(temporary)
-            # mkstemp makes private files; give this one the permissions of any new file.
-            mask = os.umask(0)
-            os.umask(mask)
-            temporary.chmod(0o666 & ~mask)
+            temporary.chmod(_usual_mode())
             temporary.replace(path)
             flush(path.parent)
     finally:
@@ -39,6 +36,35 @@ def write_whole(path: str | Path, content: bytes) -> None:
     """Put a file in its place in one step; a link is followed, what it points to is replaced."""
     with atomic(Path(os.path.realpath(path))) as temporary:
         temporary.write_bytes(content)
+
+
+def write_once(path: Path, content: bytes) -> bool:
+    """Put a file in its place unless one is there; of many that try at once, one succeeds."""
+    with explained(path):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            temporary.write_bytes(content)
+            temporary.chmod(_usual_mode())
+            flush(temporary)
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                return False
+            except OSError:  # a file system without links: last come stays
+                temporary.replace(path)
+            flush(path.parent)
+            return True
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _usual_mode() -> int:
+    """The permissions of any new file; temporary ones are made private."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def flush(path: Path) -> None:

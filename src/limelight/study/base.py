@@ -120,6 +120,11 @@ class Study(Experiment):
             self.train.check()
         elif self.traces:
             raise InputError("traces need training", "give the study a train")
+        for measures in (self.measures, self.traces):
+            names = [measure_name(measure) for measure in measures]
+            for name in names:
+                if names.count(name) > 1:
+                    raise InputError(f"two measures are called {name!r}", "give one another name")
 
     def fitted(self, cells: list["Study"]) -> "Study":  # pyright: ignore[reportIncompatibleMethodOverride]
         """Room for the largest training set of the sweep."""

@@ -16,16 +16,17 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 @dataclass(frozen=True)
 class Cost:
-    """FLOPs and peak bytes of one trial."""
+    """FLOPs and peak bytes of one trial, and the shapes of what it leaves."""
 
     flops: float
     bytes: int
+    leaves: Any = None
 
 
 def trial_cost(function: Callable, arguments: Any, loop_trips: int) -> Cost:
     """Count one call of `function`; a while loop is taken to run `loop_trips` times."""
-    closed = jax.make_jaxpr(function)(*arguments)
-    return Cost(_flops(closed.jaxpr, loop_trips), _peak(closed.jaxpr))
+    closed, leaves = jax.make_jaxpr(function, return_shape=True)(*arguments)
+    return Cost(_flops(closed.jaxpr, loop_trips), _peak(closed.jaxpr), leaves)
 
 
 def _flops(jaxpr: Jaxpr, trips: int) -> float:

@@ -45,14 +45,21 @@ def chunk_width(bytes_a_trial: int, rows: int) -> int:
     return devices * (2 * power if power < most and 2 * power <= room else power)
 
 
-def over_trials() -> NamedSharding:
-    """All local devices share the leading axis, the trials."""
-    return NamedSharding(Mesh(jax.local_devices(), ("trial",)), PartitionSpec("trial"))
+def over_trials(width: int) -> NamedSharding:
+    """The local devices share the leading axis, the trials."""
+    return NamedSharding(_mesh(width), PartitionSpec("trial"))
 
 
-def everywhere() -> NamedSharding:
-    """The same value on every local device."""
-    return NamedSharding(Mesh(jax.local_devices(), ("trial",)), PartitionSpec())
+def everywhere(width: int) -> NamedSharding:
+    """The same value on every one of these devices."""
+    return NamedSharding(_mesh(width), PartitionSpec())
+
+
+def _mesh(width: int) -> Mesh:
+    """All local devices, or as many as divide a width that another machine chose."""
+    devices = jax.local_devices()
+    many = max(n for n in range(1, len(devices) + 1) if width % n == 0)
+    return Mesh(devices[:many], ("trial",))
 
 
 def use_cache() -> Path | None:

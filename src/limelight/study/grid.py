@@ -15,10 +15,11 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import equinox as eqx
+import numpy as np
 
 from limelight.core.errors import InputError, suggest
 
-Axes = Mapping[str | tuple[str, ...], Sequence[Any]]
+Axes = Mapping[str | tuple[str, ...], Sequence[Any] | np.ndarray]
 Cell = dict[str, Any]
 Tree = TypeVar("Tree", bound=eqx.Module)
 
@@ -87,7 +88,12 @@ class Grid:
             for points in itertools.product(*(_points(p, v) for p, v in self.axes.items()))
         ]
 
-    def column(self, path: str) -> list[Any]:
+    @cached_property
+    def columns(self) -> dict[str, np.ndarray]:
+        """Each path's value in every cell, of one type; `None` beside numbers becomes NaN."""
+        return {name: _typed([cell[name] for cell in self.cells]) for name in self.names}
+
+    def values(self, path: str) -> list[Any]:
         """The values one path takes, in order of first appearance."""
         return list(dict.fromkeys(cell[path] for cell in self.cells))
 
@@ -108,6 +114,29 @@ class Grid:
                     raise InputError(f"{name} = {value!r} is not finite")
         if len({tuple(cell.items()) for cell in self.cells}) != len(self.cells):
             raise InputError("a cell occurs twice", "axis values must be distinct")
+
+
+def fitting(tree: Any, axes: Axes) -> Axes:
+    """The axes with numbers of their field's kind, so that 1 and 1.0 name one cell."""
+
+    def fit(path: str, value: Any) -> Any:
+        value, current = _plain(value), lookup(tree, path)
+        if isinstance(value, bool) or isinstance(current, bool):
+            return value
+        if isinstance(value, int) and isinstance(current, float):
+            return float(value)
+        whole = isinstance(value, float) and value.is_integer()
+        return int(value) if whole and isinstance(current, int) else value
+
+    return {
+        paths: [fit(paths, v) for v in values]
+        if isinstance(paths, str)
+        else [
+            tuple(map(fit, paths, v)) if len(v) == len(paths) else v  # refused by the grid's check
+            for v in values
+        ]
+        for paths, values in axes.items()
+    }
 
 
 def parse(text: str, current: Any) -> Any:
@@ -203,6 +232,13 @@ def _points(paths, values) -> list[list[tuple[str, Any]]]:
         if len(value) != len(paths):
             raise InputError(f"axis {paths!r} needs {len(paths)} values a point, got {value!r}")
     return [list(zip(paths, map(_plain, value), strict=True)) for value in values]
+
+
+def _typed(values: list[Any]) -> np.ndarray:
+    numbers = [value for value in values if value is not None]
+    if len(numbers) < len(values) and all(isinstance(v, int | float) for v in numbers):
+        return np.array([np.nan if v is None else v for v in values], dtype=float)
+    return np.array(values)
 
 
 def _plain(value: Any) -> Any:

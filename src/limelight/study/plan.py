@@ -1,6 +1,7 @@
 """The plan of a study: what will be compiled and computed, known before anything starts."""
 
 import dataclasses
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -19,10 +20,14 @@ from limelight.store import read_manifest
 from limelight.study import device
 from limelight.study.base import Experiment
 from limelight.study.cost import Cost, trial_cost
-from limelight.study.grid import Axes, Cell, Grid, assign, is_static, leaves
+from limelight.study.grid import Axes, Cell, Grid, assign, fitting, is_static, leaves
 
 #: Raised when the engine or a shelf changes so that stored numbers would come out otherwise.
-REVISION = 1
+REVISION = 2
+#: Matrix products in full float32, on every device.
+PRECISION = "highest"
+#: Columns that the engine fills.
+RESERVED = ("cell", "trial")
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,7 @@ class Plan:
                     "name": self.name,
                     "width": self.width,
                     "revision": REVISION,
+                    "numerics": numerics(),
                 }
             )
         )
@@ -129,10 +135,9 @@ class Plan:
         pad = self.width - len(chunk.cells)
         cells = np.concatenate([chunk.cells, np.repeat(chunk.cells[-1:], pad)])
         trials = np.concatenate([chunk.trials, np.repeat(chunk.trials[-1:], pad)])
-        points = [self.grid.cells[cell] for cell in cells]
         words = np.array([self._words[cell] for cell in cells], dtype=np.uint32)
         group = self.groups[chunk.group]
-        swept = {name: np.array([point[name] for point in points]) for name in group.swept}
+        swept = {name: self.grid.columns[name][cells] for name in group.swept}
         still = {
             name: np.asarray(value)
             for name, value in leaves(group.experiment).items()
@@ -154,7 +159,9 @@ def program(group: Group, counter: Callable[[], None] = lambda: None) -> Callabl
     def one(seed, words, trial, swept, still):
         counter()
         experiment = assign(group.experiment, swept | still)
-        return experiment.trial(trial_key(seed, words, trial))
+        # Some devices would round float32 products to ten bits; a criterion of 1e-3 sees that.
+        with jax.default_matmul_precision(PRECISION):
+            return experiment.trial(trial_key(seed, words, trial))
 
     return jax.vmap(one, in_axes=(None, 0, 0, 0, None))
 
@@ -173,6 +180,7 @@ def make_plan(
     """Check every cell and lay the study out; a store that exists keeps its chunk width."""
     grid = Grid(axes)
     grid.check(experiment)
+    grid = Grid(fitting(experiment, axes))
     if trials < 1:
         raise InputError(f"trials = {trials}", "at least one a cell")
     if not 0 <= seed < 2**32:
@@ -185,6 +193,7 @@ def make_plan(
     cells = [_checked(experiment, cell) for cell in grid.cells]
     groups = _group(experiment, grid, cells)
     costs = [_cost(group, grid) for group in groups]
+    _check_leaves(grid, groups, costs)
     cost = Cost(
         sum(c.flops * len(g.cells) for c, g in zip(costs, groups, strict=True)) / len(cells),
         max(c.bytes for c in costs),
@@ -193,11 +202,8 @@ def make_plan(
         width = _stored_width(store) or device.chunk_width(
             cost.bytes, trials * max(len(group.cells) for group in groups)
         )
-    if width < 1 or width % jax.local_device_count():
-        raise InputError(
-            f"width = {width}",
-            f"a positive multiple of the number of devices, {jax.local_device_count()}",
-        )
+    if width < 1:
+        raise InputError(f"width = {width}", "at least one trial in a program")
     return Plan(experiment, grid, trials, seed, tuple(shared), name, width, groups, cost)
 
 
@@ -210,9 +216,40 @@ def describe(value: Any) -> Any:
         return [describe(item) for item in value]
     if isinstance(value, Mapping):
         return {str(k): describe(v) for k, v in value.items()}
+    if isinstance(value, functools.partial):
+        return {"is": "partial", "of": describe([value.func, value.args, value.keywords])}
     if callable(value):
-        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '?')}"
+        return _describe_function(value)
+    if getattr(value, "ndim", 0):
+        array = np.asarray(value)
+        digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+        return {"is": "array", "shape": list(array.shape), "type": str(array.dtype), "sha": digest}
     return value.item() if hasattr(value, "item") else value
+
+
+def _describe_function(function: Any) -> Any:
+    """A function by name; one from outside the library also by what it does and holds."""
+    name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', '?')}"
+    code = getattr(function, "__code__", None)
+    if code is None or name.startswith("limelight."):
+        return name
+    cells = [describe(cell.cell_contents) for cell in function.__closure__ or ()]
+    body = repr((code.co_code, code.co_names, [c for c in code.co_consts if not _is_code(c)]))
+    return {"is": name, "code": hashlib.sha256(body.encode()).hexdigest()[:16], "holds": cells}
+
+
+def _is_code(value: Any) -> bool:
+    return hasattr(value, "co_code")
+
+
+def numerics() -> dict[str, Any]:
+    """What else the bits depend on: the width of numbers, of products, and the generator."""
+    config: Any = jax.config
+    return {
+        "x64": bool(config.jax_enable_x64),
+        "matmul": PRECISION,
+        "generator": str(config.jax_default_prng_impl),
+    }
 
 
 def digest(configuration: Mapping[str, Any]) -> str:
@@ -232,7 +269,7 @@ def _checked(experiment: Experiment, cell: Cell) -> Experiment:
 
 
 def _group(experiment: Experiment, grid: Grid, cells: list[Experiment]) -> tuple[Group, ...]:
-    static = [name for name in grid.names if is_static(experiment, name, grid.column(name))]
+    static = [name for name in grid.names if is_static(experiment, name, grid.values(name))]
     swept = tuple(name for name in grid.names if name not in static)
     members: dict[tuple, list[int]] = {}
     for index, cell in enumerate(grid.cells):
@@ -265,6 +302,28 @@ def _cost(group: Group, grid: Grid) -> Cost:
             f"a trial cannot be built: {type(error).__name__}: {reason}",
             "do the world, the model and the measures fit together?",
         ) from error
+
+
+def _check_leaves(grid: Grid, groups: tuple[Group, ...], costs: list[Cost]) -> None:
+    """Refuse what would not make one table: matrices, taken names, groups that differ."""
+    first = {name: (leaf.shape, leaf.dtype) for name, leaf in costs[0].leaves.items()}
+    for name, (shape, _) in first.items():
+        if name in RESERVED or name in grid.names:
+            raise InputError(f"a trial leaves a column {name!r}, which is taken", "rename it")
+        if len(shape) > 1:
+            raise InputError(
+                f"{name} is a matrix of shape {shape}", "a trial leaves scalars and traces"
+            )
+    for group, cost in zip(groups, costs, strict=True):
+        left = {name: (leaf.shape, leaf.dtype) for name, leaf in cost.leaves.items()}
+        for name in sorted(left.keys() | first.keys()):
+            if left.get(name) != first.get(name):
+                cell = grid.cells[group.cells[0]]
+                where = ", ".join(f"{path} = {value}" for path, value in cell.items())
+                raise InputError(
+                    f"{name} is of another length or kind at {where} than elsewhere",
+                    "run such settings one by one, each in a folder of its own",
+                )
 
 
 def _stored_width(store: str | Path | None) -> int | None:

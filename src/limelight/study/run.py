@@ -4,10 +4,11 @@ Finished chunks are never computed again; a failed one is reported at once and h
 chunk that makes no progress ends the run with the store intact. Many processes may run one plan.
 """
 
+import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,9 +70,14 @@ class Memory:
     def __init__(self, manifest: Mapping[str, Any]):
         self.manifest, self.parts, self.warnings = dict(manifest), {}, []
 
-    def finished(self, chunk: str, rows: int) -> bool:
+    def finished(self, chunk: str, rows: int, repair: bool = False) -> bool:
         """Whether the chunk is there."""
         return chunk in self.parts
+
+    @contextlib.contextmanager
+    def claim(self, chunk: str) -> Iterator[bool]:
+        """Nobody else is here."""
+        yield True
 
     def write(self, chunk: str, columns: Mapping[str, np.ndarray], facts: Mapping) -> None:
         """Keep it."""
@@ -122,7 +128,8 @@ class Engine:
         self.progress = Progress(total=plan.rows)
         self.began = time.monotonic()
         self.programs: dict[int, Any] = {}
-        self.failures: dict[int, str] = {}
+        self.failures: dict[str, str] = {}
+        self.x64 = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
 
     def work(self) -> Table:
         """Every chunk, ours first, then what others left."""
@@ -132,26 +139,24 @@ class Engine:
             if waiting:
                 time.sleep(POLL)
         if self.failures:
-            missing = sum(len(c.cells) for c in self.plan.chunks if c.group in self.failures)
+            missing = sum(len(c.cells) for c in self.plan.chunks if c.name in self.failures)
             reasons = "; ".join(dict.fromkeys(self.failures.values()))
-            raise RunError(f"up to {missing} of {self.plan.rows} trials failed: {reasons}")
+            raise RunError(f"{missing} of {self.plan.rows} trials failed: {reasons}")
         table = self.keep.table()
         self._prove_coverage(table)
         return table
 
     def _settle(self, chunk: Chunk) -> bool:
         """Whether nothing is left to do about a chunk: finished, failed, or computed now."""
-        if chunk.group in self.failures:
-            return True
-        if self.keep.finished(chunk.name, len(chunk.cells)):
+        rows = len(chunk.cells)
+        if self.keep.finished(chunk.name, rows):
             return self._report(chunk)
-        if isinstance(self.keep, Memory):
-            return self._attempt(chunk)
         with self.keep.claim(chunk.name) as mine:
             if not mine:
                 return False
-            # Another process may have finished it between the look and the claim.
-            if self.keep.finished(chunk.name, len(chunk.cells)):
+            # Another process may have finished it between the look and the claim; what is damaged
+            # is set aside only now, when nobody else can be writing it.
+            if self.keep.finished(chunk.name, rows, repair=True):
                 return self._report(chunk)
             return self._attempt(chunk)
 
@@ -164,10 +169,8 @@ class Engine:
             raise
         except Exception as error:  # out of memory, a bug in a measure: the rest goes on
             first = (str(error).strip().splitlines() or [""])[0]
-            self.failures[chunk.group] = f"{type(error).__name__}: {first}"
-            self.progress.messages.append(
-                f"chunk {chunk.name} failed: {self.failures[chunk.group]}"
-            )
+            self.failures[chunk.name] = f"{type(error).__name__}: {first}"
+            self.progress.messages.append(f"chunk {chunk.name} failed: {self.failures[chunk.name]}")
             return self._report()
         facts = {
             "seconds": round(time.monotonic() - began, 4),
@@ -180,13 +183,16 @@ class Engine:
         return self._report(chunk)
 
     def _compute(self, chunk: Chunk) -> dict[str, np.ndarray]:
-        arguments = self._place(self.plan.arguments(chunk))
-        if chunk.group not in self.programs:
-            self.programs[chunk.group] = self._compile(chunk.group, arguments)
-        results = jax.device_get(self.programs[chunk.group](*arguments))
+        with jax.enable_x64(self.x64):  # a thread does not inherit the caller's choice
+            arguments = self._place(self.plan.arguments(chunk))
+            if chunk.group not in self.programs:
+                self.programs[chunk.group] = self._compile(chunk.group, arguments)
+            program = self.programs[chunk.group]
+            if isinstance(program, Exception):  # it failed to compile once; it would again
+                raise program
+            results = jax.device_get(program(*arguments))
         rows = len(chunk.cells)
-        points = [self.plan.grid.cells[cell] for cell in chunk.cells]
-        axes = {name: np.array([point[name] for point in points]) for name in self.plan.grid.names}
+        axes = {name: column[chunk.cells] for name, column in self.plan.grid.columns.items()}
         return {"cell": chunk.cells, "trial": chunk.trials, **axes} | {
             name: np.asarray(column)[:rows] for name, column in results.items()
         }
@@ -195,6 +201,8 @@ class Engine:
         began, self.progress.compiling = time.monotonic(), True
         try:
             compiled = jax.jit(program(self.plan.groups[group])).lower(*arguments).compile()
+        except Exception as error:
+            compiled = error
         finally:
             self.progress.compiling = False
         self.progress.compilations += 1
@@ -203,7 +211,7 @@ class Engine:
 
     def _place(self, arguments: tuple) -> tuple:
         seed, words, trials, swept, still = arguments
-        many, one = device.over_trials(), device.everywhere()
+        many, one = device.over_trials(self.plan.width), device.everywhere(self.plan.width)
         words, trials, swept = jax.device_put((words, trials, swept), many)
         seed, still = jax.device_put((seed, still), one)
         return seed, words, trials, swept, still
