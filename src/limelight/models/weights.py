@@ -111,7 +111,8 @@ def read(path: str | Path) -> Tensors:
         raise InputError(f"cannot read {path}: {error.strerror}", "check the name") from None
     if not start:
         raise InputError(f"{path} is empty", "expected a safetensors file")
-    if start.startswith((b"PK\x03\x04", b"\x80")):
+    # A safetensors header opens with its length in eight bytes, then a brace.
+    if start[8:9] != b"{" and start.startswith((b"PK\x03\x04", b"\x80")):
         raise InputError(
             f"{path} is a pickled (PyTorch) archive, and nothing is ever unpickled here",
             "convert it once with safetensors.torch.save_file",
