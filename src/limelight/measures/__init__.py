@@ -5,6 +5,6 @@ set, so measures given one key see one test set.
 """
 
 from limelight.measures.accuracy import Accuracy, TestLoss, accuracy, test_loss
-from limelight.measures.attention import AttentionMass
+from limelight.measures.attention import AttentionMass, RoleMass
 
-__all__ = ["Accuracy", "AttentionMass", "TestLoss", "accuracy", "test_loss"]
+__all__ = ["Accuracy", "AttentionMass", "RoleMass", "TestLoss", "accuracy", "test_loss"]
