@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import typer
 
-from limelight.cli import bench, cite, papers, plot, report, resume, run, show, verify
+from limelight.cli import bench, bound, cite, construct, papers, plot, report, resume, run, show, verify
 from limelight.core.errors import LimelightError
 
 app = typer.Typer(
@@ -30,11 +30,13 @@ COMMANDS = {
     "plot": plot.plot,
     "report": report.report,
     "verify": verify.verify,
+    "bound": bound.bound,
+    "construct": construct.construct,
     "bench": bench.bench,
     "cite": cite.cite,
 }
 for name, command in COMMANDS.items():
-    app.command(name, no_args_is_help=name in ("run", "resume", "plot", "report", "cite"))(command)
+    app.command(name, no_args_is_help=name in ("run", "resume", "plot", "report", "bound", "construct", "cite"))(command)
 
 
 @app.callback(invoke_without_command=True)

@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from limelight.core.errors import InputError
 from limelight.core.keys import named
-from limelight.core.types import Example, PRNGKey
+from limelight.core.types import Example, Number, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.models.construct import bases, lemmas, selectors
 from limelight.models.construct.files import load
@@ -115,8 +115,8 @@ class Sequence(Recipe):
     width: int = eqx.field(static=True, default=64)
     heads: int = eqx.field(static=True, default=4)
     hidden: int = eqx.field(static=True, default=64)
-    position_scale: float = 1.0
-    gain: float = 1.0
+    position_scale: Number = 1.0
+    gain: Number = 1.0
 
     def init(self, key: PRNGKey, world: SparseBoolean, truth: Any) -> SequenceNet:
         """Gaussian weights that keep lengths, biases 0."""
@@ -180,7 +180,7 @@ class Constructed(Recipe):
     basis: str = eqx.field(static=True, default="auto")
     many: bool = eqx.field(static=True, default=False)
     start: Literal["construction", "random"] = eqx.field(static=True, default="construction")
-    shrink: float = 1.0
+    shrink: Number = 1.0
 
     def init(self, key: PRNGKey, world: SparseBoolean, truth: Any) -> SequenceNet:
         """The construction on the drawn positions, or random weights of its norms."""

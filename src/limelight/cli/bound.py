@@ -1,0 +1,104 @@
+"""`limelight bound`: a capacity bound from real weights, norm by norm."""
+
+from pathlib import Path
+
+import typer
+
+from limelight.cli.common import Json, console, emit, say
+
+
+def bound(
+    key: str = typer.Argument(help="The paper whose bound: edelman2022."),
+    file: Path = typer.Argument(help="A .safetensors file: timm or Hugging Face ViT, BERT, ours."),
+    tokens: int | None = typer.Option(None, "--tokens", "-T", help="Attended tokens."),
+    examples: float = typer.Option(1e6, "--examples", "-m", help="Size of the training set."),
+    resolution: float = typer.Option(1.0, "--resolution", help="Where functions are told apart."),
+    softmax_constant: float = typer.Option(1.0, help="1 (valid, tighter) or 2 (the paper's)."),
+    delta: float = typer.Option(0.05, "--delta", help="Probability that the gap's bound fails."),
+    heads: int | None = typer.Option(None, "--heads", help="Heads a block, if the file is silent."),
+    plot: Path | None = typer.Option(None, "--plot", help="Draw every block to this file."),
+    certificate: Path | None = typer.Option(None, "--certificate", help="Write a JSON certificate."),
+    json: bool = Json,
+) -> None:
+    """Bound the capacity of every attention block and head of a checkpoint.
+
+    Examples: limelight bound edelman2022 model.safetensors   |
+    limelight bound edelman2022 model.safetensors --tokens 197 --plot blocks.png --json
+    """
+    from limelight.core.errors import InputError
+    from limelight.theory.edelman2022 import capacity
+
+    if key != "edelman2022":
+        raise InputError(f"{key} has no bound on weights", "edelman2022 has")
+    report = capacity(
+        file,
+        tokens=tokens,
+        examples=examples,
+        resolution=resolution,
+        softmax_constant=softmax_constant,
+        delta=delta,
+        heads=heads,
+    )
+    if plot is not None:
+        from limelight.plot import save
+        from limelight.plot.capacity import block_panels
+
+        save(block_panels(report), plot)
+    if certificate is not None:
+        from limelight.certificate import certify
+
+        certify(report, file).save(certificate)
+    emit(report.as_json()) if json else print_report(report)
+
+
+def print_report(report) -> None:
+    """A table for people."""
+    from rich.table import Table as Grid
+
+    settings, checkpoint = report.settings, report.checkpoint
+    if report.vacuous:
+        say("VACUOUS: no block's bound says anything about generalisation at this training set.")
+    say(
+        f"{checkpoint.source}: {checkpoint.layout}, {len(report.blocks)} blocks; T = "
+        f"{settings.tokens}, m = {settings.examples:g}, resolution {settings.resolution:g}, "
+        f"softmax constant {settings.softmax_constant:g}"
+    )
+    for note in checkpoint.notes:
+        say(f"note: {note}")
+    grid = Grid(box=None, pad_edge=False, header_style="bold")
+    titles = ("block", "head", "B_X", "QK max", "QK sum", "QK spec", "V max", "V sum", "V spec")
+    for title in (*titles, "order", "explicit", "parameters", "gap"):
+        grid.add_column(title, justify="left" if title == "block" else "right", no_wrap=True)
+    for block in report.blocks:
+        for head in block.heads:
+            qk, v = head.norms.query_key, head.norms.value
+            sizes = (head.norms.token_norm, qk.largest, qk.total, qk.spectral)
+            sizes += (v.largest, v.total, v.spectral, head.order, head.explicit, head.parameters)
+            grid.add_row(block.name, str(head.head), *(f"{size:.3g}" for size in sizes), "")
+        sums = (block.order, block.explicit, block.parameters)
+        gap = "vacuous" if block.gap.vacuous else f"{block.gap.value:.3g}"
+        blank = [""] * (len(titles) - 2)
+        grid.add_row(block.name, "all", *blank, *(f"{size:.3g}" for size in sums), gap)
+    console().print(grid)
+    print_vacuity(report)
+    say("\nCovered: query, key and value maps of every head, biases included; key biases cancel.")
+    say(f"Token length B_X from {report.blocks[0].token_norm_from}.")
+    say("Not covered:")
+    for reason, names in checkpoint.skipped.items():
+        say(f"  {len(names)} tensors ({names[0]}{', ...' if len(names) > 1 else ''}): {reason}")
+
+
+def print_vacuity(report) -> None:
+    """How vacuous, and how the bound grows with the number of tokens."""
+    import math
+
+    settings = report.settings
+    say("\nHow vacuous: examples that would make the gap of a unit read-out smaller than 1")
+    for block in report.blocks:
+        say(f"  {block.name}: {block.examples_needed:.2g} (there are {settings.examples:g})")
+    say("\nGrowth with T at fixed norms, bound(T) / bound(T0), largest over blocks; ln(mT)/ln(mT0)")
+    start = math.log(settings.examples * settings.tokens)
+    for tokens in report.blocks[0].growth:
+        most = max(block.growth[tokens] for block in report.blocks)
+        order = math.log(settings.examples * tokens) / start
+        say(f"  T = {tokens}: {most:.4f}; {order:.4f}")
