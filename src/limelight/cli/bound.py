@@ -41,14 +41,47 @@ def bound(
     )
     if plot is not None:
         from limelight.plot import save
-        from limelight.plot.capacity import block_panels
 
-        save(block_panels(report), plot)
+        save(draw_blocks(report), plot)
     if certificate is not None:
         from limelight.certificate import certify
 
         certify(report, file).save(certificate)
     emit(report.as_json()) if json else print_report(report)
+
+
+def draw_blocks(report):
+    """A panel for every block: how its bound grows with the number of tokens, at fixed norms."""
+    import numpy as np
+
+    from limelight.plot import Panel, Series, panels
+
+    settings = report.settings
+    tokens = [max(1, round(settings.tokens * 4.0**k)) for k in range(-3, 6)]
+    here = tokens.index(settings.tokens)
+    order = np.log(settings.examples * np.array(tokens))
+    parts = []
+    for block, lines in zip(report.blocks, report.against_tokens(tokens), strict=True):
+        grown = {name: values / values[here] for name, values in lines.items() if values[here] > 0}
+        single = np.array([grown[name] for name in grown if name.startswith("head ")])
+        drawn = [Series("all heads", tokens, grown["all heads"])] if "all heads" in grown else []
+        if len(single):
+            drawn.append(
+                Series("one head", tokens, np.median(single, 0), single.min(0), single.max(0))
+            )
+        drawn += [Series("order, ln(mT)", tokens, order / order[here])]
+        drawn += [Series("parameters", tokens, np.ones(len(tokens)))]
+        parts.append(
+            Panel(f"{block.name}: {block.explicit:.1e}", drawn, y_label="bound(T) / bound(T0)")
+        )
+    return panels(
+        parts,
+        x_label="tokens T",
+        log_x=True,
+        share=True,
+        title=f"{report.checkpoint.source}: log covering number of every attention block at"
+        f" T0 = {settings.tokens}, and its growth with T at fixed norms",
+    )
 
 
 def print_report(report) -> None:

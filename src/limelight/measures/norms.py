@@ -84,3 +84,24 @@ def spec(matrix: Any) -> Any:
 def largest(matrix: Any) -> Any:
     """Largest entry in absolute value."""
     return norm_pq(matrix, float("inf"), float("inf"))
+
+
+def head_norms(query: Any, key: Any, value: Any) -> dict[str, Any]:
+    r"""The norms of one head that its capacity bound consumes, each a scalar.
+
+    Lengths are over output coordinates: rows of $W_Q W_K^\top$ for the query-key map, its columns
+    for the same map seen from the asking token, columns of $W_V$ for the value map.
+
+    Reference: edelman2022, Corollary 4.4.
+    """
+    product = query @ key.T
+    return {
+        "query_key.largest": rowmax(product),
+        "query_key.total": rowsum(product),
+        "query_key.spectral": spec(product),
+        "query_side.largest": colmax(product),
+        "query_side.total": colsum(product),
+        "value.largest": colmax(value),
+        "value.total": colsum(value),
+        "value.spectral": spec(value),
+    }

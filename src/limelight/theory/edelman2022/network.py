@@ -110,6 +110,28 @@ class NetworkReport:
             reference="edelman2022, Corollaries 4.4 and A.12",
         )
 
+    def against_tokens(self, tokens: Sequence[int]) -> list[dict[str, np.ndarray]]:
+        """Every block's bounds at other numbers of tokens and the same norms.
+
+        Returns:
+            For each block, by name of the line: the heads one by one, all heads, and the count of
+            parameters, at each number of tokens.
+        """
+        s = self.settings
+        out = []
+        for block in self.blocks:
+            heads = [head.norms for head in block.heads]
+            lines: dict[str, list[float]] = {f"head {h}": [] for h in range(len(heads))}
+            lines |= {"all heads": []}
+            for T in tokens:
+                given = {"examples": s.examples, "tokens": T, "softmax_constant": s.softmax_constant}
+                for h, head in enumerate(heads):
+                    lines[f"head {h}"].append(float(head_explicit(head, s.resolution, **given)))
+                lines["all heads"].append(float(heads_explicit(heads, s.resolution, **given)))
+            lines["parameters"] = [block.parameters] * len(tokens)
+            out.append({name: np.array(values) for name, values in lines.items()})
+        return out
+
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
