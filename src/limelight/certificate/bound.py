@@ -1,4 +1,4 @@
-"""A bound confronted with a model: one JSON document that says in its first line what it is worth."""
+"""A bound confronted with a model: a JSON document whose first line says what it is worth."""
 
 import hashlib
 import json
@@ -91,7 +91,8 @@ def certify(bound: Bound | Reported, weights: str | Path | None = None) -> Certi
     elif failing:
         first = failing[0]
         sides = f"{first.left:.4g} {first.relation} {first.right:.4g}"
-        verdict = f"DOES NOT APPLY: {statement.name} = {statement.value:.4g}, but {first.name}: {sides} is false"
+        why = f"but {first.name}: {sides} is false"
+        verdict = f"DOES NOT APPLY: {statement.name} = {statement.value:.4g}, {why}"
     else:
         verdict = f"holds: {statement.name} <= {statement.value:.4g}"
     return Certificate(verdict, statement, _identity(weights), details)

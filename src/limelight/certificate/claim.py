@@ -118,7 +118,15 @@ def read_claim(path: str | Path) -> Claim:
     if bad:
         raise InputError(f"{name}: {', '.join(bad)} holds NaN or infinite numbers")
     return Claim(
-        name, tensors, certificate, length, positions, mapping == "bag", values, tolerance, heads,
+        name,
+        tensors,
+        certificate,
+        length,
+        positions,
+        mapping == "bag",
+        values,
+        tolerance,
+        heads,
         inputs,
     )
 
@@ -151,12 +159,15 @@ def _fitting(name: str, stored: dict[str, np.ndarray], heads: int, length: int, 
     if wanted != set(stored) or not heads:
         missing, extra = sorted(wanted - set(stored)), sorted(set(stored) - wanted)
         raise InputError(
-            f"{name}: missing {', '.join(missing) or 'nothing'}; extra {', '.join(extra) or 'nothing'}",
+            f"{name}: missing {', '.join(missing) or 'nothing'};"
+            f" extra {', '.join(extra) or 'nothing'}",
             "a construction has heads, tokens and a network, and nothing else",
         )
     kinds = {str(tensor.dtype) for tensor in stored.values()}
     if not kinds <= {"float64", "float32"}:
-        raise InputError(f"{name}: tensors of type {', '.join(sorted(kinds))}", "float64 or float32")
+        raise InputError(
+            f"{name}: tensors of type {', '.join(sorted(kinds))}", "float64 or float32"
+        )
     d = stored["cls"].shape[0] if stored["cls"].ndim == 1 else -1
     shapes: dict[str, tuple[int, ...]] = {"cls": (d,)}
     shapes |= {"V": (length, d)} if bag else {"E": (2, d), "P": (length, d)}

@@ -1,4 +1,4 @@
-r"""The check of a construction, from its file alone: a proof over all $2^T$ inputs, or a refutation.
+r"""The check of a construction, from its file alone: a proof over all $2^T$ inputs, or a witness.
 
 Sound for any weights whatsoever. What the file says of itself is read as a claim; the weights
 decide. Both answers are proofs: `pass` rests on enclosures that contain every input's output,
@@ -172,9 +172,7 @@ def _boxes(
     return np.vstack(lows), np.vstack(highs)
 
 
-def _outputs(
-    claim: Claim, low: np.ndarray, high: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _outputs(claim: Claim, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The network's range over every box; boxes that are too wide are cut in two, and again."""
     net = tuple(claim.tensors[f"mlp.{name}"] for name in ("W_1", "W_2", "w"))
     out_low = np.full(len(low), np.inf)
@@ -265,7 +263,9 @@ def _extremal(claim: Claim, tables: list[HeadTable], error: np.ndarray) -> np.nd
     for a in np.argsort(-error, kind="stable")[:16]:
         for table in tables:
             for j in range(claim.inputs):
-                lean = table.weight_high * (table.value_high[..., j] - table.value_high[..., j].mean())
+                lean = table.weight_high * (
+                    table.value_high[..., j] - table.value_high[..., j].mean()
+                )
                 for sign in (1, -1):
                     bits = np.argmax(sign * lean, axis=1)
                     bits[claim.positions] = patterns[a]

@@ -136,9 +136,7 @@ def _overlaps(
     return bound, max(0.0, float(total.max(initial=0.0))), float(reach)
 
 
-def _heat(
-    T: int, s: int, gamma: float, rho: float, bag: bool, vector: bool, reach: float
-) -> float:
+def _heat(T: int, s: int, gamma: float, rho: float, bag: bool, vector: bool, reach: float) -> float:
     if bag:
         times = max(1.0, (1 + reach) / 2) if vector else max(s, (s + reach) / 2)
     else:
@@ -155,9 +153,7 @@ def _centres(s: int, bag: bool, vector: bool) -> np.ndarray:
 
 
 def _apart(centres: np.ndarray) -> float:
-    return min(
-        float(np.abs(a - b).max()) for i, a in enumerate(centres) for b in centres[i + 1 :]
-    )
+    return min(float(np.abs(a - b).max()) for i, a in enumerate(centres) for b in centres[i + 1 :])
 
 
 def _norms(

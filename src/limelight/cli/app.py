@@ -8,7 +8,19 @@ from typing import NoReturn
 
 import typer
 
-from limelight.cli import bench, bound, cite, construct, papers, plot, report, resume, run, show, verify
+from limelight.cli import (
+    bench,
+    bound,
+    cite,
+    construct,
+    papers,
+    plot,
+    report,
+    resume,
+    run,
+    show,
+    verify,
+)
 from limelight.core.errors import LimelightError
 
 app = typer.Typer(
@@ -35,8 +47,10 @@ COMMANDS = {
     "bench": bench.bench,
     "cite": cite.cite,
 }
+#: Commands that need to be told what to do.
+BARE = ("run", "resume", "plot", "report", "bound", "construct", "cite")
 for name, command in COMMANDS.items():
-    app.command(name, no_args_is_help=name in ("run", "resume", "plot", "report", "bound", "construct", "cite"))(command)
+    app.command(name, no_args_is_help=name in BARE)(command)
 
 
 @app.callback(invoke_without_command=True)

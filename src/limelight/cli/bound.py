@@ -17,7 +17,9 @@ def bound(
     delta: float = typer.Option(0.05, "--delta", help="Probability that the gap's bound fails."),
     heads: int | None = typer.Option(None, "--heads", help="Heads a block, if the file is silent."),
     plot: Path | None = typer.Option(None, "--plot", help="Draw every block to this file."),
-    certificate: Path | None = typer.Option(None, "--certificate", help="Write a JSON certificate."),
+    certificate: Path | None = typer.Option(
+        None, "--certificate", help="Write a JSON certificate."
+    ),
     json: bool = Json,
 ) -> None:
     """Bound the capacity of every attention block and head of a checkpoint.

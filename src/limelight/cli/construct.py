@@ -25,7 +25,9 @@ def construct(
     rho: str = typer.Option("auto", "--rho", help="auto, bound or measured overlap."),
     variant: str = typer.Option("repaired", "--variant", help="repaired, or as printed (fails)."),
     dtype: str = typer.Option("float64", "--dtype", help="float64 or float32."),
-    tolerance: float | None = typer.Option(None, "--tolerance", help="Error allowed at the output."),
+    tolerance: float | None = typer.Option(
+        None, "--tolerance", help="Error allowed at the output."
+    ),
     seed: int = typer.Option(0, "--seed", help="Of drawn positions and random signs."),
     output: Path | None = typer.Option(None, "-o", "--output", help="The .safetensors to write."),
     check: Path | None = typer.Option(None, "--check", help="Check this file instead."),

@@ -1,8 +1,8 @@
 """Models read data: a recipe makes one, and it is called on one example.
 
 `base` the contract; `attention` heads as pure functions; `shallow` the one-layer ViT of li2023;
-`heads` those that capacity bounds speak of; `sequence` bounded-norm attention over bits; `construct`
-sparse functions as weights; `weights` attention from safetensors files.
+`heads` those that capacity bounds speak of; `sequence` bounded-norm attention over bits;
+`construct` sparse functions as weights; `weights` attention from safetensors files.
 """
 
 from limelight.models.base import Model, Recipe

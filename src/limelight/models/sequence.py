@@ -285,7 +285,12 @@ class Loaded(Recipe):
 
 
 def _assembled(
-    mapping: str, cls: Any, symbols: Any, marks: Any, heads: HeadWeights, net: Network,
+    mapping: str,
+    cls: Any,
+    symbols: Any,
+    marks: Any,
+    heads: HeadWeights,
+    net: Network,
     labels: bool = True,
 ) -> SequenceNet:
     as_float = lambda a: jnp.asarray(a, dtype=float)

@@ -1,9 +1,8 @@
 """Figures from tables and plain arrays.
 
-`phase` draws where trials succeed, `curves` lines and fits, `maps` attention by role, `panels` many small
-ones; `style` is
-how they look, `files` how they are written, `marks` and `grid` what they share. Every drawing
-function returns a matplotlib `Figure`; none uses pyplot, so they work without a display and in
+`phase` draws where trials succeed, `curves` lines and fits, `maps` attention by role, `panels`
+several of them at once; `style` is how they look, `files` how they are written, `marks` and `grid`
+what they share. Every drawing function returns a matplotlib `Figure`; none uses pyplot, so they work without a display and in
 threads.
 """
 

@@ -49,7 +49,12 @@ def panels(
     columns = min(columns, len(parts))
     rows = math.ceil(len(parts) / columns)
     figure = style.new_figure(
-        TWO_COLUMNS, float(height) * rows + 0.6, rows=rows, columns=columns, title=title, share=share
+        TWO_COLUMNS,
+        float(height) * rows + 0.6,
+        rows=rows,
+        columns=columns,
+        title=title,
+        share=share,
     )
     labels = list(dict.fromkeys(as_series(line).label for part in parts for line in part.lines))
     handles = {}

@@ -117,7 +117,9 @@ def _exponential(score: np.ndarray, shift: np.ndarray, top: float, sign: int) ->
 
 
 def head_range(
-    table: HeadTable, positions: Int[np.ndarray, " sparsity"], bits: Int[np.ndarray, "patterns sparsity"]
+    table: HeadTable,
+    positions: Int[np.ndarray, " sparsity"],
+    bits: Int[np.ndarray, "patterns sparsity"],
 ) -> tuple[Float[np.ndarray, "patterns outputs"], Float[np.ndarray, "patterns outputs"]]:
     r"""The range of a head over all inputs that carry given bits on given positions.
 

@@ -78,10 +78,8 @@ def overlap(
         measured = float(max(0.0, scores.max(initial=0.0)))
         parts = outside @ dual(chosen).T if many else scores
         reach = float(np.abs(parts).max(initial=0.0))
-    if prefer == "bound" or (prefer == "auto" and bound < 1):
-        used = bound
-    else:
-        used = measured
+    trusted = prefer == "bound" or (prefer == "auto" and bound < 1)
+    used = bound if trusted else measured
     if not used < 1:
         raise InputError(
             f"irrelevant positions score up to {used:.3g} of the relevant ones",
@@ -136,7 +134,7 @@ def leakage(
 
 
 def error_bound(mapping: Mapping, many: bool, sparsity: int, leaked: float, rho: Overlap) -> float:
-    r"""How far the head can be from its target: $q$ times (largest target + largest other value)."""
+    r"""How far the head can be from its target: $q$ times (largest target + other value)."""
     if mapping != "bag":
         return 2 * leaked
     wide = rho.reach if rho.from_measurement else 1.0

@@ -1,4 +1,4 @@
-r"""The memorising ReLU network: exactly $f_i$ on a box of half-width $\delta$ around centre $c_i$."""
+r"""The memorising ReLU network: exactly $f_i$ on a box of half-width $\delta$ around $c_i$."""
 
 from typing import NamedTuple
 

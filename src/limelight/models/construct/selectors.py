@@ -39,7 +39,7 @@ def dual(vectors: Any) -> Any:
 
 
 def key_sum(vectors: Any) -> Any:
-    r"""$u_I = \sum_j v^*_j$: every relevant position scores exactly 1, all others at most $\rho$."""
+    r"""$u_I = \sum_j v^*_j$: relevant positions score exactly 1, all others at most $\rho$."""
     return namespace(vectors).sum(dual(vectors), axis=0)
 
 

@@ -8,6 +8,7 @@ log covering number of a single head; what lies behind the head is not covered b
 import json
 from functools import cache
 from importlib.resources import files
+from typing import cast
 
 import equinox as eqx
 import jax
@@ -38,7 +39,7 @@ NAMES = {"built": "constructed", "tuned": "trained from the construction", "lear
 
 
 class Representable(Experiment):
-    """One rule three times: constructed, trained from the construction, trained from random weights.
+    """One rule three times: constructed, trained from there, and trained from random weights.
 
     Args:
         world: Makes the bits.
@@ -60,10 +61,13 @@ class Representable(Experiment):
         truth = self.world.draw(k_truth)
         built = self.built.init(k_init, self.world, truth)
         out = self._read("built", built, k_test, truth)
-        starts = {"tuned": built, "learned": self.learned.init(k_init, self.world, truth)}
+        starts: dict[str, SequenceNet] = {
+            "tuned": built,
+            "learned": self.learned.init(k_init, self.world, truth),
+        }
         for name, start in starts.items():
-            model, record, _ = self.train(k_train, self.world, truth, start)
-            out |= self._read(name, model, k_test, truth)
+            trained, record, _ = self.train(k_train, self.world, truth, start)
+            out |= self._read(name, cast(SequenceNet, trained), k_test, truth)
             out |= {f"{name}.training_loss": record.loss, f"{name}.diverged": record.diverged}
             out[f"{name}.gap"] = out[f"{name}.test_loss"] - record.loss
         return out
@@ -262,7 +266,9 @@ def _spread(table: Table, name: str, values: np.ndarray) -> Series:
 def _mean(table: Table, name: str, values: np.ndarray) -> Series:
     cells = [values[table[AXIS] == length].astype(float) for length in table.values(AXIS)]
     middle = np.array([cell.mean() for cell in cells])
-    ends = [fit.mean_interval(cell, level=0.95) if len(cell) > 1 else (cell[0],) * 2 for cell in cells]
+    ends = [
+        fit.mean_interval(cell, level=0.95) if len(cell) > 1 else (cell[0],) * 2 for cell in cells
+    ]
     low, high = np.array(ends, dtype=float).reshape(len(cells), 2).T
     return Series(NAMES[name], table.values(AXIS), middle, low, high)
 

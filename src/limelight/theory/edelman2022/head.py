@@ -104,7 +104,7 @@ def general_head(
 
 
 def bracket(head: HeadNorms, softmax_constant: float) -> float:
-    r"""$(k B_{V,\infty})^{2/3} + (c\, d B_{QK,\infty} B_V B_X B_q)^{2/3}$, of which the cube counts."""
+    r"""$(k B_{V,\infty})^{2/3} + (c\, d B_{QK,\infty} B_V B_X B_q)^{2/3}$, to be cubed."""
     qk, v = head.query_key, head.value
     scores = softmax_constant * qk.outputs * qk.largest * v.operator_norm
     scores *= head.token_norm * head.asking
@@ -295,15 +295,19 @@ def scalar_head(
     e = np.asarray(resolution, dtype=float)
     if readout == 0:
         return np.zeros(e.shape)
-    settings = {"examples": examples, "tokens": tokens, "softmax_constant": softmax_constant}
+
+    def covered(at: np.ndarray) -> np.ndarray:
+        return heads_explicit(
+            heads, at, examples=examples, tokens=tokens, softmax_constant=softmax_constant
+        )
+
     if not trained:
-        return heads_explicit(heads, e / readout, **settings)
+        return covered(e / readout)
     reach = sum(head.output_norm for head in heads)
     costs = []
     for th in SPLITS:
         inner = th * e / readout
-        cover = heads_explicit(heads, inner, **settings)
-        costs.append(cover + zhang(readout, reach + inner, (1 - th) * e, examples))
+        costs.append(covered(inner) + zhang(readout, reach + inner, (1 - th) * e, examples))
     return np.min(costs, axis=0)
 
 

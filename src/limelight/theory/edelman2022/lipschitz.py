@@ -52,12 +52,17 @@ def draw(lemma: str, rng: np.random.Generator, constant: float) -> Condition:
     T, d, k = (int(rng.choice([1, 2, 3, 8])) for _ in range(3))
     if lemma in ("A.7", "A.7+"):
         a, b = _scores(rng, T)
-        return lemmas.softmax_moves(a, b, constant) if lemma == "A.7" else lemmas.softmax_saturates(a, b)
+        return (
+            lemmas.softmax_moves(a, b, constant)
+            if lemma == "A.7"
+            else lemmas.softmax_saturates(a, b)
+        )
     if lemma == "B.7":
         favoured = int(rng.integers(1, T + 1))
         inside = rng.uniform(0, 8) + rng.exponential(1, favoured) * rng.choice([0, 1])
         return lemmas.softmax_truncates(
-            np.concatenate([inside, -rng.exponential(1, T - favoured) * rng.choice([0, 1])]), favoured
+            np.concatenate([inside, -rng.exponential(1, T - favoured) * rng.choice([0, 1])]),
+            favoured,
         )
     if lemma == "A.9":
         u = rng.normal(size=d) * rng.choice([0.3, 1, 10])

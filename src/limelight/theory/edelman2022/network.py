@@ -124,7 +124,11 @@ class NetworkReport:
             lines: dict[str, list[float]] = {f"head {h}": [] for h in range(len(heads))}
             lines |= {"all heads": []}
             for T in tokens:
-                given = {"examples": s.examples, "tokens": T, "softmax_constant": s.softmax_constant}
+                given = {
+                    "examples": s.examples,
+                    "tokens": T,
+                    "softmax_constant": s.softmax_constant,
+                }
                 for h, head in enumerate(heads):
                     lines[f"head {h}"].append(float(head_explicit(head, s.resolution, **given)))
                 lines["all heads"].append(float(heads_explicit(heads, s.resolution, **given)))
@@ -247,7 +251,7 @@ def product_maps(query: np.ndarray, key: np.ndarray) -> tuple[LinearMap, LinearM
     Rows of the product have lengths $\|q_i R_K^\top\|$ with $W_K = Q_K R_K$, and its singular
     values are those of the small matrix $R_Q R_K^\top$.
     """
-    r_query, r_key = np.linalg.qr(query, mode="r"), np.linalg.qr(key, mode="r")
+    r_query, r_key = np.linalg.qr(query).R, np.linalg.qr(key).R
     small = r_query @ r_key.T
     spectral = float(np.linalg.norm(small, 2)) if small.size else 0.0
     square = float(np.linalg.norm(small))

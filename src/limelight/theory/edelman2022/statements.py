@@ -281,7 +281,10 @@ def construction(
         "error of the head over all inputs",
         head["error_bound"],
         "certificate",
-        (Condition("error within gamma/4", head["error_bound"], "<=", head["error_target"]), *limits),
+        (
+            Condition("error within gamma/4", head["error_bound"], "<=", head["error_target"]),
+            *limits,
+        ),
         quantities={
             "R": head["R"],
             "rho": head["rho_used"],
