@@ -5,6 +5,11 @@ from typing import Any
 
 import numpy as np
 
+#: A number as people write it: beartype does not take 1 for a float.
+Real = float | int
+#: A number, or an array of them.
+Reals = Real | np.ndarray
+
 
 def namespace(*arrays: Any) -> ModuleType:
     """`numpy`, or `jax.numpy` as soon as one array is JAX's (a traced one included).

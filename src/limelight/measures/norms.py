@@ -12,10 +12,10 @@ Reference: edelman2022, Section 2 and Appendix A.
 
 from typing import Any
 
-from limelight.core.arrays import namespace
+from limelight.core.arrays import Real, namespace
 
 
-def _norm(values: Any, order: float, axis: int) -> Any:
+def _norm(values: Any, order: Real, axis: int) -> Any:
     xp = namespace(values)
     size = xp.abs(values)
     if order == float("inf"):
@@ -29,7 +29,7 @@ def _norm(values: Any, order: float, axis: int) -> Any:
     return xp.squeeze(safe, axis) * scaled
 
 
-def norm_pq(matrix: Any, p: float, q: float) -> Any:
+def norm_pq(matrix: Any, p: Real, q: Real) -> Any:
     r"""$\|M\|_{p,q}$: the $q$-norm of the $p$-norms of the columns.
 
     Example:

@@ -16,10 +16,8 @@ import numpy as np
 from jaxtyping import Float
 from safetensors import SafetensorError, safe_open
 
+from limelight.core.arrays import Real
 from limelight.core.errors import InputError
-
-Matrix = Float[np.ndarray, "inputs outputs"]
-Vector = Float[np.ndarray, " outputs"]
 
 #: Width of a head where neither the file nor a config beside it says: that of every timm ViT.
 USUAL_WIDTH = 64
@@ -151,15 +149,15 @@ class Block:
 
     name: str
     heads: int
-    query: Matrix
-    key: Matrix
-    value: Matrix
-    query_bias: Vector | None = None
-    value_bias: Vector | None = None
-    gain: Vector | None = None
-    shift: Vector | None = None
-    token_norm: float | None = None
-    query_norm: float | None = None
+    query: Float[np.ndarray, "width keys"]
+    key: Float[np.ndarray, "width keys"]
+    value: Float[np.ndarray, "width values"]
+    query_bias: Float[np.ndarray, " keys"] | None = None
+    value_bias: Float[np.ndarray, " values"] | None = None
+    gain: Float[np.ndarray, " width"] | None = None
+    shift: Float[np.ndarray, " width"] | None = None
+    token_norm: Real | None = None
+    query_norm: Real | None = None
     scaled: bool = True
     keys: tuple[str, ...] = ()
 

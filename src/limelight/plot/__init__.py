@@ -2,8 +2,8 @@
 
 `phase` draws where trials succeed, `curves` lines and fits, `maps` attention by role, `panels`
 several of them at once; `style` is how they look, `files` how they are written, `marks` and `grid`
-what they share. Every drawing function returns a matplotlib `Figure`; none uses pyplot, so they work without a display and in
-threads.
+what they share. Every drawing function returns a matplotlib `Figure`; none uses pyplot, so they
+work without a display and in threads.
 """
 
 from limelight.plot.curves import Reference, curves, fit_label, fit_panel

@@ -69,7 +69,7 @@ def panels(
         axes.set_axis_off()
     figure.legend(
         handles=[handles[label] for label in labels],
-        loc="outside lower left",
+        loc="outside upper left",
         ncols=min(4, len(labels)),
         frameon=False,
         fontsize=style.TICK,

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from limelight.core.arrays import Real, Reals
 from limelight.core.errors import InputError
 from limelight.measures import norms
 
@@ -21,7 +21,7 @@ from limelight.measures import norms
 DUDLEY, CUT = 12.0, 4.0
 
 
-def zhang(norm: ArrayLike, radius: ArrayLike, resolution: ArrayLike, points: float) -> np.ndarray:
+def zhang(norm: Reals, radius: Reals, resolution: Reals, points: Real) -> Reals:
     r"""Covering of linear functionals $x \mapsto v^\top x$, $\|v\| \le B_1$, $\|x\| \le B_2$.
 
     $$\ln \mathcal N \le 36 \Big(\frac{B_1 B_2}{\epsilon}\Big)^2
@@ -40,7 +40,7 @@ def zhang(norm: ArrayLike, radius: ArrayLike, resolution: ArrayLike, points: flo
     return _sparse(36.0, np.asarray(norm) * radius, np.asarray(norm) * radius, resolution, points)
 
 
-def _sparse(factor: float, scale, inner, resolution, points: float) -> np.ndarray:
+def _sparse(factor: Real, scale, inner, resolution, points: Real) -> Reals:
     """The shape shared by all covers below: squared ratio times the logarithm of a grid."""
     resolution = np.asarray(resolution, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -64,10 +64,10 @@ class LinearMap:
     """
 
     outputs: int
-    largest: float
-    total: float | None = None
-    spectral: float | None = None
-    frobenius: float | None = None
+    largest: Real
+    total: Real | None = None
+    spectral: Real | None = None
+    frobenius: Real | None = None
     inputs: int | None = None
 
     def __post_init__(self):
@@ -111,7 +111,7 @@ class LinearMap:
         return math.sqrt(self.outputs) * self.largest if self.frobenius is None else self.frobenius
 
 
-def linear_map_inf(a: LinearMap, radius: float, resolution: ArrayLike, points: float) -> np.ndarray:
+def linear_map_inf(a: LinearMap, radius: Real, resolution: Reals, points: Real) -> Reals:
     r"""Covering of linear maps whose output coordinates have length at most $B_\infty$.
 
     $$\ln \mathcal N \le 36 \Big(\frac{D B_\infty B_X}{\epsilon}\Big)^2
@@ -130,7 +130,7 @@ def linear_map_inf(a: LinearMap, radius: float, resolution: ArrayLike, points: f
     return _sparse(36.0, a.outputs * scale, math.sqrt(a.outputs) * scale, resolution, points)
 
 
-def linear_map_21(a: LinearMap, radius: float, resolution: ArrayLike, points: float) -> np.ndarray:
+def linear_map_21(a: LinearMap, radius: Real, resolution: Reals, points: Real) -> Reals:
     r"""Covering of linear maps whose output coordinates have total length at most $B_{2,1}$.
 
     $$\ln \mathcal N \le 144 \Big(\frac{B_{2,1} B_X}{\epsilon}\Big)^2
@@ -151,14 +151,14 @@ def linear_map_21(a: LinearMap, radius: float, resolution: ArrayLike, points: fl
     return np.where(cover == 0, 0.0, cover + grids)
 
 
-def linear_map(a: LinearMap, radius: float, resolution: ArrayLike, points: float) -> np.ndarray:
+def linear_map(a: LinearMap, radius: Real, resolution: Reals, points: Real) -> Reals:
     """Covering of linear maps: the smaller of the two norms' bounds."""
     return np.minimum(
         linear_map_inf(a, radius, resolution, points), linear_map_21(a, radius, resolution, points)
     )
 
 
-def parameter_count(a: LinearMap, radius: float, resolution: ArrayLike) -> np.ndarray:
+def parameter_count(a: LinearMap, radius: Real, resolution: Reals) -> Reals:
     r"""Covering by counting parameters, $d_{in} D \ln(1 + 2 \|A\|_F B_X / \epsilon)$.
 
     It does not see the number of points, and is often the smaller one for real networks.
@@ -173,7 +173,7 @@ def parameter_count(a: LinearMap, radius: float, resolution: ArrayLike) -> np.nd
 
 
 def allocate(
-    costs: Sequence[float], weights: Sequence[float], budget: float
+    costs: Sequence[Real] | np.ndarray, weights: Sequence[Real] | np.ndarray, budget: Real
 ) -> tuple[float, np.ndarray]:
     r"""The cheapest split: minimise $\sum a_i / x_i^2$ subject to $\sum b_i x_i = C$.
 
@@ -207,11 +207,11 @@ def allocate(
     return g**3 / budget**2, shares
 
 
-Covering = Callable[[np.ndarray], np.ndarray]
+Covering = Callable[[np.ndarray], Reals]
 
 
 def dudley(
-    log_covering: Covering, bound: float, examples: float, *, steps: int = 240, depth: float = 12.0
+    log_covering: Covering, bound: Real, examples: Real, *, steps: int = 240, depth: Real = 12.0
 ) -> tuple[float, float]:
     r"""Rademacher complexity by a sum that is never below Dudley's integral.
 

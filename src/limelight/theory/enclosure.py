@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from limelight.core.arrays import Real
+
 #: Unit round-off of float64, and a number that stands for what underflow may hide.
 UNIT, TINY = 2.0**-53, 1e-290
 BISECTIONS = 60
@@ -108,7 +110,7 @@ def head_table(
     )
 
 
-def _exponential(score: np.ndarray, shift: np.ndarray, top: float, sign: int) -> np.ndarray:
+def _exponential(score: np.ndarray, shift: np.ndarray, top: Real, sign: int) -> np.ndarray:
     """exp(score + shift - top), widened in the direction of `sign` by all round-off."""
     exponent = (score + shift) - top
     slack = 8 * UNIT + 4 * UNIT * (np.abs(score) + np.abs(shift) + abs(top) + np.abs(exponent))

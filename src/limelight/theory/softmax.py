@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
+from limelight.core.arrays import Real
 from limelight.models.heads import HeadWeights, Map, attention, block, general_head, project
 from limelight.models.heads import softmax as softmax_of
 from limelight.theory.base import Condition
@@ -43,7 +44,7 @@ def jacobian_norm(scores: Vector) -> float:
     return float(2 * np.sum(p * (1 - p)))
 
 
-def softmax_moves(a: Vector, b: Vector, constant: float = 2.0) -> Condition:
+def softmax_moves(a: Vector, b: Vector, constant: Real = 2.0) -> Condition:
     r"""$\|\mathrm{softmax}(a) - \mathrm{softmax}(b)\|_1 \le c\,\|a - b\|_\infty$.
 
     Departures: the paper has $c = 2$. $c = 1$ holds: $J h = p (h - p^\top h)$, whose 1-norm is
@@ -94,13 +95,13 @@ def projection_contracts(u: Vector, v: Vector) -> Condition:
 
 
 def head_moves(
-    tokens: Matrix,
-    scores: tuple[Vector, Vector],
-    inner: tuple[Matrix, Matrix],
+    tokens: Float[np.ndarray, "tokens dimension"],
+    scores: tuple[Float[np.ndarray, " tokens"], Float[np.ndarray, " tokens"]],
+    inner: tuple[Float[np.ndarray, "tokens inner"], Float[np.ndarray, "tokens inner"]],
     outer: Map,
-    lipschitz: float,
-    gain: float,
-    constant: float = 2.0,
+    lipschitz: Real,
+    gain: Real,
+    constant: Real = 2.0,
 ) -> Condition:
     r"""A general head, its scores and inner map both changed.
 
@@ -125,7 +126,7 @@ def head_moves(
 
 
 def weights_move(
-    tokens: Matrix, old: HeadWeights, new: HeadWeights, constant: float = 2.0
+    tokens: Matrix, old: HeadWeights, new: HeadWeights, constant: Real = 2.0
 ) -> Condition:
     r"""Attention with changed weights, tokens of length at most 1.
 
@@ -141,13 +142,13 @@ def weights_move(
     return Condition("attention, weights moved", moved, "<=", float(right))
 
 
-def amplification(weights: HeadWeights, constant: float = 2.0) -> float:
+def amplification(weights: HeadWeights, constant: Real = 2.0) -> float:
     r"""$\|W_V\|_2 (1 + 2 c \|W_K W_Q^\top\|_2)$: how much attention stretches its inputs."""
     product = np.linalg.norm(weights.query @ weights.key.T, 2)
     return float(np.linalg.norm(weights.value, 2) * (1 + 2 * constant * product))
 
 
-def inputs_move(old: Matrix, new: Matrix, weights: HeadWeights, constant: float = 2.0) -> Condition:
+def inputs_move(old: Matrix, new: Matrix, weights: HeadWeights, constant: Real = 2.0) -> Condition:
     r"""Attention with changed tokens, all of length at most 1.
 
     $$\max_\tau \|A(Z) - A(Z')\| \le \|W_V\|_2 (1 + 2 c \|W_K W_Q^\top\|_2) \max_t \|z_t - z_t'\|$$
@@ -163,8 +164,8 @@ def block_moves(
     tokens: tuple[Matrix, Matrix],
     weights: tuple[HeadWeights, HeadWeights],
     activation: Callable[[np.ndarray], np.ndarray],
-    lipschitz: float,
-    constant: float = 2.0,
+    lipschitz: Real,
+    constant: Real = 2.0,
 ) -> Condition:
     r"""One block, weights and inputs both changed, all tokens of length at most 1.
 

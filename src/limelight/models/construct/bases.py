@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from limelight.core.arrays import Real
 from limelight.core.errors import InputError
 
 KINDS = ("orthonormal", "signs", "chirp")
@@ -32,7 +33,7 @@ class Basis:
 
     kind: str
     vectors: Float[np.ndarray, "length dimension"]
-    bound: float
+    bound: Real
     seed: int | None = None
     prime: int | None = None
 
@@ -49,7 +50,7 @@ def orthonormal(length: int) -> Basis:
     return Basis("orthonormal", np.eye(length), 0.0)
 
 
-def random_signs(length: int, target: float, seed: int = 0, dimension: int | None = None) -> Basis:
+def random_signs(length: int, target: Real, seed: int = 0, dimension: int | None = None) -> Basis:
     r"""Random signs over $\sqrt{d_0}$, drawn again until $\Delta$ is at most the target.
 
     $d_0 \ge 4 \ln(T) / \Delta^2$ suffices with positive probability.
@@ -118,7 +119,7 @@ def choose(kind: str, length: int, sparsity: int, seed: int = 0) -> Basis:
     raise InputError(f"unknown basis {kind!r}", "known: auto, " + ", ".join(KINDS))
 
 
-def _prime_for(length: int, target: float) -> int:
+def _prime_for(length: int, target: Real) -> int:
     p = 3
     while not (_is_prime(p) and p**2 >= length and p**-0.5 <= target):
         p += 2

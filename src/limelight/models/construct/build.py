@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from limelight.core.arrays import Real
 from limelight.core.errors import InputError
 from limelight.models.construct import bases, files, lemmas, selectors
 from limelight.models.construct.lemmas import Mapping, Overlap
@@ -45,11 +46,11 @@ def construct(
     mapping: Mapping = "deterministic",
     basis: str = "auto",
     heads: Literal["auto", "one", "many"] = "auto",
-    gamma: float | None = None,
+    gamma: Real | None = None,
     rho: Literal["auto", "bound", "measured"] = "auto",
     variant: Literal["repaired", "printed"] = "repaired",
     dtype: Literal["float64", "float32"] = "float64",
-    tolerance: float | None = None,
+    tolerance: Real | None = None,
     seed: int = 0,
 ) -> Construction:
     r"""Attention weights that compute an $s$-sparse function of $T$ bits, for every input.
@@ -229,7 +230,7 @@ def _overlap(
     many: bool,
     marks: bases.Basis,
     where: np.ndarray,
-    delta: float,
+    delta: Real,
     prefer: Literal["auto", "bound", "measured"],
 ) -> Overlap:
     if variant == "printed":
@@ -246,7 +247,7 @@ def _select(
     length: int,
     sparsity: int,
     where: np.ndarray,
-    heat: float,
+    heat: Real,
     many: bool,
 ) -> Selector:
     if mapping == "trainable":
@@ -278,11 +279,11 @@ def _norms(
     mapping: Mapping,
     many: bool,
     sparsity: int,
-    heat: float,
+    heat: Real,
     over: Overlap,
     centres: np.ndarray,
     values: np.ndarray,
-    width: float,
+    width: Real,
 ) -> dict[str, Any]:
     allowed: dict[str, float | None] = dict(lemmas.allowed_norms(mapping, many, sparsity, heat))
     if over.from_measurement and not over.bound < 1:
@@ -307,7 +308,7 @@ def _norms(
     return out
 
 
-def _check_tolerance(tolerance: float, values: np.ndarray) -> None:
+def _check_tolerance(tolerance: Real, values: np.ndarray) -> None:
     distinct = np.unique(values)
     gap = float(np.diff(distinct).min()) if len(distinct) > 1 else np.inf
     if not 0 < tolerance < gap / 2:

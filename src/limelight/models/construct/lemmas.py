@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from limelight.core.arrays import Real
 from limelight.core.errors import InputError
 from limelight.models.construct.rules import patterns
 from limelight.models.construct.selectors import dual, key_sum
@@ -32,10 +33,10 @@ class Overlap:
         used: The one the temperature is made from.
     """
 
-    bound: float
-    measured: float
-    reach: float
-    used: float
+    bound: Real
+    measured: Real
+    reach: Real
+    used: Real
 
     @property
     def from_measurement(self) -> bool:
@@ -48,7 +49,7 @@ def overlap(
     many: bool,
     vectors: Float[np.ndarray, "length dimension"],
     positions: np.ndarray,
-    delta: float,
+    delta: Real,
     prefer: Literal["auto", "bound", "measured"] = "auto",
 ) -> Overlap:
     r"""$\rho$ from the basis' $\Delta$ and from the vectors themselves.
@@ -101,7 +102,7 @@ def usual_gamma(mapping: Mapping, many: bool, sparsity: int) -> float:
 
 
 def temperature(
-    mapping: Mapping, many: bool, length: int, sparsity: int, gamma: float, rho: Overlap
+    mapping: Mapping, many: bool, length: int, sparsity: int, gamma: Real, rho: Overlap
 ) -> float:
     r"""$R$ such that attention errs by at most $\gamma / 4$.
 
@@ -118,11 +119,11 @@ def temperature(
     if mapping == "bag":
         wide = rho.reach if rho.from_measurement else 1.0
         factor = max(1.0, (1 + wide) / 2) if many else max(sparsity, (sparsity + wide) / 2)
-    return math.log(8 * (length + 1) * factor / gamma) / (1 - rho.used)
+    return math.log(8 * (length + 1) * factor / float(gamma)) / float(1 - rho.used)
 
 
 def leakage(
-    mapping: Mapping, many: bool, length: int, sparsity: int, heat: float, rho: float
+    mapping: Mapping, many: bool, length: int, sparsity: int, heat: Real, rho: Real
 ) -> float:
     r"""Attention that can miss the favoured tokens, $q \le \frac{T + 1 - |F|}{|F|} e^{-R(1-\rho)}$.
 
@@ -133,12 +134,12 @@ def leakage(
     return (length + 1 - favoured) / favoured * math.exp(-heat * (1 - rho))
 
 
-def error_bound(mapping: Mapping, many: bool, sparsity: int, leaked: float, rho: Overlap) -> float:
+def error_bound(mapping: Mapping, many: bool, sparsity: int, leaked: Real, rho: Overlap) -> float:
     r"""How far the head can be from its target: $q$ times (largest target + other value)."""
     if mapping != "bag":
-        return 2 * leaked
+        return 2 * float(leaked)
     wide = rho.reach if rho.from_measurement else 1.0
-    return leaked * ((1 if many else sparsity) + wide)
+    return float(leaked * ((1 if many else sparsity) + wide))
 
 
 def targets(mapping: Mapping, many: bool, sparsity: int) -> Float[np.ndarray, "cases outputs"]:
@@ -152,18 +153,18 @@ def targets(mapping: Mapping, many: bool, sparsity: int) -> Float[np.ndarray, "c
     return (ones - sparsity) / (ones + 1) if mapping == "bag" else 1 - 2 * ones / sparsity
 
 
-def allowed_norms(mapping: Mapping, many: bool, sparsity: int, heat: float) -> dict[str, float]:
+def allowed_norms(mapping: Mapping, many: bool, sparsity: int, heat: Real) -> dict[str, float]:
     r"""What the lemmas allow the Frobenius norms of a head to be."""
     if mapping == "bag":
         keys, values, outputs = sparsity + 1.0, 2.0 * sparsity, float(sparsity)
     else:
         keys = float(sparsity) if mapping == "deterministic" and not many else 1.0
         values, outputs = 2.0, 1.0
-    return {"W_Q": heat, "W_K": keys, "W_V": values, "W_C": outputs}
+    return {"W_Q": float(heat), "W_K": keys, "W_V": values, "W_C": outputs}
 
 
 def printed_temperature(
-    mapping: Mapping, many: bool, length: int, sparsity: int, gamma: float, delta: float
+    mapping: Mapping, many: bool, length: int, sparsity: int, gamma: Real, delta: Real
 ) -> float:
     r"""$R$ as printed; void where its denominator or its logarithm is.
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from limelight.core.arrays import Real
 from limelight.core.errors import InputError
 
 #: Biases of the four ReLUs of a bump, and how they are summed.
@@ -29,7 +30,7 @@ def separation(centres: Float[np.ndarray, "centres inputs"]) -> float:
 def memorise(
     centres: Float[np.ndarray, "centres inputs"],
     values: Float[np.ndarray, " centres"],
-    delta: float,
+    delta: Real,
 ) -> Network:
     r"""A network with $net(c_i + z) = f_i$ for all $\|z\|_\infty \le \delta$.
 
@@ -80,7 +81,7 @@ def memorise(
 def memorise_printed(
     centres: Float[np.ndarray, "centres inputs"],
     values: Float[np.ndarray, " centres"],
-    delta: float,
+    delta: Real,
 ) -> Network:
     r"""The network as printed: its bump $\nu(x) - \nu(2 \delta - x)$ is 0 at the centre.
 

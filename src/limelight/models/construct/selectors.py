@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from limelight.core.arrays import namespace
+from limelight.core.arrays import Real, namespace
 from limelight.models.heads import HeadWeights
 
 MAPPINGS = ("deterministic", "trainable", "bag")
@@ -138,7 +138,7 @@ def _bag_head(
 
 
 def printed_deterministic(
-    vectors: np.ndarray, positions: Any, temperature: float, many: bool
+    vectors: np.ndarray, positions: Any, temperature: Real, many: bool
 ) -> Selector:
     r"""As printed: keys $\sum_i v_i$; several heads read inner coordinate 1 and write 2.
 
@@ -164,7 +164,7 @@ def printed_deterministic(
     return good._replace(heads=tuple(widened))
 
 
-def printed_bag(vectors: np.ndarray, positions: Any, temperature: float, many: bool) -> Selector:
+def printed_bag(vectors: np.ndarray, positions: Any, temperature: Real, many: bool) -> Selector:
     """As printed: the vectors themselves as keys and values. Kept to show how it fails.
 
     Reference: edelman2022, proof of Lemma B.4.

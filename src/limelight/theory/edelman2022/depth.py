@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from limelight.core.arrays import Real
 from limelight.theory.covering import LinearMap, allocate, linear_map, linear_map_inf, zhang
 
 
@@ -21,7 +22,7 @@ class LayerNorms:
     value: LinearMap
     query_key: LinearMap
 
-    def stretch(self, lipschitz: float, softmax_constant: float, residual: bool) -> float:
+    def stretch(self, lipschitz: Real, softmax_constant: Real, residual: bool) -> float:
         r"""How much an error at the layer's input can grow, $L_\sigma B_C B_V (1 + 2 c B_{QK})$."""
         own = lipschitz * self.output.operator_norm * self.value.operator_norm
         own *= 1 + 2 * softmax_constant * self.query_key.operator_norm
@@ -31,8 +32,8 @@ class LayerNorms:
 def amplifications(
     layers: Sequence[LayerNorms],
     *,
-    lipschitz: float = 1.0,
-    softmax_constant: float = 2.0,
+    lipschitz: Real = 1.0,
+    softmax_constant: Real = 2.0,
     residual: bool = False,
 ) -> np.ndarray:
     r"""$\alpha_i = \prod_{j > i} L_\sigma B_{C,j} B_{V,j} (1 + 2 c B_{QK,j})$.
@@ -55,14 +56,14 @@ def amplifications(
 def deep_order(
     layers: Sequence[LayerNorms],
     *,
-    resolution: float,
-    examples: float,
-    tokens: float,
-    token_norm: float = 1.0,
-    readout: float = 1.0,
-    lipschitz: float = 1.0,
-    softmax_constant: float = 2.0,
-    constant: float = 1.0,
+    resolution: Real,
+    examples: Real,
+    tokens: Real,
+    token_norm: Real = 1.0,
+    readout: Real = 1.0,
+    lipschitz: Real = 1.0,
+    softmax_constant: Real = 2.0,
+    constant: Real = 1.0,
 ) -> float:
     r"""A deep network with scalar output, to order.
 
@@ -93,13 +94,13 @@ def deep_order(
 def deep_explicit(
     layers: Sequence[LayerNorms],
     *,
-    resolution: float,
-    examples: float,
-    tokens: float,
-    token_norm: float = 1.0,
-    readout: float = 1.0,
-    lipschitz: float = 1.0,
-    softmax_constant: float = 1.0,
+    resolution: Real,
+    examples: Real,
+    tokens: Real,
+    token_norm: Real = 1.0,
+    readout: Real = 1.0,
+    lipschitz: Real = 1.0,
+    softmax_constant: Real = 1.0,
     shares: str = "best",
 ) -> float:
     r"""A deep network with scalar output, a true upper bound with all constants.
@@ -148,15 +149,15 @@ def deep_simplified(
     depth: int,
     dimension: int,
     *,
-    resolution: float,
-    examples: float,
-    tokens: float,
-    spectral: float,
-    largest: float,
-    token_norm: float = 1.0,
-    readout: float = 1.0,
-    lipschitz: float = 1.0,
-    softmax_constant: float = 2.0,
+    resolution: Real,
+    examples: Real,
+    tokens: Real,
+    spectral: Real,
+    largest: Real,
+    token_norm: Real = 1.0,
+    readout: Real = 1.0,
+    lipschitz: Real = 1.0,
+    softmax_constant: Real = 2.0,
 ) -> float:
     r"""The depth bound for layers of one size, $(C_2 L_\sigma)^{O(L)} d^2 \max(1, B_X)^6 \dots$.
 

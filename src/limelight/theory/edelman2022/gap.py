@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from limelight.core.arrays import Real
 from limelight.core.errors import InputError
 from limelight.theory.covering import Covering, dudley
 
@@ -21,13 +22,13 @@ class GapBound:
         vacuous: Whether it says nothing that the range of the loss does not say.
     """
 
-    value: float
-    complexity: float
-    uncut: float
+    value: Real
+    complexity: Real
+    uncut: Real
     vacuous: bool
 
 
-def rademacher(capacity: float, bound: float, examples: float, form: Form = "standard") -> float:
+def rademacher(capacity: Real, bound: Real, examples: Real, form: Form = "standard") -> float:
     r"""Rademacher complexity when $\ln \mathcal N(\epsilon) \le C_F / \epsilon^2$ and $|f| \le A$.
 
     With $q = \sqrt{C_F / m}$: $A$ if $3 q \ge A$, else $\min(A, 12 q (1 + \ln(A / 3q)))$, which is
@@ -47,13 +48,13 @@ def rademacher(capacity: float, bound: float, examples: float, form: Form = "sta
 
 
 def generalisation_gap(
-    capacity: float | Covering,
+    capacity: Real | Covering,
     *,
-    bound: float,
-    examples: float,
-    delta: float = 0.05,
-    lipschitz: float = 1.0,
-    loss_range: float = 1.0,
+    bound: Real,
+    examples: Real,
+    delta: Real = 0.05,
+    lipschitz: Real = 1.0,
+    loss_range: Real = 1.0,
     form: Form = "standard",
     steps: int = 240,
 ) -> GapBound:

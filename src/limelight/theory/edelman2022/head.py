@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from limelight.core.arrays import Real, Reals
 from limelight.core.errors import InputError
 from limelight.theory.covering import LinearMap, linear_map, parameter_count, zhang
 
@@ -19,7 +19,7 @@ from limelight.theory.covering import LinearMap, linear_map, parameter_count, zh
 #: the norms can make the bound fall where a norm grows.
 SPLITS = 1.0 / (1.0 + np.exp(-np.arange(-12.0, 12.01, 0.25)))
 
-Covering = Callable[[float, float], float]
+Covering = Callable[[Real, Real], Real]
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class HeadNorms:
 
     query_key: LinearMap
     value: LinearMap
-    token_norm: float = 1.0
-    query_norm: float | None = None
-    lipschitz: float = 1.0
+    token_norm: Real = 1.0
+    query_norm: Real | None = None
+    lipschitz: Real = 1.0
     query_side: LinearMap | None = None
 
     @property
@@ -56,7 +56,7 @@ class HeadNorms:
         r"""Largest length of the head's output, $L_\sigma B_V B_X$."""
         return self.lipschitz * self.value.operator_norm * self.token_norm
 
-    def placed(self, position_norm: float) -> "HeadNorms":
+    def placed(self, position_norm: Real) -> "HeadNorms":
         r"""With fixed positional embeddings of length at most $B_P$: $B_X \to B_X + B_P$.
 
         A trained table of positions is not covered: a term linear in the tokens would appear.
@@ -71,14 +71,14 @@ def general_head(
     score: Covering,
     inner: Covering,
     *,
-    resolution: float,
-    examples: float,
-    tokens: float,
-    token_norm: float,
-    inner_gain: float = 1.0,
-    outer_lipschitz: float = 1.0,
-    softmax_constant: float = 2.0,
-    readout: float = 1.0,
+    resolution: Real,
+    examples: Real,
+    tokens: Real,
+    token_norm: Real,
+    inner_gain: Real = 1.0,
+    outer_lipschitz: Real = 1.0,
+    softmax_constant: Real = 2.0,
+    readout: Real = 1.0,
 ) -> float:
     r"""Any head from the covers of its two parts, the error split between them at best.
 
@@ -103,7 +103,7 @@ def general_head(
     return float(min(costs))
 
 
-def bracket(head: HeadNorms, softmax_constant: float) -> float:
+def bracket(head: HeadNorms, softmax_constant: Real) -> float:
     r"""$(k B_{V,\infty})^{2/3} + (c\, d B_{QK,\infty} B_V B_X B_q)^{2/3}$, to be cubed."""
     qk, v = head.query_key, head.value
     scores = softmax_constant * qk.outputs * qk.largest * v.operator_norm
@@ -111,7 +111,7 @@ def bracket(head: HeadNorms, softmax_constant: float) -> float:
     return (v.outputs * v.largest) ** (2 / 3) + scores ** (2 / 3)
 
 
-def _share(head: HeadNorms, softmax_constant: float) -> float:
+def _share(head: HeadNorms, softmax_constant: Real) -> float:
     scale = head.lipschitz * head.token_norm
     return scale ** (2 / 3) * bracket(head, softmax_constant)
 
@@ -119,11 +119,11 @@ def _share(head: HeadNorms, softmax_constant: float) -> float:
 def head_order(
     head: HeadNorms,
     *,
-    resolution: float,
-    examples: float,
-    tokens: float,
-    softmax_constant: float = 2.0,
-    constant: float = 1.0,
+    resolution: Real,
+    examples: Real,
+    tokens: Real,
+    softmax_constant: Real = 2.0,
+    constant: Real = 1.0,
 ) -> float:
     r"""One Transformer head, to order.
 
@@ -148,11 +148,11 @@ def head_order(
 def heads_order(
     heads: Sequence[HeadNorms],
     *,
-    resolution: float,
-    examples: float,
-    tokens: float,
-    softmax_constant: float = 2.0,
-    constant: float = 1.0,
+    resolution: Real,
+    examples: Real,
+    tokens: Real,
+    softmax_constant: Real = 2.0,
+    constant: Real = 1.0,
 ) -> float:
     """The sum of several heads, to order: the bracket is summed before it is cubed.
 
@@ -167,12 +167,12 @@ def heads_order(
 
 def head_explicit(
     head: HeadNorms,
-    resolution: ArrayLike,
+    resolution: Reals,
     *,
-    examples: float,
-    tokens: float,
-    softmax_constant: float = 1.0,
-) -> np.ndarray:
+    examples: Real,
+    tokens: Real,
+    softmax_constant: Real = 1.0,
+) -> Reals:
     r"""One Transformer head, a true upper bound with all constants.
 
     The smallest over a fixed list of splits of the cover of the query-key map plus that of the
@@ -202,9 +202,7 @@ def head_explicit(
     return np.min(scores + values, axis=0)
 
 
-def head_parameters(
-    head: HeadNorms, resolution: ArrayLike, *, softmax_constant: float = 1.0
-) -> np.ndarray:
+def head_parameters(head: HeadNorms, resolution: Reals, *, softmax_constant: Real = 1.0) -> Reals:
     """One head by counting parameters: blind to the number of tokens and of examples."""
     e = np.asarray(resolution, dtype=float)
     th = SPLITS.reshape(-1, *[1] * e.ndim)
@@ -217,13 +215,13 @@ def head_parameters(
 
 def heads_explicit(
     heads: Sequence[HeadNorms],
-    resolution: ArrayLike,
+    resolution: Reals,
     *,
-    examples: float,
-    tokens: float,
-    softmax_constant: float = 1.0,
+    examples: Real,
+    tokens: Real,
+    softmax_constant: Real = 1.0,
     split: Literal["even", "tight"] = "even",
-) -> np.ndarray:
+) -> Reals:
     """Several heads, a true upper bound: each head is covered to its share of the resolution.
 
     Args:
@@ -247,16 +245,16 @@ def heads_explicit(
 
 
 def heads_parameters(
-    heads: Sequence[HeadNorms], resolution: ArrayLike, *, softmax_constant: float = 1.0
-) -> np.ndarray:
+    heads: Sequence[HeadNorms], resolution: Reals, *, softmax_constant: Real = 1.0
+) -> Reals:
     """Several heads by counting parameters, even shares."""
     e = np.asarray(resolution, dtype=float) / len(heads)
     parts = [head_parameters(h, e, softmax_constant=softmax_constant) for h in heads]
-    return np.sum(parts, axis=0)
+    return np.sum(np.array(parts), axis=0)
 
 
 def shares(
-    heads: Sequence[HeadNorms], softmax_constant: float, split: Literal["even", "tight"]
+    heads: Sequence[HeadNorms], softmax_constant: Real, split: Literal["even", "tight"]
 ) -> np.ndarray:
     """The part of the resolution that every head gets."""
     if split == "even":
@@ -273,14 +271,14 @@ def shares(
 
 def scalar_head(
     heads: Sequence[HeadNorms],
-    resolution: ArrayLike,
+    resolution: Reals,
     *,
-    readout: float,
-    examples: float,
-    tokens: float,
-    softmax_constant: float = 1.0,
+    readout: Real,
+    examples: Real,
+    tokens: Real,
+    softmax_constant: Real = 1.0,
     trained: bool = False,
-) -> np.ndarray:
+) -> Reals:
     r"""A scalar output $w^\top y$ with $\|w\| \le B_w$.
 
     A fixed $w$ rescales the resolution, $\epsilon \to \epsilon / B_w$. A trained one is covered as
@@ -296,7 +294,7 @@ def scalar_head(
     if readout == 0:
         return np.zeros(e.shape)
 
-    def covered(at: np.ndarray) -> np.ndarray:
+    def covered(at: Reals) -> Reals:
         return heads_explicit(
             heads, at, examples=examples, tokens=tokens, softmax_constant=softmax_constant
         )
@@ -311,7 +309,7 @@ def scalar_head(
     return np.min(costs, axis=0)
 
 
-def _check(resolution: float, examples: float, tokens: float) -> None:
+def _check(resolution: Real, examples: Real, tokens: Real) -> None:
     if not (resolution > 0 and examples >= 1 and tokens >= 1):
         raise InputError(
             f"resolution = {resolution}, examples = {examples}, tokens = {tokens}",

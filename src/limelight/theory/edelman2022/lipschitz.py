@@ -5,6 +5,7 @@ Shapes of 1 and large scores are drawn often, because that is where the lemmas a
 
 import numpy as np
 
+from limelight.core.arrays import Real
 from limelight.core.errors import InputError, suggest
 from limelight.models.heads import HeadWeights, project
 from limelight.theory import softmax as lemmas
@@ -14,7 +15,7 @@ LEMMAS = ("A.7", "A.7+", "A.9", "4.3", "A.13", "A.14", "A.15", "A.16", "B.7")
 
 
 def largest_ratio(
-    lemma: str = "A.7", instances: int = 1000, seed: int = 0, softmax_constant: float = 2.0
+    lemma: str = "A.7", instances: int = 1000, seed: int = 0, softmax_constant: Real = 2.0
 ) -> Bound:
     """The largest left side over right side of a lemma among random instances.
 
@@ -41,13 +42,13 @@ def largest_ratio(
         value=top,
         kind="exact",
         conditions=(Condition("ratio", top, "<=", 1 + 1e-9),),
-        quantities={"instances": instances, "mean ratio": float(np.mean(ratios))},
+        quantities={"instances": float(instances), "mean ratio": float(np.mean(ratios))},
         constants={"softmax constant": softmax_constant},
         reference=f"edelman2022, Lemma {lemma}",
     )
 
 
-def draw(lemma: str, rng: np.random.Generator, constant: float) -> Condition:
+def draw(lemma: str, rng: np.random.Generator, constant: Real) -> Condition:
     """One random instance of a lemma, evaluated."""
     T, d, k = (int(rng.choice([1, 2, 3, 8])) for _ in range(3))
     if lemma in ("A.7", "A.7+"):
@@ -99,7 +100,7 @@ def _weights(rng: np.random.Generator, d: int, k: int) -> HeadWeights:
     return HeadWeights(*(rng.normal(size=s) * rng.choice([0.1, 1, 3]) for s in shapes))
 
 
-def _head(rng: np.random.Generator, T: int, d: int, k: int, constant: float) -> Condition:
+def _head(rng: np.random.Generator, T: int, d: int, k: int, constant: Real) -> Condition:
     X = rng.normal(size=(T, d)) * rng.choice([0.3, 1, 3])
     W, Wn = rng.normal(size=(2, d, k))
     Wn = W + rng.choice([0, 1e-3, 1]) * Wn

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight.core.arrays import Real, Reals
 from limelight.core.errors import InputError
 from limelight.models.weights import Block, Checkpoint
 from limelight.theory.base import Bound, Condition, plain
@@ -38,10 +39,10 @@ class Settings:
     """What a bound on a network takes as given."""
 
     tokens: int
-    examples: float
-    resolution: float
-    softmax_constant: float
-    delta: float
+    examples: Real
+    resolution: Real
+    softmax_constant: Real
+    delta: Real
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ class HeadReport:
 
     head: int
     norms: HeadNorms
-    order: float
-    explicit: float
-    parameters: float
+    order: Real
+    explicit: Real
+    parameters: Real
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,11 @@ class BlockReport:
     name: str
     heads: tuple[HeadReport, ...]
     token_norm_from: str
-    order: float
-    explicit: float
-    parameters: float
+    order: Real
+    explicit: Real
+    parameters: Real
     gap: GapBound
-    examples_needed: float
+    examples_needed: Real
     growth: Mapping[int, float]
 
 
@@ -157,10 +158,10 @@ def capacity(
     weights: str | Path | Checkpoint,
     *,
     tokens: int | None = None,
-    examples: float = 1e6,
-    resolution: float = 1.0,
-    softmax_constant: float = 1.0,
-    delta: float = 0.05,
+    examples: Real = 1e6,
+    resolution: Real = 1.0,
+    softmax_constant: Real = 1.0,
+    delta: Real = 0.05,
     token_norms: Sequence[float] | None = None,
     heads: int | None = None,
 ) -> NetworkReport:
@@ -223,7 +224,7 @@ def token_norm(block: Block) -> tuple[float, str]:
     return float(math.hypot(length, 1.0)), "the LayerNorm's gain and shift"
 
 
-def read_heads(block: Block, measured: float | None = None) -> tuple[HeadNorms, ...]:
+def read_heads(block: Block, measured: Real | None = None) -> tuple[HeadNorms, ...]:
     """The norms of every head of a block, biases taken in.
 
     Args:
@@ -286,13 +287,13 @@ def _augmented(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     )
 
 
-def _report(block: Block, measured: float | None, settings: Settings) -> BlockReport:
+def _report(block: Block, measured: Real | None, settings: Settings) -> BlockReport:
     heads = read_heads(block, measured)
     c, e = settings.softmax_constant, settings.resolution
     given = {"examples": settings.examples, "tokens": settings.tokens, "softmax_constant": c}
 
-    def gap(examples: float, steps: int = 240) -> GapBound:
-        def cover(eps: np.ndarray) -> np.ndarray:
+    def gap(examples: Real, steps: int = 240) -> GapBound:
+        def cover(eps: np.ndarray) -> Reals:
             sized = {**given, "examples": examples}
             by_norms = heads_explicit(heads, eps, **sized)
             return np.minimum(by_norms, heads_parameters(heads, eps, softmax_constant=c))
@@ -336,7 +337,7 @@ def _report(block: Block, measured: float | None, settings: Settings) -> BlockRe
     )
 
 
-def _examples_needed(gap, start: float) -> float:
+def _examples_needed(gap, start: Real) -> float:
     """Examples that would make the bound say something, on a coarser grid and to 5 %."""
     vacuous = lambda examples: gap(examples, 80).vacuous
     if not vacuous(start):

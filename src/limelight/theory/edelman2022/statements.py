@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from limelight.core.arrays import Real
 from limelight.models.construct import construct
 from limelight.theory.base import Bound, Condition
 from limelight.theory.covering import (
@@ -33,7 +34,7 @@ HIDDEN = {"C": 1.0}
 
 
 def linear_functionals(
-    norm: float = 1.0, radius: float = 1.0, resolution: float = 0.5, points: int = 1000
+    norm: Real = 1.0, radius: Real = 1.0, resolution: Real = 0.5, points: int = 1000
 ) -> Bound:
     """Covering of linear functionals. Reference: edelman2022, Lemma A.10."""
     return Bound(
@@ -48,10 +49,10 @@ def linear_functionals(
 def linear_maps(
     outputs: int = 4,
     inputs: int = 4,
-    largest: float = 1.0,
-    total: float = 4.0,
-    token_norm: float = 1.0,
-    resolution: float = 0.5,
+    largest: Real = 1.0,
+    total: Real = 4.0,
+    token_norm: Real = 1.0,
+    resolution: Real = 0.5,
     points: int = 1000,
 ) -> Bound:
     """Covering of linear maps in both norms. Reference: edelman2022, Lemma 4.5."""
@@ -76,13 +77,13 @@ def linear_maps(
 
 
 def any_head(
-    score_capacity: float = 1.0,
-    inner_capacity: float = 1.0,
-    token_norm: float = 1.0,
-    inner_gain: float = 1.0,
-    outer_lipschitz: float = 1.0,
-    softmax_constant: float = 2.0,
-    resolution: float = 1.0,
+    score_capacity: Real = 1.0,
+    inner_capacity: Real = 1.0,
+    token_norm: Real = 1.0,
+    inner_gain: Real = 1.0,
+    outer_lipschitz: Real = 1.0,
+    softmax_constant: Real = 2.0,
+    resolution: Real = 1.0,
     examples: int = 1000,
     tokens: int = 100,
 ) -> Bound:
@@ -117,15 +118,15 @@ def any_head(
 def head_capacity(
     dimension: int = 64,
     inner: int = 64,
-    query_key: float = 1.0,
-    value_largest: float = 1.0,
-    value_spectral: float = 1.0,
-    token_norm: float = 1.0,
-    position_norm: float = 0.0,
-    lipschitz: float = 1.0,
+    query_key: Real = 1.0,
+    value_largest: Real = 1.0,
+    value_spectral: Real = 1.0,
+    token_norm: Real = 1.0,
+    position_norm: Real = 0.0,
+    lipschitz: Real = 1.0,
     heads: int = 1,
-    softmax_constant: float = 2.0,
-    resolution: float = 1.0,
+    softmax_constant: Real = 2.0,
+    resolution: Real = 1.0,
     examples: int = 1000,
     tokens: int = 100,
 ) -> Bound:
@@ -159,13 +160,13 @@ def head_capacity(
 def deep_capacity(
     depth: int = 2,
     dimension: int = 64,
-    spectral: float = 1.0,
-    largest: float = 1.0,
-    token_norm: float = 1.0,
-    readout: float = 1.0,
-    lipschitz: float = 1.0,
-    softmax_constant: float = 2.0,
-    resolution: float = 1.0,
+    spectral: Real = 1.0,
+    largest: Real = 1.0,
+    token_norm: Real = 1.0,
+    readout: Real = 1.0,
+    lipschitz: Real = 1.0,
+    softmax_constant: Real = 2.0,
+    resolution: Real = 1.0,
     examples: int = 1000,
     tokens: int = 100,
 ) -> Bound:
@@ -198,12 +199,12 @@ def deep_capacity(
 
 
 def gap(
-    capacity: float = 1.0,
-    bound: float = 1.0,
+    capacity: Real = 1.0,
+    bound: Real = 1.0,
     examples: int = 10_000,
-    delta: float = 0.05,
-    lipschitz: float = 1.0,
-    loss_range: float = 1.0,
+    delta: Real = 0.05,
+    lipschitz: Real = 1.0,
+    loss_range: Real = 1.0,
     form: Form = "standard",
 ) -> Bound:
     r"""The generalisation gap when $\ln \mathcal N \le C_F / \epsilon^2$.
@@ -232,11 +233,11 @@ def gap(
 
 
 def split(
-    first_cost: float = 1.0,
-    first_weight: float = 1.0,
-    second_cost: float = 8.0,
-    second_weight: float = 1.0,
-    budget: float = 3.0,
+    first_cost: Real = 1.0,
+    first_weight: Real = 1.0,
+    second_cost: Real = 8.0,
+    second_weight: Real = 1.0,
+    budget: Real = 3.0,
 ) -> Bound:
     """The cheapest split of an error between two parts. Reference: edelman2022, Lemma A.8."""
     value, shares = allocate([first_cost, second_cost], [first_weight, second_weight], budget)
@@ -297,7 +298,7 @@ def construction(
     )
 
 
-def _positive(*, resolution: float, points: float) -> tuple[Condition, ...]:
+def _positive(*, resolution: Real, points: Real) -> tuple[Condition, ...]:
     return (
         Condition("resolution", float(np.float64(resolution)), ">", 0.0),
         Condition("points", float(points), ">=", 1.0),
