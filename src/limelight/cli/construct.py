@@ -59,13 +59,13 @@ def construct(
         length,
         sparsity,
         positions=parse_positions(positions),
-        mapping=embedding,  # pyright: ignore[reportArgumentType] - checked by the builder
+        mapping=embedding,
         basis=basis,
-        heads=heads,  # pyright: ignore[reportArgumentType]
+        heads=heads,
         gamma=gamma,
-        rho=rho,  # pyright: ignore[reportArgumentType]
-        variant=variant,  # pyright: ignore[reportArgumentType]
-        dtype=dtype,  # pyright: ignore[reportArgumentType]
+        rho=rho,
+        variant=variant,
+        dtype=dtype,
         tolerance=tolerance,
         seed=seed,
     )

@@ -6,7 +6,7 @@ size; so what is representable and what is learnable meet on one plot.
 """
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -174,12 +174,10 @@ class Constructed(Recipe):
     Reference: edelman2022, Lemmas B.2 to B.6.
     """
 
-    mapping: Literal["deterministic", "trainable", "bag"] = eqx.field(
-        static=True, default="trainable"
-    )
+    mapping: str = eqx.field(static=True, default="trainable")
     basis: str = eqx.field(static=True, default="auto")
     many: bool = eqx.field(static=True, default=False)
-    start: Literal["construction", "random"] = eqx.field(static=True, default="construction")
+    start: str = eqx.field(static=True, default="construction")
     shrink: Number = 1.0
 
     def init(self, key: PRNGKey, world: SparseBoolean, truth: Any) -> SequenceNet:

@@ -104,7 +104,8 @@ def read(path: str | Path) -> Tensors:
     if path.is_dir():
         raise InputError(f"{path} is a folder", "name the .safetensors file in it")
     try:
-        start = path.open("rb").read(16)
+        with path.open("rb") as file:
+            start = file.read(16)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", "check the name") from None
     if not start:

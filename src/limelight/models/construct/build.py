@@ -7,7 +7,7 @@ check recomputes all of it from the file and trusts none of it.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -45,11 +45,11 @@ def construct(
     positions: Sequence[int] | None = None,
     mapping: Mapping = "deterministic",
     basis: str = "auto",
-    heads: Literal["auto", "one", "many"] = "auto",
+    heads: str = "auto",
     gamma: Real | None = None,
-    rho: Literal["auto", "bound", "measured"] = "auto",
-    variant: Literal["repaired", "printed"] = "repaired",
-    dtype: Literal["float64", "float32"] = "float64",
+    rho: str = "auto",
+    variant: str = "repaired",
+    dtype: str = "float64",
     tolerance: Real | None = None,
     seed: int = 0,
 ) -> Construction:
@@ -92,6 +92,7 @@ def construct(
         raise InputError(
             f"unknown embedding {mapping!r}", "known: " + ", ".join(selectors.MAPPINGS)
         )
+    _check_words(heads=heads, rho=rho, variant=variant, dtype=dtype)
     if not 1 <= sparsity <= length:
         raise InputError(
             f"sparsity = {sparsity} does not fit length = {length}", "between 1 and the length"
@@ -111,10 +112,6 @@ def construct(
             f"a table of {cases} values needs a matrix of {8 * inputs * cases**2:.2g} entries",
             "fewer relevant bits, or a symmetric rule",
         )
-    if variant not in ("repaired", "printed"):
-        raise InputError(f"unknown variant {variant!r}", "repaired or printed")
-    if dtype not in TOLERANCE:
-        raise InputError(f"unknown type {dtype!r}", "float64 or float32")
     top = lemmas.largest_gamma(mapping, many, sparsity)
     gamma = lemmas.usual_gamma(mapping, many, sparsity) if gamma is None else gamma
     if not 0 < gamma <= top * (1 + 1e-12):
@@ -231,7 +228,7 @@ def _overlap(
     marks: bases.Basis,
     where: np.ndarray,
     delta: Real,
-    prefer: Literal["auto", "bound", "measured"],
+    prefer: str,
 ) -> Overlap:
     if variant == "printed":
         s = len(where)
@@ -306,6 +303,18 @@ def _norms(
         size = float(np.abs(tensors[f"mlp.{name}"].astype(float)).max())
         out[name] = {"max": size, "allowed": limit}
     return out
+
+
+def _check_words(**words: str) -> None:
+    known = {
+        "heads": ("auto", "one", "many"),
+        "rho": ("auto", "bound", "measured"),
+        "variant": ("repaired", "printed"),
+        "dtype": tuple(TOLERANCE),
+    }
+    for name, word in words.items():
+        if word not in known[name]:
+            raise InputError(f"unknown {name} {word!r}", "known: " + ", ".join(known[name]))
 
 
 def _check_tolerance(tolerance: Real, values: np.ndarray) -> None:

@@ -7,7 +7,6 @@ how much an irrelevant position can score against a relevant one's 1.
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -17,7 +16,7 @@ from limelight.core.errors import InputError
 from limelight.models.construct.rules import patterns
 from limelight.models.construct.selectors import dual, key_sum
 
-Mapping = Literal["deterministic", "trainable", "bag"]
+Mapping = str
 LEMMAS = {"deterministic": "B.2", "trainable": "B.3", "bag": "B.4"}
 
 
@@ -50,7 +49,7 @@ def overlap(
     vectors: Float[np.ndarray, "length dimension"],
     positions: np.ndarray,
     delta: Real,
-    prefer: Literal["auto", "bound", "measured"] = "auto",
+    prefer: str = "auto",
 ) -> Overlap:
     r"""$\rho$ from the basis' $\Delta$ and from the vectors themselves.
 

@@ -2,13 +2,12 @@ r"""From a covering number to a bound on the generalisation gap."""
 
 import math
 from dataclasses import dataclass
-from typing import Literal
 
 from limelight.core.arrays import Real
 from limelight.core.errors import InputError
 from limelight.theory.covering import Covering, dudley
 
-Form = Literal["standard", "textbook", "paper"]
+Form = str
 
 
 @dataclass(frozen=True)

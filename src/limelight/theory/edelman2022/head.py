@@ -7,7 +7,6 @@ points, `examples * tokens`, sees it, so at fixed norms the capacity grows like 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -220,7 +219,7 @@ def heads_explicit(
     examples: Real,
     tokens: Real,
     softmax_constant: Real = 1.0,
-    split: Literal["even", "tight"] = "even",
+    split: str = "even",
 ) -> Reals:
     """Several heads, a true upper bound: each head is covered to its share of the resolution.
 
@@ -253,9 +252,7 @@ def heads_parameters(
     return np.sum(np.array(parts), axis=0)
 
 
-def shares(
-    heads: Sequence[HeadNorms], softmax_constant: Real, split: Literal["even", "tight"]
-) -> np.ndarray:
+def shares(heads: Sequence[HeadNorms], softmax_constant: Real, split: str) -> np.ndarray:
     """The part of the resolution that every head gets."""
     if split == "even":
         return np.full(len(heads), 1.0 / len(heads))

@@ -267,9 +267,9 @@ def construction(
         rule,
         length,
         sparsity,
-        mapping=mapping,  # pyright: ignore[reportArgumentType] - checked inside
+        mapping=mapping,
         basis=basis,
-        heads=heads,  # pyright: ignore[reportArgumentType]
+        heads=heads,
         seed=seed,
     ).certificate
     head = made["head"]
