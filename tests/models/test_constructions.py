@@ -192,14 +192,14 @@ def test_measured_overlap_where_the_bound_says_nothing():
 )
 def test_the_printed_heads_miss_their_target(mapping, heads, basis, least):
     worst = 0.0
-    for seed in range(6):
+    for seed in range(3):
         try:
-            made = construct("xor", 12, 3, mapping=mapping, basis=basis, heads=heads,
+            made = construct("xor", 10, 3, mapping=mapping, basis=basis, heads=heads,
                              variant="printed", seed=seed)  # fmt: skip
         except InputError:
             continue
-        head, _ = fast(made, all_inputs(12))
-        target, _ = wanted(made, all_inputs(12))
+        head, _ = fast(made, all_inputs(10))
+        target, _ = wanted(made, all_inputs(10))
         worst = max(worst, np.abs(head - target).max() / made.certificate["head"]["error_target"])
     assert worst > 1
     assert worst * made.certificate["head"]["error_target"] > least

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from limelight.certificate.claim import Claim
+from limelight.core.arrays import Real
 from limelight.models.weights import read
 
 #: Relative difference that recomputed numbers may show.
@@ -62,13 +63,13 @@ def _wrong(claim: Claim, head_error: float) -> Iterator[str]:
             yield f"norms.{name} ({size} stated, {entry['allowed']} allowed)"
 
 
-def _same(stated: Any, found: float | None, close: float) -> bool:
+def _same(stated: Any, found: Any, close: float) -> bool:
     if stated is None or found is None:
         return stated is None and found is None
     return math.isclose(float(stated), found, rel_tol=close, abs_tol=close * 1e-3)
 
 
-def _numbers(claim: Claim) -> dict[str, float | None]:
+def _numbers(claim: Claim) -> dict[str, Any]:
     given = claim.certificate
     head, s, T = given["head"], claim.sparsity, claim.length
     t = claim.tensors
@@ -77,7 +78,7 @@ def _numbers(claim: Claim) -> dict[str, float | None]:
     printed = given["variant"] == "printed"
     gamma = float(head["gamma"])
     heat = max(float(np.linalg.norm(t[f"head.{h}.W_Q"])) for h in range(claim.heads))
-    out: dict[str, float | None] = {"head.heads": claim.heads, "head.R": heat}
+    out: dict[str, Any] = {"head.heads": claim.heads, "head.R": heat}
     out["head.error_target"] = gamma / 4
     marks = t["V"] if bag else t["P"]
     delta = 0.0 if free else _coherence(marks)
@@ -136,7 +137,7 @@ def _overlaps(
     return bound, max(0.0, float(total.max(initial=0.0))), float(reach)
 
 
-def _heat(T: int, s: int, gamma: float, rho: float, bag: bool, vector: bool, reach: float) -> float:
+def _heat(T: int, s: int, gamma: Real, rho: Real, bag: bool, vector: bool, reach: Real) -> float:
     if bag:
         times = max(1.0, (1 + reach) / 2) if vector else max(s, (s + reach) / 2)
     else:
@@ -163,10 +164,10 @@ def _norms(
     bag: bool,
     vector: bool,
     free: bool,
-) -> dict[str, float | None]:
+) -> dict[str, Any]:
     t, s = claim.tensors, claim.sparsity
     head = claim.certificate["head"]
-    out: dict[str, float | None] = {}
+    out: dict[str, Any] = {}
     for name in ("W_Q", "W_K", "W_V", "W_C"):
         sizes = [math.sqrt(float((t[f"head.{h}.{name}"] ** 2).sum())) for h in range(claim.heads)]
         out[f"norms.{name}.frobenius"] = max(sizes)

@@ -144,7 +144,7 @@ class NetworkReport:
             "file": self.checkpoint.source,
             "layout": self.checkpoint.layout,
             "vacuous": self.vacuous,
-            "settings": {k: plain(v) for k, v in asdict(self.settings).items()},
+            "settings": {k: plain(float(v)) for k, v in asdict(self.settings).items()},
             "blocks": [_block_json(block) for block in self.blocks],
             "skipped": {reason: list(names) for reason, names in self.checkpoint.skipped.items()},
             "notes": list(self.checkpoint.notes),
