@@ -71,7 +71,7 @@ class SequenceNet(Model):
         asked = jnp.einsum("hdk,hek,e->hd", self.heads.key, self.heads.query, self.asking)
         return jnp.einsum("tbd,hd->htb", self.tokens(), asked), asked @ self.asking
 
-    def attention_from_cls(self, example: Example) -> Float[Array, "heads length+1"]:
+    def attention_from_cls(self, example: Example) -> Float[Array, "heads everything"]:
         """Attention of every head from [CLS]: to the tokens, and last to itself."""
         table, own = self.scores()
         picked = jnp.einsum("htb,tb->ht", table, example.tokens)

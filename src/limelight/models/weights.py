@@ -49,7 +49,7 @@ LAYOUTS: dict[str, tuple[str, ...]] = {
 }
 
 
-class Tensors(Mapping[str, np.ndarray]):
+class Tensors:
     """The tensors of a safetensors file, each read when it is asked for, as float64."""
 
     def __init__(self, path: Path, names: list[str], metadata: dict[str, str]):
