@@ -148,7 +148,7 @@ def _map(get, name: str, outputs: int, inputs: int) -> LinearMap:
     return LinearMap(outputs, get(f"{name}.largest"), get(f"{name}.total"), spectral, None, inputs)
 
 
-def _bound(head: HeadNorms, examples: float, tokens: int) -> float:
+def _bound(head: HeadNorms, examples: int, tokens: int) -> float:
     return float(head_explicit(head, RESOLUTION, examples=examples, tokens=tokens))
 
 
