@@ -9,6 +9,7 @@ from limelight.papers.edelman2022.capacity import CLAIMS, growth, real_heads
 from limelight.plot import render
 from limelight.theory.base import Bound
 from limelight.theory.edelman2022 import head_explicit
+from limelight.theory.edelman2022.errata import EVIDENCE, erratum
 
 paper = load("edelman2022")
 
@@ -49,3 +50,15 @@ def test_the_figure_at_smoke_scale(tmp_path):
     assert growth(table).value <= 1
     decided = {claim.name: claim.decide(table, "test").verdict for claim in CLAIMS}
     assert decided == {"capacity.exact": "holds", "capacity.log": "holds"}
+
+
+@pytest.mark.parametrize("number", sorted(EVIDENCE))
+def test_errata_are_what_the_numbers_say(number):
+    corrected, printed = erratum(number).conditions
+    assert corrected.holds, str(corrected)
+    assert not printed.holds, str(printed)
+
+
+def test_errata_without_numbers():
+    with pytest.raises(InputError, match="no numeric evidence"):
+        erratum(2)

@@ -5,7 +5,7 @@
 
 from limelight.papers.base import Paper, Statement
 from limelight.papers.edelman2022 import capacity
-from limelight.theory.edelman2022 import lipschitz, statements
+from limelight.theory.edelman2022 import errata, lipschitz, statements
 
 paper = Paper(
     key="edelman2022",
@@ -39,6 +39,7 @@ paper = Paper(
         Statement("lemma2.2", "the generalisation gap", statements.gap),
         Statement("lemmaA.8", "the cheapest split of an error", statements.split),
         Statement("lipschitz", "Lipschitz lemmas on random instances", lipschitz.largest_ratio),
+        Statement("errata", "printed statements against corrected ones", errata.erratum),
         Statement("lemmaB.2", "a construction and its norms", statements.construction),
     ),
     figures=(capacity.figure,),

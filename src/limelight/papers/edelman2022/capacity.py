@@ -282,7 +282,7 @@ figure = Figure(
     ),
     setups={
         "smoke": setup([8], 2, 20, 50),
-        "small": setup([8, 16, 32, 64, 128], 12, 400, 100),
+        "small": setup([8, 16, 32, 64, 128], 24, 400, 100),
         "paper": setup([8, 16, 32, 64, 128, 256, 512], 50, 1000, 100),
     },
     claims=CLAIMS,
