@@ -73,7 +73,7 @@ class Table:
         for column in columns:
             change[1:] |= column[1:] != column[:-1]
         for rows in np.split(order, np.flatnonzero(change)):
-            yield {name: self[name][rows[0]].item() for name in by}, self.rows(rows)
+            yield {name: _plain(self[name][rows[0]]) for name in by}, self.rows(rows)
 
     # --- other people's formats -------------------------------------------------------------
 
@@ -142,6 +142,10 @@ class Table:
         meta = json.loads((arrow.schema.metadata or {}).get(META, b"{}"))
         columns = {name: _from_arrow(arrow[name]) for name in arrow.column_names}
         return cls(columns, tuple(meta.get("axes", ())), meta.get("manifest", {}))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _to_arrow(values: np.ndarray) -> pa.Array:

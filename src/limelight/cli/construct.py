@@ -38,8 +38,14 @@ def construct(
 ) -> None:
     """Build attention weights that compute a sparse Boolean function, or check such a file.
 
-    Examples: limelight construct and --length 64 --sparsity 3 -o and.safetensors   |
-    limelight construct --check and.safetensors
+    The check proves or refutes the claim for all inputs from the file alone: it leaves with 0 if
+    it holds, 1 if it does not (with a witness) or the certificate does not fit the weights, and 2
+    if nothing could be proved.
+
+    Examples:
+      limelight construct and --length 64 --sparsity 3 -o and.safetensors
+      limelight construct 6b --length 1000 --embedding bag -o f.safetensors --json
+      limelight construct --check and.safetensors
     """
     from limelight.core.errors import InputError
 

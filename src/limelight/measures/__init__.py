@@ -4,7 +4,7 @@
 set, so measures given one key see one test set.
 """
 
-from limelight.measures.accuracy import Accuracy, TestLoss, accuracy, test_loss
+from limelight.measures.accuracy import Accuracy, FreshLoss, accuracy, fresh_loss
 from limelight.measures.attention import AttentionMass, RoleMass
 
-__all__ = ["Accuracy", "AttentionMass", "RoleMass", "TestLoss", "accuracy", "test_loss"]
+__all__ = ["Accuracy", "AttentionMass", "FreshLoss", "RoleMass", "accuracy", "fresh_loss"]

@@ -45,4 +45,7 @@ paper = Paper(
     figures=(capacity.figure,),
 )
 
-__all__ = ["paper"]
+#: A figure by name, so that `papers.edelman2022.figure("capacity")` reads as one expects.
+figure = paper.figure
+
+__all__ = ["figure", "paper"]
