@@ -1,4 +1,4 @@
-"""The check of constructions: against brute force, on files altered in every matrix, on nonsense."""
+"""The check of constructions: against brute force, on altered files, on nonsense."""
 
 import json
 from dataclasses import replace
@@ -19,7 +19,9 @@ from limelight.models.construct.files import METADATA
 from limelight.theory.enclosure import Ball, head_range, network_range, times
 
 KINDS = [
-    (mapping, heads) for mapping in ("deterministic", "trainable", "bag") for heads in ("auto", "many")
+    (mapping, heads)
+    for mapping in ("deterministic", "trainable", "bag")
+    for heads in ("auto", "many")
 ]
 TENSORS = ["head.0.W_Q", "head.0.W_K", "head.0.W_V", "head.0.W_C", "cls", "E", "P", "V",
            "mlp.W_1", "mlp.W_2", "mlp.w"]  # fmt: skip

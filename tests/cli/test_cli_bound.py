@@ -46,7 +46,15 @@ def test_bound_for_people_and_machines(checkpoint, tmp_path):
         "--certificate", certificate,
     )  # fmt: skip
     assert text.startswith("VACUOUS")
-    for word in ("timm ViT or DeiT", "blocks.1", "QK spec", "How vacuous", "Growth with T", "Not covered", "MLP"):  # noqa: E501
+    for word in (
+        "timm ViT or DeiT",
+        "blocks.1",
+        "QK spec",
+        "How vacuous",
+        "Growth with T",
+        "Not covered",
+        "MLP",
+    ):  # noqa: E501
         assert word in text
     assert picture.stat().st_size > 10_000
     assert json.loads(certificate.read_text())["verdict"].startswith("DOES NOT APPLY")

@@ -10,7 +10,9 @@ from hypothesis.extra.numpy import arrays
 from limelight.measures import norms
 
 matrices = arrays(
-    np.float64, st.tuples(st.integers(1, 5), st.integers(1, 5)), elements=st.floats(-10, 10, width=32)
+    np.float64,
+    st.tuples(st.integers(1, 5), st.integers(1, 5)),
+    elements=st.floats(-10, 10, width=32),
 )
 
 

@@ -1,4 +1,4 @@
-"""Constructions against brute force: every input, every embedding, every number of relevant bits."""
+"""Constructions against brute force: every input, every embedding, every number of bits."""
 
 import numpy as np
 import pytest
@@ -37,10 +37,8 @@ def slow(made, bits):
 def fast(made, bits):
     """The same for many inputs at once."""
     t, claim = made.tensors, made.certificate["claim"]
-    if claim["mapping"] == "bag":
-        X = bits[:, :, None] * t["V"]
-    else:
-        X = t["P"][None] + t["E"][bits]
+    bag = claim["mapping"] == "bag"
+    X = bits[:, :, None] * t["V"] if bag else t["P"][None] + t["E"][bits]
     X = np.concatenate([X, np.broadcast_to(t["cls"], (len(bits), 1, X.shape[2]))], axis=1)
     y = 0
     for h in range(made.certificate["head"]["heads"]):
@@ -114,9 +112,13 @@ def requests(draw, longest=9):
 @settings(max_examples=120, deadline=None)
 def test_every_input_of_random_constructions(request_and_share, seed):
     request, share = request_and_share
-    many = request["heads"] == "many" or by_count(
-        truth_table(request["rule"], request["sparsity"]).astype(float), request["sparsity"]
-    ) is None
+    many = (
+        request["heads"] == "many"
+        or by_count(
+            truth_table(request["rule"], request["sparsity"]).astype(float), request["sparsity"]
+        )
+        is None
+    )
     gamma = share * lemmas.largest_gamma(request["mapping"], many, request["sparsity"])
     made = construct(**request, seed=seed, gamma=gamma)
     assert_sound(made, all_inputs(request["length"]))
@@ -144,7 +146,9 @@ def test_a_thousand_bits_sampled(mapping, rule):
     basis = "auto" if mapping == "trainable" else "chirp"
     made = construct(rule, 1000, 3, mapping=mapping, basis=basis)
     rng = np.random.default_rng(0)
-    backgrounds = np.vstack([np.zeros(1000, int), np.ones(1000, int), rng.integers(0, 2, (8, 1000))])
+    backgrounds = np.vstack(
+        [np.zeros(1000, int), np.ones(1000, int), rng.integers(0, 2, (8, 1000))]
+    )
     bits = np.repeat(backgrounds, 8, axis=0)
     bits[:, made.certificate["claim"]["positions"]] = np.tile(patterns(3), (10, 1))
     assert_sound(made, bits)
@@ -284,7 +288,14 @@ def test_rules():
     assert truth_table("threshold:0", 2).all()
     assert not truth_table("threshold:3", 2).any()
     assert to_hex(from_hex("2", 1)) == "2"
-    for bad, s in (("nor", 3), ("fff", 3), ("threshold:9", 3), ("threshold:x", 2), ("and", 0), ("and", 99)):  # noqa: E501
+    for bad, s in (
+        ("nor", 3),
+        ("fff", 3),
+        ("threshold:9", 3),
+        ("threshold:x", 2),
+        ("and", 0),
+        ("and", 99),
+    ):  # noqa: E501
         with pytest.raises(InputError):
             truth_table(bad, s)
 

@@ -74,7 +74,9 @@ def test_the_flow_measures_and_trains_from_a_construction(tmp_path):
     positions = (0, 3)
     construct("and", 8, 2, positions=positions).save(path)
     world = SparseBoolean(length=8, sparsity=2, rule="and", positions=positions)
-    train = Train(steps=4, batch=8, rate=1e-3, examples=16, loss="logistic", optimizer="adam", every=2)
+    train = Train(
+        steps=4, batch=8, rate=1e-3, examples=16, loss="logistic", optimizer="adam", every=2
+    )
     study = Study(world, Loaded(str(path)), train, (Accuracy(64),))
     table = study.sweep({"train.rate": [1e-3]}, trials=2)
     assert table["accuracy"].tolist() == [1.0, 1.0]

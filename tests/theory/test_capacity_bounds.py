@@ -105,7 +105,8 @@ def test_several_heads(x, y, e):
     # a tight split is a valid split: no cheaper than the best of all splits of two heads
     shares = np.linspace(0.001, 0.999, 400)
     best = min(
-        float(head_explicit(heads[0], e * a, **AT)) + float(head_explicit(heads[1], e * (1 - a), **AT))
+        float(head_explicit(heads[0], e * a, **AT))
+        + float(head_explicit(heads[1], e * (1 - a), **AT))
         for a in shares[::40]
     )
     assert float(heads_explicit(heads, e, split="tight", **AT)) >= 0.2 * best
@@ -225,7 +226,11 @@ def test_depth_is_monotone(depth, C, V, QK, times, grows):
     x = {"C": C, "V": V, "QK": QK, "times": times}
     more = x | {grows: x[grows] * 1.5}
     at = {"resolution": 0.5, "token_norm": 1.3, "readout": 0.7, **AT}
-    for bound in (deep_order, deep_explicit, lambda ls, **k: deep_explicit(ls, shares="equal", **k)):
+    for bound in (
+        deep_order,
+        deep_explicit,
+        lambda ls, **k: deep_explicit(ls, shares="equal", **k),
+    ):
         low = bound([layer(**x)] * depth, **at)
         assert low <= bound([layer(**more)] * depth, **at) * (1 + 1e-12)
         assert low <= bound([layer(**x)] * (depth + 1), **at) * (1 + 1e-12) or C * V < 1

@@ -94,7 +94,11 @@ def test_the_printed_grid_does_not_cover():
 @settings(deadline=None, max_examples=40)
 def test_the_split_is_the_minimum(seed, n):
     rng = np.random.default_rng(seed)
-    a, b, C = rng.exponential(size=n) + 0.01, rng.exponential(size=n) + 0.01, rng.exponential() + 0.1
+    a, b, C = (
+        rng.exponential(size=n) + 0.01,
+        rng.exponential(size=n) + 0.01,
+        rng.exponential() + 0.1,
+    )
     value, shares = allocate(a, b, C)
     assert b @ shares == pytest.approx(C)
     assert (a / shares**2).sum() == pytest.approx(value, rel=1e-9)

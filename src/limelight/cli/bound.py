@@ -106,26 +106,45 @@ def print_report(report) -> None:
     )
     for note in checkpoint.notes:
         say(f"note: {note}")
-    titles = ("block", "head", "B_X", "QK max", "QK sum", "QK spec", "V max", "V sum", "V spec")
-    rows = []
-    for block in report.blocks:
-        for head in block.heads:
-            qk, v = head.norms.query_key, head.norms.value
-            sizes = (head.norms.token_norm, qk.largest, qk.total, qk.spectral)
-            sizes += (v.largest, v.total, v.spectral, head.order, head.explicit, head.parameters)
-            rows.append((block.name, str(head.head), *(f"{size:.3g}" for size in sizes), ""))
-        sums = (block.order, block.explicit, block.parameters)
-        gap = "vacuous" if block.gap.vacuous else f"{block.gap.value:.3g}"
-        blank = [""] * (len(titles) - 2)
-        rows.append((block.name, "all", *blank, *(f"{size:.3g}" for size in sums), gap))
+    say(
+        "\nNorms: QK the query-key map, V the value map; longest and summed output vectors, spectral"
+    )
+    sizes = ("B_X", "QK max", "QK sum", "QK spec", "V max", "V sum", "V spec")
+    print_table(("block", "head", *sizes), norm_rows(report), right=("head", *sizes))
+    say("\nLog covering numbers: the paper's order, the explicit bound, the count of parameters")
     counts = ("order", "explicit", "parameters", "gap")
-    print_table((*titles, *counts), rows, right=(*titles[1:], *counts))
+    print_table(("block", "head", *counts), count_rows(report), right=("head", *counts))
     print_vacuity(report)
     say("\nCovered: query, key and value maps of every head, biases included; key biases cancel.")
     say(f"Token length B_X from {report.blocks[0].token_norm_from}.")
     say("Not covered:")
     for reason, names in checkpoint.skipped.items():
         say(f"  {len(names)} tensors ({names[0]}{', ...' if len(names) > 1 else ''}): {reason}")
+
+
+def norm_rows(report) -> list[tuple[str, ...]]:
+    """The norms of every head."""
+    rows = []
+    for block in report.blocks:
+        for head in block.heads:
+            qk, v = head.norms.query_key, head.norms.value
+            sizes = (head.norms.token_norm, qk.largest, qk.total, qk.spectral)
+            sizes += (v.largest, v.total, v.spectral)
+            rows.append((block.name, str(head.head), *(f"{size:.4g}" for size in sizes)))
+    return rows
+
+
+def count_rows(report) -> list[tuple[str, ...]]:
+    """The bounds of every head and block, and whether a block's gap says anything."""
+    rows = []
+    for block in report.blocks:
+        for head in block.heads:
+            counts = (head.order, head.explicit, head.parameters)
+            rows.append((block.name, str(head.head), *(f"{count:.3e}" for count in counts), ""))
+        gap = "vacuous" if block.gap.vacuous else f"{block.gap.value:.3g}"
+        counts = (block.order, block.explicit, block.parameters)
+        rows.append((block.name, "all", *(f"{count:.3e}" for count in counts), gap))
+    return rows
 
 
 def print_vacuity(report) -> None:

@@ -78,7 +78,7 @@ def _bump() -> Evidence:
         float(np.abs(evaluate(make(centres, values, 0.1), centres) - values).max())
         for make in (memorise_printed, memorise)
     ]
-    return "error of the memorising network at its centres", *errors, 1e-9
+    return "error of the memorising network at its centres", errors[0], errors[1], 1e-9
 
 
 def _steep() -> Evidence:
@@ -87,7 +87,7 @@ def _steep() -> Evidence:
         float(np.abs(make(centres, np.ones(2), 0.1).second).max())
         for make in (memorise_printed, memorise)
     ]
-    return "largest entry of W_2, q = 2", *sizes, 2.0
+    return "largest entry of W_2, q = 2", sizes[0], sizes[1], 2.0
 
 
 def _first_layer() -> Evidence:
@@ -103,7 +103,12 @@ def _width() -> Evidence:
         float(np.abs(evaluate(memorise(centres, values, w), centres + gamma / 4) - values).max())
         for w in (gamma / 8, gamma / 4)
     ]
-    return "network error at offset gamma/4 with delta = gamma/8 and gamma/4", *errors, 1e-9
+    return (
+        "network error at offset gamma/4 with delta = gamma/8 and gamma/4",
+        errors[0],
+        errors[1],
+        1e-9,
+    )
 
 
 def _attended() -> Evidence:
@@ -123,7 +128,7 @@ def _grid() -> Evidence:
     D = 6
     printed, repaired = np.floor(D * np.ones(D)), np.floor(D * np.ones(D) / D)
     shares = [float(((k + 1) / (2 * D)).sum()) for k in (printed, repaired)]
-    return "squared resolutions of six equal columns, over eps^2", *shares, 1.0
+    return "squared resolutions of six equal columns, over eps^2", shares[0], shares[1], 1.0
 
 
 def _tokens() -> Evidence:
