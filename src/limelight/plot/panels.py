@@ -69,8 +69,7 @@ def panels(
         axes.set_axis_off()
     figure.legend(
         handles=[handles[label] for label in labels],
-        loc="outside upper left",
-        ncols=min(4, len(labels)),
+        loc="outside right upper",
         frameon=False,
         fontsize=style.TICK,
         labelcolor=style.INK,
