@@ -12,8 +12,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from limelight.core.errors import InputError
+from limelight.models.checkpoint import Checkpoint
 from limelight.models.construct import construct
-from limelight.models.weights import Checkpoint
 from limelight.theory.edelman2022 import capacity
 
 

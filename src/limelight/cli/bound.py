@@ -106,9 +106,7 @@ def print_report(report) -> None:
     )
     for note in checkpoint.notes:
         say(f"note: {note}")
-    say(
-        "\nNorms: QK the query-key map, V the value map; longest and summed output vectors, spectral"
-    )
+    say("\nNorms of query-key map (QK) and value map (V): longest, sum, spectral")
     sizes = ("B_X", "QK max", "QK sum", "QK spec", "V max", "V sum", "V spec")
     print_table(("block", "head", *sizes), norm_rows(report), right=("head", *sizes))
     say("\nLog covering numbers: the paper's order, the explicit bound, the count of parameters")

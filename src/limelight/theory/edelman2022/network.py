@@ -16,7 +16,7 @@ import numpy as np
 
 from limelight.core.arrays import Real, Reals
 from limelight.core.errors import InputError
-from limelight.models.weights import Block, Checkpoint
+from limelight.models.checkpoint import Block, Checkpoint
 from limelight.theory.base import Bound, Condition, plain
 from limelight.theory.covering import LinearMap
 from limelight.theory.edelman2022.gap import GapBound, generalisation_gap
