@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from limelight import fit, measures, models, papers, plot, theory, worlds
+    from limelight.certificate import certify
+    from limelight.models.construct import construct
     from limelight.study import Experiment, Study
     from limelight.table import Table
     from limelight.train import Train
@@ -21,6 +23,8 @@ _NAMES = {
     "Study": "limelight.study",
     "Table": "limelight.table",
     "Train": "limelight.train",
+    "certify": "limelight.certificate",
+    "construct": "limelight.models.construct",
 }
 
 __all__ = [
@@ -28,6 +32,8 @@ __all__ = [
     "Study",
     "Table",
     "Train",
+    "certify",
+    "construct",
     "fit",
     "measures",
     "models",
@@ -39,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Shelves and the four main names, loaded on first use."""
+    """Shelves and the main names, loaded on first use."""
     if name in _SHELVES:
         return importlib.import_module(f"limelight.{name}")
     if name in _NAMES:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from limelight.measures import Accuracy, AttentionMass, FreshLoss, RoleMass
-from limelight.models import Shallow
+from limelight.models import Constructed, Sequence, Shallow
 from limelight.models.base import split
 from limelight.papers import KEYS, load
 from limelight.study.base import measure_name
@@ -24,12 +24,15 @@ WORLDS = {
     "patterns, fixed coin": Patterns(tokens=16, positions="fixed", labels="coin"),
     "patterns, no confusion": Patterns(tokens=16, confusing=0.0),
     "boolean and": SparseBoolean(length=12, sparsity=3),
+    "boolean placed": SparseBoolean(length=12, sparsity=2, positions=(3, 7)),
     "boolean majority": SparseBoolean(length=9, sparsity=5, rule="majority", label_noise=0.1),
 }
 MODELS = {
     "tokens": (Patterns(tokens=16, noise=0.05), Shallow(width=6)),
     "groups": (Patterns(tokens=16), Shallow(width=6, groups=True)),
     "scaled start": (Patterns(tokens=16), Shallow(width=6, start="scale", readout="shared")),
+    "sequence": (SparseBoolean(length=6, sparsity=2), Sequence(width=8, heads=2, hidden=4)),
+    "constructed": (SparseBoolean(length=6, sparsity=2), Constructed(mapping="bag")),
 }
 MEASURES = [Accuracy(6), FreshLoss(6), AttentionMass(4), RoleMass(4)]
 STATEMENTS = [(key, s.label) for key in KEYS for s in load(key).statements]

@@ -13,7 +13,19 @@ from typing import NoReturn
 
 import typer
 
-from limelight.cli import bench, cite, papers, plot, report, resume, run, show, verify
+from limelight.cli import (
+    bench,
+    bound,
+    cite,
+    construct,
+    papers,
+    plot,
+    report,
+    resume,
+    run,
+    show,
+    verify,
+)
 from limelight.cli.common import Stopped, console, tell
 from limelight.core.errors import LimelightError
 
@@ -37,6 +49,8 @@ COMMANDS = {
     "plot": plot.plot,
     "report": report.report,
     "verify": verify.verify,
+    "bound": bound.bound,
+    "construct": construct.construct,
     "bench": bench.bench,
     "cite": cite.cite,
 }

@@ -1,9 +1,26 @@
 """Models read data: a recipe makes one, and it is called on one example.
 
-`base` the contract; `attention` heads as pure functions; `shallow` the one-layer ViT of li2023.
+`base` the contract; `attention` heads as pure functions; `shallow` the one-layer ViT of li2023;
+`heads` those that capacity bounds speak of; `sequence` bounded-norm attention over bits;
+`construct` sparse functions as weights; `checkpoint` attention blocks of real networks, read with
+`weights` from safetensors files.
 """
 
 from limelight.models.base import Model, Recipe
+from limelight.models.checkpoint import Checkpoint
+from limelight.models.sequence import Constructed, Loaded, Sequence, SequenceNet, load_construction
 from limelight.models.shallow import GroupedViT, Shallow, ShallowViT
 
-__all__ = ["GroupedViT", "Model", "Recipe", "Shallow", "ShallowViT"]
+__all__ = [
+    "Checkpoint",
+    "Constructed",
+    "GroupedViT",
+    "Loaded",
+    "Model",
+    "Recipe",
+    "Sequence",
+    "SequenceNet",
+    "Shallow",
+    "ShallowViT",
+    "load_construction",
+]

@@ -1,8 +1,22 @@
 """Theory: statements as functions that show every condition with both sides.
 
-`base` Condition and Bound; then one module a paper key.
+`base` Condition and Bound; `covering` counting functions; `softmax` Lipschitz facts of attention;
+`enclosure` arithmetic that contains its own rounding; then one module a paper key, loaded when it
+is asked for.
 """
+
+import importlib
+from typing import Any
 
 from limelight.theory.base import Bound, Condition
 
 __all__ = ["Bound", "Condition"]
+
+_PAPERS = ("edelman2022", "li2023")
+
+
+def __getattr__(name: str) -> Any:
+    """`theory.edelman2022` and its like, loaded on first use."""
+    if name in _PAPERS:
+        return importlib.import_module(f"limelight.theory.{name}")
+    raise AttributeError(f"module 'limelight.theory' has no attribute {name!r}")

@@ -29,6 +29,7 @@ class SparseBoolean(World[Int[Array, " sparsity"], Example]):
         sparsity: Bits that matter.
         rule: `and`, `or`, `xor`, or `majority` of the hidden bits.
         label_noise: Probability that a label is flipped.
+        positions: The bits that matter, from 0; drawn afresh in each trial when `None`.
 
     Reference: edelman2022, Section 5.
     """
@@ -37,9 +38,12 @@ class SparseBoolean(World[Int[Array, " sparsity"], Example]):
     sparsity: int = eqx.field(static=True, default=3)
     rule: str = eqx.field(static=True, default="and")
     label_noise: Number = 0.0
+    positions: tuple[int, ...] | None = eqx.field(static=True, default=None)
 
     def draw(self, key: PRNGKey) -> Int[Array, " sparsity"]:
-        """The hidden subset, uniform."""
+        """The hidden subset: the given one, or a uniform one."""
+        if self.positions is not None:
+            return jnp.array(self.positions)
         return jr.choice(key, self.length, (self.sparsity,), replace=False)
 
     def sample(
@@ -65,6 +69,14 @@ class SparseBoolean(World[Int[Array, " sparsity"], Example]):
         if self.rule == "majority" and self.sparsity % 2 == 0:
             raise InputError(
                 f"a majority of {self.sparsity} bits can be tied", "use an odd world.sparsity"
+            )
+        if self.positions is not None and (
+            len(set(self.positions)) != self.sparsity
+            or not all(0 <= i < self.length for i in self.positions)
+        ):
+            raise InputError(
+                f"positions = {self.positions} are not {self.sparsity} places of {self.length}",
+                "as many as world.sparsity, all different, counted from 0",
             )
         if not 0 <= self.label_noise < 0.5:
             raise InputError(f"label_noise = {self.label_noise:g}", "between 0 and 1/2")

@@ -1,0 +1,11 @@
+"""Constructions: from a sparse Boolean function to attention weights that compute it.
+
+`rules` tables of functions; `bases` vectors that mark positions; `selectors` the heads;
+`memorise` the network behind them; `lemmas` the numbers of the lemmas; `build` puts them
+together; `files` keeps them.
+"""
+
+from limelight.models.construct.build import Construction, construct
+from limelight.models.construct.files import load
+
+__all__ = ["Construction", "construct", "load"]

@@ -1,0 +1,43 @@
+"""Capacity of bounded-norm attention (edelman2022), every bound as a function.
+
+`head` one head, several heads, positions, a scalar read-out; `depth` stacked blocks; `gap` what a
+covering number says of generalisation; `network` the bounds on a real checkpoint's weights;
+`statements` the same by the paper's labels, with plain numbers as settings.
+
+Each bound comes in an **order** form (the paper's, hidden constant 1, for scaling) and an
+**explicit** form (a true upper bound with all constants, for certificates).
+"""
+
+from limelight.theory.edelman2022.depth import LayerNorms, deep_explicit, deep_order
+from limelight.theory.edelman2022.gap import GapBound, generalisation_gap, rademacher
+from limelight.theory.edelman2022.head import (
+    HeadNorms,
+    general_head,
+    head_explicit,
+    head_order,
+    heads_explicit,
+    heads_order,
+    heads_parameters,
+    scalar_head,
+)
+from limelight.theory.edelman2022.network import NetworkReport, capacity, read_heads
+
+__all__ = [
+    "GapBound",
+    "HeadNorms",
+    "LayerNorms",
+    "NetworkReport",
+    "capacity",
+    "deep_explicit",
+    "deep_order",
+    "general_head",
+    "generalisation_gap",
+    "head_explicit",
+    "head_order",
+    "heads_explicit",
+    "heads_order",
+    "heads_parameters",
+    "rademacher",
+    "read_heads",
+    "scalar_head",
+]

@@ -1,0 +1,220 @@
+"""Numeric evidence for the errata: what the printed statement gives, and the corrected one.
+
+`limelight show edelman2022 errata --set number=4` evaluates one of them.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from limelight.core.errors import InputError
+from limelight.models.construct import construct
+from limelight.models.construct.memorise import evaluate, memorise, memorise_printed
+from limelight.models.heads import HeadWeights, deep, softmax
+from limelight.theory.base import Bound, Condition
+from limelight.theory.covering import LinearMap, allocate
+from limelight.theory.edelman2022.depth import LayerNorms, amplifications, deep_simplified
+from limelight.theory.edelman2022.head import HeadNorms, head_order
+
+Evidence = tuple[str, float, float, float]  # what, printed, corrected, what is allowed (at most)
+
+
+def _inputs(length: int) -> np.ndarray:
+    return (np.arange(2**length)[:, None] >> np.arange(length)) & 1
+
+
+def head_errors(variant: str, *, trials: int = 10, **settings) -> list[float]:
+    """Largest head error over all inputs, in units of the target gamma/4, for drawn positions."""
+    T, s, errors = 10, settings.pop("sparsity", 3), []
+    bits = _inputs(T)
+    for seed in range(trials):
+        made = construct("xor", T, s, variant=variant, seed=seed, **settings)
+        t, claim = made.tensors, made.certificate["claim"]
+        many, bag = made.certificate["lemmas"][1] == "B.6", claim["mapping"] == "bag"
+        X = bits[..., None] * t["V"] if bag else t["P"] + t["E"][bits]
+        X = np.concatenate([X, np.broadcast_to(t["cls"], (len(bits), 1, len(t["cls"])))], axis=1)
+        y = np.zeros((len(bits), len(t["cls"])))
+        for h in range(made.certificate["head"]["heads"]):
+            Q, K, V, C = (t[f"head.{h}.{name}"] for name in ("W_Q", "W_K", "W_V", "W_C"))
+            weights = softmax(X @ (K @ (Q.T @ t["cls"])))
+            y = y + np.einsum("nt,ntd->nd", weights, X) @ V @ C
+        inside = bits[:, claim["positions"]]
+        ones = inside.sum(axis=1, keepdims=True)
+        if many:
+            target = (inside - 1) / (ones + 1) if bag else 1 - 2 * inside
+        else:
+            target = (ones - s) / (ones + 1) if bag else 1 - 2 * ones / s
+        error = np.abs(y[:, : target.shape[1]] - target).max()
+        errors.append(float(error) / made.certificate["head"]["error_target"])
+    return errors
+
+
+def _worst(what: str, **settings) -> Evidence:
+    printed, repaired = (max(head_errors(v, **settings)) for v in ("printed", "repaired"))
+    return what, printed, repaired, 1.0
+
+
+def _several_heads() -> Evidence:
+    return _worst("head error over gamma/4", heads="many", basis="orthonormal", trials=2)
+
+
+def _uneven() -> Evidence:
+    return _worst("head error over gamma/4, signs in 300 dimensions", basis="signs:300")
+
+
+def _bag() -> Evidence:
+    return _worst(
+        "head error over gamma/4, bag, signs in 1500 dimensions",
+        mapping="bag",
+        basis="signs:1500",
+        trials=4,
+    )
+
+
+def _bump() -> Evidence:
+    centres, values = np.linspace(-1, 1, 5)[:, None], np.array([1.0, -1.0, 1.0, 1.0, -1.0])
+    errors = [
+        float(np.abs(evaluate(make(centres, values, 0.1), centres) - values).max())
+        for make in (memorise_printed, memorise)
+    ]
+    return "error of the memorising network at its centres", errors[0], errors[1], 1e-9
+
+
+def _steep() -> Evidence:
+    centres = np.array([[0.0, 0.0], [1.0, 1.0]])
+    sizes = [
+        float(np.abs(make(centres, np.ones(2), 0.1).second).max())
+        for make in (memorise_printed, memorise)
+    ]
+    return "largest entry of W_2, q = 2", sizes[0], sizes[1], 2.0
+
+
+def _first_layer() -> Evidence:
+    net = memorise(np.array([[-1.0], [1.0]]), np.ones(2), 0.1)
+    size = float(np.abs(net.first).max())
+    return "largest entry of W_1 over its bound, B = 1, delta = .1", size / 10, size / 12, 1.0
+
+
+def _width() -> Evidence:
+    gamma = 0.5
+    centres, values = np.arange(5)[:, None] * gamma, np.array([0.0, 1.0, 0.0, 1.0, 1.0])
+    errors = [
+        float(np.abs(evaluate(memorise(centres, values, w), centres + gamma / 4) - values).max())
+        for w in (gamma / 8, gamma / 4)
+    ]
+    return (
+        "network error at offset gamma/4 with delta = gamma/8 and gamma/4",
+        errors[0],
+        errors[1],
+        1e-9,
+    )
+
+
+def _attended() -> Evidence:
+    T = s = 2  # [CLS] is the only token outside the set, and the printed count leaves it out
+    leak = math.exp(-math.log(8 * T / 1.0))
+    outside = 1.0  # T + 1 - s
+    true = outside * leak / (s + outside * leak)
+    return (
+        "attention that leaves the set over 2 (T - s)/s e^-R, and over T + 1",
+        math.inf,
+        true / (outside / s * leak),
+        1.0,
+    )
+
+
+def _grid() -> Evidence:
+    D = 6
+    printed, repaired = np.floor(D * np.ones(D)), np.floor(D * np.ones(D) / D)
+    shares = [float(((k + 1) / (2 * D)).sum()) for k in (printed, repaired)]
+    return "squared resolutions of six equal columns, over eps^2", shares[0], shares[1], 1.0
+
+
+def _tokens() -> Evidence:
+    a = LinearMap(4, 1.0, spectral=1.0)
+    at = {"resolution": 1.0, "examples": 100, "tokens": 10}
+    short, long = (head_order(HeadNorms(a, a, X), **at) for X in (1e3, 2e3))
+    power = math.log2(long / short)
+    return "power of B_X that the head bound has, over the stated one", power / 2, power / 6, 1.0
+
+
+def _order() -> Evidence:
+    eye, zero, e = np.eye(2), np.zeros((2, 2)), 1e-3
+    X = np.tile([0.05, 0.0], (3, 1))
+    good = [HeadWeights(zero, zero, eye, eye), HeadWeights(zero, zero, 10 * eye, eye)]
+    bad = [good[0]._replace(output=eye + e / 0.05 * np.diag([1.0, 0.0])), good[1]]
+    run = lambda layers: float(deep(X, layers, np.array([1.0, 0.0]), lambda v: v))
+    moved = (run(bad) - run(good)) / e
+    sizes = [LayerNorms(*(LinearMap(2, x, spectral=x) for x in (1.0, v, 0.0))) for v in (1.0, 10.0)]
+    later = amplifications(sizes)[0]
+    earlier = 1.0  # the product over layers before the first
+    return (
+        "true amplification of a first-layer error over the stated one",
+        moved / earlier,
+        moved / float(later),
+        1.0 + 1e-9,
+    )
+
+
+def _split() -> Evidence:
+    rng = np.random.default_rng(0)
+    a, b = rng.exponential(size=4), rng.exponential(size=4)
+    value, shares = allocate(a, b, 2.0)
+    other = min(
+        float((a / (2.0 * z / b) ** 2).sum()) for z in rng.dirichlet(np.ones(4) * 3, size=20000)
+    )
+    return "closed optimum over the best of 20000 random splits", math.nan, value / other, 1.0
+
+
+def _sixth() -> Evidence:
+    at = {"resolution": 1.0, "spectral": 1.0, "largest": 1.0, "examples": 100, "tokens": 10}
+    low, high = (deep_simplified(1, 5, token_norm=x, **at) for x in (1e3, 2e3))
+    power = math.log2(high / low)
+    return "power of B_X that the depth bound has, over the stated one", power / 2, power / 6, 1.0
+
+
+EVIDENCE: dict[int, Callable[[], Evidence]] = {
+    1: _several_heads,
+    3: _uneven,
+    4: _uneven,
+    5: _bag,
+    8: _bump,
+    9: _steep,
+    10: _first_layer,
+    11: _width,
+    14: _attended,
+    15: _grid,
+    16: _tokens,
+    17: _order,
+    18: _split,
+    20: _sixth,
+}
+
+
+def erratum(number: int = 4) -> Bound:
+    """Evidence for one erratum: the printed statement's number, and the corrected one's.
+
+    Args:
+        number: As in docs/errata.md.
+
+    Returns:
+        The corrected number as value, the printed one as a quantity, and what both should meet.
+
+    Reference: edelman2022.
+    """
+    if number not in EVIDENCE:
+        known = ", ".join(map(str, EVIDENCE))
+        raise InputError(f"no numeric evidence for erratum {number}", f"there is for {known}")
+    what, printed, corrected, allowed = EVIDENCE[number]()
+    return Bound(
+        name=f"E{number}: {what}",
+        value=float(corrected),
+        kind="exact",
+        conditions=(
+            Condition("corrected", float(corrected), "<=", float(allowed) + 1e-9),
+            Condition("as printed", float(printed), "<=", float(allowed) + 1e-9),
+        ),
+        quantities={"printed": float(printed), "corrected": float(corrected)},
+        reference=f"edelman2022, erratum E{number}",
+    )

@@ -1,0 +1,64 @@
+"""The paper's door: statements evaluate, the figure runs at smoke scale and draws."""
+
+import numpy as np
+import pytest
+
+from limelight.core.errors import InputError
+from limelight.papers import load
+from limelight.papers.edelman2022.capacity import CLAIMS, growth, real_heads
+from limelight.plot import render
+from limelight.theory.base import Bound
+from limelight.theory.edelman2022 import head_explicit
+from limelight.theory.edelman2022.errata import EVIDENCE, erratum
+
+paper = load("edelman2022")
+
+
+@pytest.mark.parametrize("statement", paper.statements, ids=lambda s: s.label)
+def test_statements_evaluate_at_their_defaults(statement):
+    bound = statement.evaluate({"instances": "50"} if statement.label == "lipschitz" else {})
+    assert isinstance(bound, Bound)
+    assert np.isfinite(bound.value)
+    assert bound.reference.startswith("edelman2022")
+    assert bound.as_json()["name"] in str(bound)
+
+
+def test_statements_take_settings():
+    bound = paper.find("corollary4.4").evaluate({"tokens": "1000", "heads": "2"})
+    assert bound.value > paper.find("corollary4.4").evaluate({}).value
+    with pytest.raises(InputError):
+        paper.find("lemma4.5").evaluate({"nothing": "1"})
+    assert paper.find("lemma2.2").evaluate({"examples": "10"}).notes == ("vacuous here",)
+
+
+def test_real_heads_are_those_of_a_vision_transformer():
+    heads = real_heads()
+    assert len(heads) == 36
+    assert {h.query_key.outputs for h in heads} == {193}
+    assert all(h.query_key.largest <= h.query_key.spectral * (1 + 1e-9) for h in heads)
+    assert all(float(head_explicit(h, 1.0, examples=10, tokens=9)) > 0 for h in heads)
+
+
+def test_the_figure_at_smoke_scale(tmp_path):
+    figure = paper.figure("capacity")
+    table = figure.run("smoke", tmp_path / "run")
+    assert (table["built.accuracy"] == 1.0).all()
+    assert np.isfinite(table["learned.gap"]).all()
+    assert len(render(figure.plot(table), "png")) > 10_000
+    assert len(figure.summary(table)) == 1
+    assert all(v.verdict == "inconclusive" for v in figure.verdict(table))
+    assert growth(table).value <= 1
+    decided = {claim.name: claim.decide(table, "test").verdict for claim in CLAIMS}
+    assert decided == {"capacity.exact": "holds", "capacity.log": "holds"}
+
+
+@pytest.mark.parametrize("number", sorted(EVIDENCE))
+def test_errata_are_what_the_numbers_say(number):
+    corrected, printed = erratum(number).conditions
+    assert corrected.holds, str(corrected)
+    assert not printed.holds, str(printed)
+
+
+def test_errata_without_numbers():
+    with pytest.raises(InputError, match="no numeric evidence"):
+        erratum(2)
