@@ -11,7 +11,7 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import InputError
 from limelight.core.types import PRNGKey
@@ -59,6 +59,15 @@ def knn_weights(
 
     With `include_self` a token is always one of its own K, as at distance zero.
     """
+    order = nearest_order(tokens, include_self=include_self, metric=metric)
+    rank = jnp.argsort(order, axis=-1)
+    return jnp.where(rank < neighbours, 1.0 / neighbours, 0.0)
+
+
+def nearest_order(
+    tokens: Tokens, *, include_self: bool = True, metric: str = "l2"
+) -> Int[Array, "tokens tokens"]:
+    """Indices of all tokens, nearest first, one row a query; itself first, or last of all."""
     z = normalised(tokens) if metric == "cos" else tokens
     near = z @ z.T
     if metric == "l2":
@@ -66,8 +75,7 @@ def knn_weights(
         near = 2 * near - square[None, :]
     itself = jnp.inf if include_self else -jnp.inf
     near = jnp.where(jnp.eye(tokens.shape[0], dtype=bool), itself, near)
-    rank = jnp.argsort(jnp.argsort(-near, axis=-1), axis=-1)
-    return jnp.where(rank < neighbours, 1.0 / neighbours, 0.0)
+    return jnp.argsort(-near, axis=-1)
 
 
 def local_weights(side: int, radius: int) -> Float[Array, "patches patches"]:

@@ -65,7 +65,8 @@ class Clusters(World[Centres, Cloud]):
     Args:
         clusters: Number of clusters.
         size: Tokens in each cluster.
-        sizes: Tokens in each cluster where they differ; replaces `size`.
+        sizes: Tokens in each cluster where they differ, as numbers or as a word such as `2-5-40`;
+            replaces `size`.
         cosine: Inner product of every two centres, when `gram` is not given.
         gram: Inner products of the centres, as a tuple of rows; replaces `cosine`.
         sigma: Noise level.
@@ -78,7 +79,7 @@ class Clusters(World[Centres, Cloud]):
 
     clusters: int = eqx.field(static=True, default=10)
     size: int = eqx.field(static=True, default=50)
-    sizes: tuple[int, ...] | None = eqx.field(static=True, default=None)
+    sizes: str | tuple[int, ...] | None = eqx.field(static=True, default=None)
     cosine: float = 0.0
     gram: tuple[tuple[float, ...], ...] | None = eqx.field(static=True, default=None)
     sigma: float = 0.5
@@ -110,6 +111,8 @@ class Clusters(World[Centres, Cloud]):
     @property
     def counts(self) -> tuple[int, ...]:
         """Tokens in each cluster."""
+        if isinstance(self.sizes, str):
+            return parse_sizes(self.sizes)
         return (self.size,) * self.clusters if self.sizes is None else self.sizes
 
     @property
@@ -159,6 +162,19 @@ class Clusters(World[Centres, Cloud]):
             )
 
 
+def parse_sizes(word: str) -> tuple[int, ...]:
+    """Sizes from a word, so that an axis can hold them.
+
+    Example:
+        >>> parse_sizes("2-5-40")
+        (2, 5, 40)
+    """
+    parts = word.split("-")
+    if not all(part.isdigit() for part in parts):
+        raise InputError(f"sizes = {word!r}", "whole numbers joined by -, such as 2-5-40")
+    return tuple(int(part) for part in parts)
+
+
 def cloud(
     key: PRNGKey,
     centres: Float[Array, "clusters rank"],
@@ -206,15 +222,14 @@ def reduced_noise(
     $L_{aa}^2 \sim \chi^2_{N-a}$. Where $N < m$ the factor has only $N$ columns; the rest are zero,
     so any $d \ge p$ is allowed and may be traced.
     """
-    k_span, k_low, k_diagonal = named(key, "span", "low", "diagonal")
-    here = jr.normal(k_span, (tokens, span))
+    k_normal, k_diagonal = named(key, "normal", "diagonal")
+    normal = jr.normal(k_normal, (tokens, span + tokens))
     free = jnp.asarray(dimension, dtype=float) - span
     place = jnp.arange(tokens)
-    degrees = jnp.maximum(free - place, 1.0)
-    diagonal = jnp.sqrt(jr.chisquare(k_diagonal, degrees, (tokens,)))
-    low = jnp.tril(jr.normal(k_low, (tokens, tokens)), -1) + jnp.diag(diagonal)
+    diagonal = jnp.sqrt(jr.chisquare(k_diagonal, jnp.maximum(free - place, 1.0), (tokens,)))
+    low = jnp.tril(normal[:, span:], -1) + jnp.diag(diagonal)
     low = jnp.where((place < free)[None, :], low, 0.0)
-    return jnp.concatenate([here, low], axis=1)
+    return jnp.concatenate([normal[:, :span], low], axis=1)
 
 
 def equiangular_centres(
