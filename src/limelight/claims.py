@@ -40,6 +40,7 @@ class AtLeast:
     level: float
 
     def __call__(self, low: float, high: float) -> Decision:
+        """Decide from the ends of an interval."""
         return "holds" if low >= self.level else "fails" if high < self.level else "inconclusive"
 
     def __str__(self) -> str:
@@ -53,6 +54,7 @@ class AtMost:
     level: float
 
     def __call__(self, low: float, high: float) -> Decision:
+        """Decide from the ends of an interval."""
         return "holds" if high <= self.level else "fails" if low > self.level else "inconclusive"
 
     def __str__(self) -> str:
@@ -67,6 +69,7 @@ class Inside:
     high: float
 
     def __call__(self, low: float, high: float) -> Decision:
+        """Decide from the ends of an interval."""
         if self.low <= low and high <= self.high:
             return "holds"
         return "fails" if high < self.low or low > self.high else "inconclusive"
@@ -84,6 +87,7 @@ class Bands:
     high: float
 
     def __call__(self, low: float, high: float) -> Decision:
+        """Decide from the ends of an interval."""
         return "holds" if low >= self.high else "fails" if high <= self.low else "inconclusive"
 
     def __str__(self) -> str:
@@ -146,7 +150,7 @@ class Claim:
         return f"{self.statistic}: {self.rule}"
 
     def decide(self, table: Table, source: str) -> Verdict:
-        """Read the estimate and apply the rule; an estimate that is not a number decides nothing."""
+        """Read the estimate and apply the rule; what is not a number decides nothing."""
         estimate = self.estimate(table)
         low, high = estimate.interval or (estimate.value, estimate.value)
         known = bool(np.isfinite([estimate.value, low, high]).all())

@@ -158,7 +158,8 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
         )
     try:
         manifest = json.loads(file.read_text())
-        manifest["hash"], manifest["configuration"]
+        if not {"hash", "configuration"} <= set(manifest):
+            raise KeyError("hash")
     except (ValueError, KeyError, TypeError, UnicodeDecodeError):
         raise StoreError(
             f"{file} is not a manifest", "it may be damaged; restore or delete it"

@@ -6,7 +6,7 @@ once it has diverged.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -15,10 +15,10 @@ import jax.random as jr
 import optax
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
 from limelight.core.numerics import tree_finite
-from limelight.core.types import PRNGKey
+from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Model, split
 from limelight.worlds.base import World, example
 
@@ -48,6 +48,48 @@ class Record(eqx.Module):
     steps: Int[Array, ""]
     diverged: Bool[Array, ""]
     loss: Float[Array, ""]
+
+
+class Task(eqx.Module):
+    """One training set and the untrained part of one model: what a step differentiates.
+
+    Args:
+        train: The settings.
+        rest: The model without its trained part.
+        prepared: The training set as the model reads it, padded to the capacity.
+        labels: Its labels.
+        k_batch: Names the batches.
+        k_drop: Names the dropout masks, where a model has any.
+    """
+
+    train: "Train"
+    rest: Any
+    prepared: Any
+    labels: Float[Array, "capacity ..."]
+    k_batch: PRNGKey
+    k_drop: PRNGKey
+
+    def batch_loss(self, trained: Any, step: Int[Array, ""]) -> Float[Array, ""]:
+        """Mean loss of the examples that a step draws."""
+        key, train = jr.fold_in(self.k_drop, step), self.train
+        if train.batch is None:
+            return self.mean_loss(trained, key)
+        u = jr.uniform(jr.fold_in(self.k_batch, step), (train.batch,))
+        index = jnp.minimum(jnp.floor(u * train.examples).astype(int), train.examples - 1)
+        return jnp.mean(self._losses(trained, index, key))
+
+    def mean_loss(self, trained: Any, key: PRNGKey | None = None) -> Float[Array, ""]:
+        """Mean loss of the whole training set, without dropout unless a key is given."""
+        index = jnp.arange(len(self.labels))
+        value = self._losses(trained, index, key)
+        return jnp.sum(jnp.where(index < self.train.examples, value, 0.0)) / self.train.examples
+
+    def _losses(self, trained: Any, index, key: PRNGKey | None) -> Float[Array, " batch"]:
+        model = eqx.combine(trained, self.rest)
+        rows = jax.tree.map(lambda leaf: leaf[index], self.prepared)
+        keys = None if key is None else jr.split(key, len(index))
+        outputs = jax.vmap(model)(rows, keys)
+        return jax.vmap(LOSSES[self.train.loss])(outputs, self.labels[index])
 
 
 class State(eqx.Module):
@@ -87,12 +129,12 @@ class Train(eqx.Module):
 
     steps: int = eqx.field(static=True, default=400)
     batch: int | None = eqx.field(static=True, default=16)
-    rate: float = 1.0
-    examples: int = 64
+    rate: Number = 1.0
+    examples: Number = 64
     capacity: int | None = eqx.field(static=True, default=None)
-    loss: Literal["hinge", "logistic"] = eqx.field(static=True, default="hinge")
-    optimizer: Literal["sgd", "adam", "adamw"] = eqx.field(static=True, default="sgd")
-    decay: float = 0.0
+    loss: str = eqx.field(static=True, default="hinge")
+    optimizer: str = eqx.field(static=True, default="sgd")
+    decay: Number = 0.0
     every: int = eqx.field(static=True, default=20)
     early_exit: bool = eqx.field(static=True, default=True)
 
@@ -115,11 +157,8 @@ class Train(eqx.Module):
                 f"train.examples = {self.examples} exceeds train.capacity = {self.capacity}",
                 "leave train.capacity unset",
             )
-        for name, known in (("loss", LOSSES), ("optimizer", ("sgd", "adam", "adamw"))):
-            if getattr(self, name) not in known:
-                raise InputError(
-                    f"unknown train.{name} {getattr(self, name)!r}", "known: " + ", ".join(known)
-                )
+        check_word("train.loss", self.loss, tuple(LOSSES))
+        check_word("train.optimizer", self.optimizer, ("sgd", "adam", "adamw"))
 
     @property
     def blocks(self) -> int:
@@ -135,73 +174,61 @@ class Train(eqx.Module):
         look: Callable[[Model], Trace] = lambda model: {},
     ) -> tuple[Model, Record, Trace]:
         """Train one model; `look` is logged before the first step and after every block."""
-        k_data, k_batch, k_drop = named(key, "data", "batch", "drop")
-        capacity = self.capacity or int(self.examples)
-        pool = jax.vmap(
-            lambda i: (lambda e: (model.prepare(e), e.label))(example(world, k_data, truth, i))
-        )(jnp.arange(capacity))
         trained, rest = split(model)
+        task = self._task(key, world, truth, model, rest)
+        advance = self._advance(task, look)
+        logs = jax.tree.map(lambda now: jnp.broadcast_to(now, (self.blocks + 1,)), look(model))
+        no = jnp.array(False)
+        memory: Any = self._optimizer().init(trained)  # pyright: ignore[reportArgumentType]
+        state = State(trained, memory, jnp.array(0), no, no, logs)
+        # Under vmap this loop runs until every trial is done, and holds the finished ones still.
+        state = jax.lax.while_loop(
+            lambda s: (s.block < self.blocks) & ~(s.settled & self.early_exit), advance, state
+        )
+        loss = task.mean_loss(state.trained)
+        record = Record(state.block * self.every, state.diverged, loss)
+        return eqx.combine(state.trained, rest), record, state.traces
+
+    def _task(self, key: PRNGKey, world: World, truth: Any, model: Model, rest: Any) -> Task:
+        k_data, k_batch, k_drop = named(key, "data", "batch", "drop")
+
+        def row(index):
+            item = example(world, k_data, truth, index)
+            return model.prepare(item), item.label
+
+        prepared, labels = jax.vmap(row)(jnp.arange(self.capacity or int(self.examples)))
+        return Task(self, rest, prepared, labels, k_batch, k_drop)
+
+    def _advance(self, task: Task, look: Callable[[Model], Trace]) -> Callable[[State], State]:
         optimizer = self._optimizer()
-
-        def losses(trained, rows, keys):
-            net = eqx.combine(trained, rest)
-            prepared, labels = rows
-            output = jax.vmap(net)(prepared, keys)
-            return jax.vmap(LOSSES[self.loss])(output, labels)
-
-        present = jnp.arange(capacity) < self.examples
-
-        def objective(trained, step):
-            k_drops = jr.fold_in(k_drop, step)
-            if self.batch is None:
-                value = losses(trained, pool, jr.split(k_drops, capacity))
-                return jnp.sum(jnp.where(present, value, 0.0)) / self.examples
-            u = jr.uniform(jr.fold_in(k_batch, step), (self.batch,))
-            index = jnp.minimum(jnp.floor(u * self.examples).astype(int), self.examples - 1)
-            rows = jax.tree.map(lambda leaf: leaf[index], pool)
-            return jnp.mean(losses(trained, rows, jr.split(k_drops, self.batch)))
 
         def update(carry, step):
             trained, memory = carry
-            gradient = jax.grad(objective)(trained, step)
+            gradient = jax.grad(task.batch_loss)(trained, step)
             change, memory = optimizer.update(gradient, memory, trained)
             return (eqx.apply_updates(trained, change), memory), None
-
-        def training_loss(trained):
-            value = losses(trained, pool, jr.split(k_drop, capacity))
-            return jnp.sum(jnp.where(present, value, 0.0)) / self.examples
 
         def advance(state: State) -> State:
             steps = state.block * self.every + jnp.arange(self.every)
             (trained, memory), _ = jax.lax.scan(update, (state.trained, state.memory), steps)
             diverged = ~tree_finite(trained)
-            # A diverged trial keeps its last finite weights; its flag says what happened.
-            trained = jax.tree.map(
-                lambda new, old: jnp.where(diverged, old, new), trained, state.trained
-            )
+            # A diverged trial keeps the last weights that were seen finite; its flag says the rest.
+            keep = lambda new, old: jnp.where(diverged, old, new)
+            trained = jax.tree.map(keep, trained, state.trained)
             settled = diverged
-            if self._can_settle():
-                settled = settled | (training_loss(trained) == 0.0)
-            seen = look(eqx.combine(trained, rest))
-            # What is settled stays: the log is filled to its end, so that stopping changes nothing.
-            after = jnp.arange(self.blocks + 1) > state.block
-            traces = jax.tree.map(lambda log, now: jnp.where(after, now, log), state.traces, seen)
+            if self._still_at_zero(task.rest):
+                settled = settled | (task.mean_loss(trained) == 0.0)
+            # What is settled stays: the log is filled to its end, so stopping changes nothing.
+            later = jnp.arange(self.blocks + 1) > state.block
+            fill = lambda log, now: jnp.where(later, now, log)
+            traces = jax.tree.map(fill, state.traces, look(eqx.combine(trained, task.rest)))
             return State(trained, memory, state.block + 1, settled, diverged, traces)
 
-        start = look(model)
-        state = State(
-            trained,
-            optimizer.init(trained),
-            jnp.array(0),
-            jnp.array(False),
-            jnp.array(False),
-            jax.tree.map(lambda now: jnp.broadcast_to(now, (self.blocks + 1,)), start),
-        )
-        state = jax.lax.while_loop(
-            lambda s: (s.block < self.blocks) & ~(s.settled & self.early_exit), advance, state
-        )
-        record = Record(state.block * self.every, state.diverged, training_loss(state.trained))
-        return eqx.combine(state.trained, rest), record, state.traces
+        return advance
+
+    def _still_at_zero(self, model: Model) -> bool:
+        """Whether zero training loss means that no later step changes anything."""
+        return self.loss in FLAT_AT_ZERO and self.optimizer in MEMORYLESS and not model.stochastic
 
     def _optimizer(self) -> optax.GradientTransformation:
         if self.optimizer == "sgd":
@@ -209,6 +236,3 @@ class Train(eqx.Module):
         if self.optimizer == "adam":
             return optax.adam(self.rate)
         return optax.adamw(self.rate, weight_decay=self.decay)
-
-    def _can_settle(self) -> bool:
-        return self.loss in FLAT_AT_ZERO and self.optimizer in MEMORYLESS

@@ -50,3 +50,9 @@ def suggest(name: str, known: list[str]) -> str:
 
     close = difflib.get_close_matches(name, known, n=1)
     return f"did you mean {close[0]}?" if close else "known: " + ", ".join(known)
+
+
+def check_word(name: str, word: str, known: tuple[str, ...]) -> None:
+    """Refuse a word that is not among the known ones."""
+    if word not in known:
+        raise InputError(f"{name} cannot be {word!r}", suggest(word, list(known)))

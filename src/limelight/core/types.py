@@ -5,6 +5,8 @@ from jaxtyping import Array, Bool, Float, Int, Key
 
 PRNGKey = Key[Array, ""]
 Scalar = Float[Array, ""]
+#: A setting that can be swept without compiling again: a number, or a number in a traced program.
+Number = int | float | Array
 
 
 class Example(eqx.Module):

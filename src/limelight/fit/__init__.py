@@ -1,1 +1,51 @@
-"""."""
+"""Statistics on tables: intervals, thresholds, laws and the bootstrap; no model is rebuilt.
+
+- `intervals`: Wilson's and the exact interval for success rates, the bootstrap for means.
+- `thresholds`: the size at which half the trials succeed, on arrays; `likelihood` is its engine.
+- `edge`: the same on a table, one threshold for every combination of the other axes.
+- `laws`: lines, logarithms and powers with intervals; `comparison` ranks them.
+- `resample`: the bootstrap over trials, independent or with common trials.
+"""
+
+from limelight.fit.comparison import Candidate, Comparison, compare, compare_predictors
+from limelight.fit.edge import Edge, successes, threshold
+from limelight.fit.intervals import exact, mean_interval, wilson
+from limelight.fit.laws import LAWS, Law, fit_law, linear, logarithmic, power
+from limelight.fit.resample import (
+    bootstrap,
+    percentile_interval,
+    resample_counts,
+    resample_means,
+    resample_tables,
+    trial_weights,
+)
+from limelight.fit.thresholds import Threshold, fit_threshold, resolved, threshold_values
+
+__all__ = [
+    "LAWS",
+    "Candidate",
+    "Comparison",
+    "Edge",
+    "Law",
+    "Threshold",
+    "bootstrap",
+    "compare",
+    "compare_predictors",
+    "exact",
+    "fit_law",
+    "fit_threshold",
+    "linear",
+    "logarithmic",
+    "mean_interval",
+    "percentile_interval",
+    "power",
+    "resample_counts",
+    "resample_means",
+    "resample_tables",
+    "resolved",
+    "successes",
+    "threshold",
+    "threshold_values",
+    "trial_weights",
+    "wilson",
+]

@@ -1,12 +1,29 @@
 """Measures read a number off a trained model: `(key, world, truth, model)` to a scalar.
 
-`accuracy` test loss and accuracy; `attention` mass on the relevant tokens; `noise`
-distance to the centres. The key names the test
+`accuracy` test loss and accuracy; `attention` mass on the relevant tokens; `noise` distance to the
+centres, `extremes` its worst case, `filters` fixed filters side by side. The key names the test
 set, so measures given one key see one test set.
 """
 
 from limelight.measures.accuracy import Accuracy, TestLoss, accuracy, test_loss
-from limelight.measures.attention import AttentionMass
+from limelight.measures.attention import AttentionMass, RoleMass
+from limelight.measures.extremes import WorstErrors, worst_errors
+from limelight.measures.filters import cross_errors, filter_errors
 from limelight.measures.noise import noise_left, noise_parts, noise_path, purity
 
-__all__ = ["Accuracy", "AttentionMass", "TestLoss", "accuracy", "noise_left", "noise_parts", "noise_path", "purity", "test_loss"]
+__all__ = [
+    "Accuracy",
+    "AttentionMass",
+    "RoleMass",
+    "TestLoss",
+    "WorstErrors",
+    "accuracy",
+    "cross_errors",
+    "filter_errors",
+    "noise_left",
+    "noise_parts",
+    "noise_path",
+    "purity",
+    "test_loss",
+    "worst_errors",
+]

@@ -54,3 +54,25 @@ class AttentionMass:
         mean, by_role = jax.vmap(one)(test)
         by_role = jnp.mean(by_role, axis=0)
         return {"all": jnp.mean(mean)} | dict(zip(Role.NAMES, by_role, strict=True))
+
+
+@dataclass(frozen=True)
+class RoleMass:
+    """Attention from queries of each role to all keys of each role, on a fresh test set.
+
+    Args:
+        examples: Size of the test set.
+    """
+
+    examples: int = 20
+    name: str = "roles"
+
+    def __call__(
+        self, key: PRNGKey, world: World, truth: Any, model: Any
+    ) -> dict[str, Float[Array, ""]]:
+        """The measure."""
+        test = dataset(world, key, truth, self.examples)
+        one = lambda e: role_mass(model.attention(e), e.roles, e.kept)
+        mass = jnp.mean(jax.vmap(one)(test), axis=0)
+        pairs = ((q, k) for q in range(3) for k in range(3))
+        return {f"{Role.NAMES[q]}.{Role.NAMES[k]}": mass[q, k] for q, k in pairs}

@@ -20,6 +20,8 @@ class Model(eqx.Module):
 
     #: Fields that training leaves as they are; everything else that is a float array is trained.
     fixed: ClassVar[tuple[str, ...]] = ()
+    #: Whether the output depends on `key` (dropout); then zero loss once does not mean zero ever.
+    stochastic: ClassVar[bool] = False
 
     @abc.abstractmethod
     def prepare(self, example: Any) -> Any:

@@ -4,7 +4,7 @@ $$F(X) = \frac{1}{|S|} \sum_{l \in S} a_{(l)}^\top
     \mathrm{ReLU}\big(W_O W_V X_S\, \mathrm{softmax}(X_S^\top W_K^\top W_Q x_l)\big)$$
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
-from limelight.core.types import Example, PRNGKey
+from limelight.core.types import Example, Number, PRNGKey
 from limelight.models.attention import bilinear_attention, kept_mean
 from limelight.models.base import Model, Recipe
 from limelight.worlds.base import World
@@ -151,16 +151,14 @@ class Shallow(Recipe):
     """
 
     width: int = eqx.field(static=True, default=100)
-    value_error: float = 0.1
-    key_error: float = 0.2
-    output_scale: float = 0.01
-    frozen: bool = False
+    value_error: Number = 0.1
+    key_error: Number = 0.2
+    output_scale: Number = 0.01
+    frozen: bool | Array = False
     value_dimension: int | None = eqx.field(static=True, default=None)
     key_dimension: int | None = eqx.field(static=True, default=None)
-    readout: Literal["position", "shared", "shared_scaled"] = eqx.field(
-        static=True, default="position"
-    )
-    start: Literal["perturb", "scale", "literal"] = eqx.field(static=True, default="perturb")
+    readout: str = eqx.field(static=True, default="position")
+    start: str = eqx.field(static=True, default="perturb")
     groups: bool = eqx.field(static=True, default=False)
 
     def init(self, key: PRNGKey, world: Patterns, truth: PatternTruth) -> "ShallowViT | GroupedViT":
@@ -185,6 +183,8 @@ class Shallow(Recipe):
                 f"Shallow needs a Patterns world, not {type(world).__name__}",
                 "its start is tied to the patterns",
             )
+        check_word("model.readout", self.readout, ("position", "shared", "shared_scaled"))
+        check_word("model.start", self.start, ("perturb", "scale", "literal"))
         value, key = self._dimensions(world)
         if min(value, key) < world.patterns:
             raise InputError(
@@ -232,6 +232,6 @@ class Shallow(Recipe):
         return jnp.broadcast_to(signs * scale / self.width**0.5, (tokens, self.width))
 
 
-def _unit_columns(key: PRNGKey, shape: tuple[int, int]) -> Float[Array, "rows columns"]:
+def _unit_columns(key: PRNGKey, shape: tuple[int, ...]) -> Float[Array, "rows columns"]:
     draws = jr.normal(key, shape)
     return draws / jnp.linalg.norm(draws, axis=0, keepdims=True)

@@ -75,7 +75,7 @@ class Figure:
         statement: What the paper reads off it, in our words.
         setups: One study a scale.
         claims: What is decided, and how.
-        draw: Draws the table.
+        draws: Pictures by name, each drawn from a table; the first is the figure itself.
         summary: Lines for the terminal: the numbers a reader wants first.
         reference: Where it stands in the paper.
         cost: Measured cost by scale.
@@ -88,7 +88,7 @@ class Figure:
     statement: str
     setups: Mapping[str, Setup]
     claims: tuple[Claim, ...]
-    draw: Callable[[Table], Any]
+    draws: Mapping[str, Callable[[Table], Any]]
     summary: Callable[[Table], list[str]] = lambda table: []
     reference: str = ""
     cost: Mapping[str, str] = field(default_factory=dict)
@@ -149,7 +149,11 @@ class Figure:
 
     def plot(self, table: Table) -> Any:
         """The figure, drawn from a table alone."""
-        return self.draw(table)
+        return next(iter(self.draws.values()))(table)
+
+    def plots(self, table: Table) -> dict[str, Any]:
+        """Every picture of the figure, by name."""
+        return {name: draw(table) for name, draw in self.draws.items()}
 
     def verdict(self, table: Table) -> tuple[Verdict, ...]:
         """Every claim decided by its rule; smoke runs exercise the machinery and decide nothing."""

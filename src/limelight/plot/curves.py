@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -12,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import ArrayLike
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, suggest
 from limelight.plot import style
 from limelight.plot.marks import Line, Series, as_series, draw_band, draw_open_ends, spread
 from limelight.plot.style import INK, MUTED, ONE_COLUMN, Number
@@ -22,10 +23,17 @@ MOST_MARKERS = 9
 
 @dataclass(frozen=True)
 class Reference:
-    """A horizontal line to read the curves against: a ceiling, a bound, a floor."""
+    """A horizontal line to read the curves against: a ceiling, a bound, a floor.
+
+    Args:
+        label: Its name, in the right margin.
+        at: Where it lies.
+        series: The label of the series it belongs to, whose colour it takes.
+    """
 
     label: str
     at: Number
+    series: str = ""
 
 
 def curves(
@@ -70,8 +78,8 @@ def curves(
     _scales(axes, lines, log_x, log_y, limits, [float(line.at) for line in references])
     style.label(axes, x_label, y_label)
     handles = [_draw_line(axes, line, i, len(lines)) for i, line in enumerate(lines)]
-    style.legend_above(axes, handles, room=float(width) - 0.65)
-    _draw_references(axes, references)
+    style.legend_above(axes, handles, room=float(width) - 0.65, grow=height is None)
+    _draw_references(axes, references, [line.label for line in lines])
     return figure
 
 
@@ -122,13 +130,11 @@ def fit_panel(
         look = style.line_style(i + 1) | {"marker": "", "label": line.label, "zorder": 2}
         handles += axes.plot(at, middle, **look)
     handles.insert(0, _draw_points(axes, points))
-    style.legend_above(axes, handles, room=float(width) - 0.65)
+    style.legend_above(axes, handles, room=float(width) - 0.65, grow=height is None)
     return figure
 
 
-def fit_label(
-    name: str, r_squared: Number, interval: tuple[Number, Number] | None = None
-) -> str:
+def fit_label(name: str, r_squared: Number, interval: tuple[Number, Number] | None = None) -> str:
     """The label of a fitted line: what it is and how well it fits.
 
     Example:
@@ -149,12 +155,13 @@ def _scales(
 ) -> None:
     """Fix both ranges before anything is drawn, so that open ends know where the frame is."""
     across = np.concatenate([line.arrays()[0] for line in lines])
-    parts = [part for line in lines for part in line.arrays()[1:]]
+    upwards = np.concatenate([*(part for line in lines for part in line.arrays()[1:]), also])
+    margin = 0.05 if np.isfinite(upwards).all() else 0.15  # room for the arrow of an open end
     axes.set_xscale("log" if log_x else "linear")
     axes.set_yscale("log" if log_y else "linear")
     axes.set_xlim(*_range(across, log_x, 0.03))
     if limits is None:
-        limits = _range(np.concatenate([*parts, also]), log_y, 0.05)
+        limits = _range(upwards, log_y, margin)
     axes.set_ylim(float(limits[0]), float(limits[1]))
     for axis, log in ((axes.xaxis, log_x), (axes.yaxis, log_y)):
         if log:
@@ -167,8 +174,11 @@ def _name_decades(axis: XAxis | YAxis) -> None:
     plain = FuncFormatter(lambda value, _: f"{value:g}")
     if low >= 1e-3 and high <= 1e5:
         axis.set_major_formatter(plain)
-    if high / low < 30:
-        axis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
+    if high / low < 200:
+        between = (
+            (2, 3, 4, 5, 6, 7, 8) if high / low < 5 else (2, 3, 5) if high / low < 30 else (2, 5)
+        )
+        axis.set_minor_locator(LogLocator(subs=between))
         axis.set_minor_formatter(plain)
     else:
         axis.set_minor_formatter(NullFormatter())
@@ -192,10 +202,11 @@ def _draw_line(axes: Axes, line: Series, index: int, lines: int) -> Artist:
     look = style.line_style(index)
     if line.has_band:
         draw_band(axes, line, look["color"], 0.18, zorder=1.5)
-    step = max(1, -(-len(x) // MOST_MARKERS))
-    start = (index * step) // max(lines, 1)  # markers of neighbouring lines do not coincide
+    few = len(x) <= MOST_MARKERS
+    first = 0.01 + 0.1 * index / lines  # markers of neighbouring lines do not coincide
+    every = None if few else (first, 0.1)
     (drawn,) = axes.plot(
-        x, middle, label=line.label, markevery=(start, step), zorder=3 - 0.01 * index, **look
+        x, middle, label=line.label, markevery=every, zorder=3 - 0.01 * index, **look
     )
     return drawn
 
@@ -211,11 +222,12 @@ def _draw_points(axes: Axes, points: Series) -> Artist:
         axes.vlines(x[known], below, above, color=look["color"], linewidth=0.9, zorder=3)
         draw_open_ends(axes, points, look["color"])
     axes.plot(x, middle, label=points.label, zorder=4, **look)
-    bar = {"linestyle": "-"} if points.has_band else {}
-    return Line2D([], [], label=points.label, **(look | bar | {"linewidth": 0.9}))
+    bar: dict[str, Any] = {"linestyle": "-"} if points.has_band else {}
+    look |= bar | {"linewidth": 0.9}
+    return Line2D([], [], label=points.label, **look)
 
 
-def _draw_references(axes: Axes, references: Sequence[Reference]) -> None:
+def _draw_references(axes: Axes, references: Sequence[Reference], known: list[str]) -> None:
     if not references:
         return
     at = np.array([float(line.at) for line in references])
@@ -223,11 +235,13 @@ def _draw_references(axes: Axes, references: Sequence[Reference]) -> None:
     transform = axes.yaxis.get_transform()
     bottom, places, top = (transform.transform(np.atleast_1d(v)) for v in (low, at, high))
     shares = (places - bottom) / (top - bottom)
-    inches = 0.62 * axes.get_figure(root=True).get_figheight()
-    for line, share, free in zip(
-        references, shares, spread(shares, 1.3 * style.TICK / 72 / inches), strict=True
-    ):
-        axes.axhline(float(line.at), color=MUTED, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1.8)
+    lines = 1 + max(line.label.count("\n") for line in references)
+    gap = 1.3 * lines * style.TICK / 72 / (0.6 * style.figure_of(axes).get_figheight())
+    for line, share, free in zip(references, shares, spread(shares, gap), strict=True):
+        if line.series and line.series not in known:
+            raise InputError(f"no series is called {line.series!r}", suggest(line.series, known))
+        color = style.line_style(known.index(line.series))["color"] if line.series else MUTED
+        axes.axhline(float(line.at), color=color, linewidth=0.8, linestyle=(0, (4, 2)), zorder=1.8)
         axes.annotate(
             line.label,
             xy=(1.0, share),
@@ -238,5 +252,5 @@ def _draw_references(axes: Axes, references: Sequence[Reference]) -> None:
             color=INK,
             va="center",
             ha="left",
-            arrowprops={"arrowstyle": "-", "linewidth": 0.5, "color": MUTED, "shrinkA": 1},
+            arrowprops={"arrowstyle": "-", "linewidth": 0.6, "color": color, "shrinkA": 1},
         )

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from limelight.core.errors import InputError, suggest
 from limelight.plot import style
+from limelight.plot.marks import spread
 from limelight.plot.style import INK, ONE_COLUMN, WEIGHT, Number
 
 Panel = tuple[str, ArrayLike]
@@ -37,12 +39,14 @@ def attention_maps(
     title: str = "",
     query_label: str = "query token, by role",
     key_label: str = "key token, by role",
-    bar_label: str = "attention weight",
+    bar_label: str = "attention weight, square-root scale",
     largest: Number | None = None,
     width: Number | None = None,
     height: Number | None = None,
 ) -> Figure:
     """Attention maps side by side on one colour scale, such as before and after training.
+
+    Colours follow the square root of the weight: a few sharp entries do not hide the rest.
 
     Args:
         panels: `(title, weights)`, each one row a query and one column a key.
@@ -65,12 +69,15 @@ def attention_maps(
         raise InputError("no attention map to draw")
     scale = float(largest) if largest is not None else _largest(matrices)
     width = width if width is not None else _width(len(panels))
-    figure = style.new_figure(width, height or _height(width, len(panels)), columns=len(panels), title=title)
+    inches = (float(width) - 1.65) / len(panels) - 0.1  # about the side of one map
+    height = height or inches + (1.05 if title else 0.8)
+    figure = style.new_figure(width, height, columns=len(panels), title=title)
     mesh = None
     for i, (axes, matrix) in enumerate(zip(list(figure.axes), matrices, strict=True)):
-        mesh = _draw_matrix(axes, matrix, scale)
+        mesh = _draw_matrix(axes, matrix, PowerNorm(0.5, 0, scale))
         axes.set_title(panels[i][0], fontsize=style.LABEL, color=INK, loc="left", pad=4)
-        _name_roles(axes, names, counts, rows=i == 0)
+        _name_roles(axes, names, counts, inches)
+        axes.tick_params(labelleft=i == 0)
         style.label(axes, key_label, query_label if i == 0 else "")
     _bar(figure, mesh, bar_label)
     return figure
@@ -134,7 +141,7 @@ def mass_by_role(
         matrix = np.asarray(mass, dtype=float)
         if matrix.shape != (len(queries), len(keys)):
             raise InputError(f"{matrix.shape} numbers for {len(queries)} by {len(keys)} roles")
-        mesh = _draw_matrix(axes, matrix, 1.0, square=False)
+        mesh = _draw_matrix(axes, matrix, Normalize(0, 1), square=False)
         _write_numbers(axes, matrix)
         axes.set_title(name, fontsize=style.LABEL, color=INK, loc="left", pad=4)
         axes.set_xticks(np.arange(len(keys)) + 0.5, [_two_lines(key) for key in keys])
@@ -181,34 +188,29 @@ def _width(panels: int) -> float:
     return ONE_COLUMN if panels == 1 else style.TWO_COLUMNS
 
 
-def _height(width: Number, panels: int) -> float:
-    return (float(width) - 1.3) / panels + 0.95
-
-
-def _draw_matrix(axes: Axes, matrix: np.ndarray, scale: float, *, square: bool = True):
-    mesh = axes.pcolormesh(
-        np.ma.masked_invalid(matrix),
-        **{"cmap": WEIGHT, "vmin": 0, "vmax": scale, "edgecolors": "face", "linewidth": 0.1},
-    )
+def _draw_matrix(axes: Axes, matrix: np.ndarray, norm: Normalize, *, square: bool = True):
+    look = {"cmap": WEIGHT, "edgecolors": "face", "linewidth": 0.1}
+    mesh = axes.pcolormesh(np.ma.masked_invalid(matrix), norm=norm, **look)
     axes.set(xlim=(0, matrix.shape[1]), ylim=(matrix.shape[0], 0))
     if square:
         axes.set_aspect("equal")
     return mesh
 
 
-def _name_roles(axes: Axes, names: tuple[str, ...], counts: list[int], *, rows: bool) -> None:
+def _name_roles(axes: Axes, names: tuple[str, ...], counts: list[int], inches: Number) -> None:
     """Lines between the roles, and each role's name at the middle of its tokens."""
     ends = np.cumsum(counts)
-    middles = ends - np.asarray(counts) / 2
     for end in ends[:-1]:
         axes.axvline(end, color=style.COLOURS[1], linewidth=0.7)
         axes.axhline(end, color=style.COLOURS[1], linewidth=0.7)
-    axes.set_xticks(middles, [_two_lines(name) for name in names])
-    axes.set_yticks(middles, [_two_lines(name) for name in names] if rows else [""] * len(names))
-    axes.tick_params(which="major", length=0)
-    axes.set_xticks(ends[:-1], minor=True)
-    axes.set_yticks(ends[:-1], minor=True)
-    axes.tick_params(which="minor", length=4, width=0.7)
+    middles = ends - np.asarray(counts) / 2
+    labels = [_two_lines(name) for name in names]
+    lines = [line for text in labels for line in text.split("\n")]
+    across = max(style.text_width(line, style.TICK) for line in lines) + 0.04
+    upwards = 2.4 * style.TICK / 72
+    axes.set_xticks(spread(middles, ends[-1] * across / inches), labels)
+    axes.set_yticks(spread(middles, ends[-1] * upwards / inches), labels)
+    axes.tick_params(which="major", length=0, pad=3)
 
 
 def _two_lines(name: str) -> str:
@@ -223,11 +225,14 @@ def _two_lines(name: str) -> str:
 def _write_numbers(axes: Axes, matrix: np.ndarray) -> None:
     for (row, column), value in np.ndenumerate(matrix):
         text = "–" if np.isnan(value) else f"{value:.2f}"
-        color = "white" if value > 0.45 else INK
+        color = "white" if value > 0.55 else INK
         place = {"ha": "center", "va": "center", "fontsize": style.TICK}
         axes.text(column + 0.5, row + 0.5, text, color=color, **place)
 
 
 def _bar(figure: Figure, mesh, bar_label: str) -> None:
-    bar = figure.colorbar(mesh, ax=figure.axes, pad=0.02, aspect=24)
-    style.dress_bar(bar, bar_label)
+    """A colour bar beside the last panel, exactly as high as it."""
+    last = figure.axes[-1]
+    inches = float(figure.get_figwidth()) / len(figure.axes)
+    place = last.inset_axes((1.0 + 0.09 / inches, 0.0, 0.11 / inches, 1.0))
+    style.dress_bar(figure.colorbar(mesh, cax=place), bar_label)

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from limelight.core.errors import InputError
-from limelight.plot.style import TICK
+from limelight.plot.style import TICK, Number
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,9 @@ class Series:
         high = middle if self.high is None else _flat(self.high)
         if not len(x) == len(middle) == len(low) == len(high):
             sizes = f"{len(x)}, {len(middle)}, {len(low)} and {len(high)}"
-            raise InputError(f"the series {self.label!r} has x, middle, low, high of {sizes} values")
+            raise InputError(
+                f"the series {self.label!r} has x, middle, low, high of {sizes} values"
+            )
         order = np.argsort(x, kind="stable")
         return x[order], middle[order], low[order], high[order]
 
@@ -60,10 +62,10 @@ def draw_band(
     axes: Axes,
     series: Series,
     color: str,
-    strength: float,
+    strength: Number,
     *,
-    zorder: float = 2,
-    outline: float = 0.0,
+    zorder: Number = 2,
+    outline: Number = 0.0,
 ) -> None:
     """Shade between the ends; an open end reaches the frame, an unknown point leaves a gap."""
     x, _, low, high = series.arrays()
@@ -78,7 +80,7 @@ def draw_band(
     axes.set_ylim(bottom, top)
 
 
-def draw_open_ends(axes: Axes, series: Series, color: str, *, zorder: float = 4) -> list[Line2D]:
+def draw_open_ends(axes: Axes, series: Series, color: str, *, zorder: Number = 4) -> list[Line2D]:
     """Arrows on the frame where an interval, or the estimate itself, leaves the figure."""
     x, middle, low, high = series.arrays()
     bottom, top = axes.get_ylim()
@@ -102,18 +104,18 @@ def draw_open_ends(axes: Axes, series: Series, color: str, *, zorder: float = 4)
     return drawn
 
 
-def spread(places: Sequence[float] | np.ndarray, gap: float) -> np.ndarray:
+def spread(places: ArrayLike, gap: Number) -> np.ndarray:
     """Move sorted or unsorted places apart until neighbours are at least `gap` from each other.
 
     Example:
         >>> spread([0.5, 0.5, 0.9], 0.1).round(2).tolist()
         [0.45, 0.55, 0.9]
     """
-    places = np.asarray(places, dtype=float)
+    places, gap = np.asarray(places, dtype=float), float(gap)
     order = np.argsort(places, kind="stable")
     groups: list[list[float]] = []  # each: the sum of (wanted - rank * gap), and how many
     for wanted in places[order]:
-        groups.append([wanted, 1])
+        groups.append([float(wanted), 1.0])
         while len(groups) > 1 and _first(groups[-2]) + groups[-2][1] * gap > _first(groups[-1]):
             total, members = groups.pop()
             groups[-1][0] += total - members * groups[-1][1] * gap
@@ -125,7 +127,7 @@ def spread(places: Sequence[float] | np.ndarray, gap: float) -> np.ndarray:
     return out
 
 
-def thin(places: np.ndarray, gap: float) -> np.ndarray:
+def thin(places: np.ndarray, gap: Number) -> np.ndarray:
     """Which of the sorted places (in 0..1) can carry a label; the ends are preferred.
 
     Example:
@@ -141,10 +143,10 @@ def thin(places: np.ndarray, gap: float) -> np.ndarray:
     return keep
 
 
-def label_gap(labels: Sequence[str], inches: float) -> float:
+def label_gap(labels: Sequence[str], inches: Number) -> float:
     """How far apart, as a share of an axis of that length, side-by-side tick labels must be."""
     longest = max((len(text) for text in labels), default=1)
-    return (longest * 0.62 * TICK + 3) / (72 * inches)
+    return (longest * 0.62 * TICK + 3) / (72 * float(inches))
 
 
 def _first(group: list[float]) -> float:

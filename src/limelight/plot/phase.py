@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from limelight.core.errors import InputError
 from limelight.plot import style
+from limelight.plot.grid import Grid, Marked, TopAxis, borders, make_grid, success_rates
 from limelight.plot.marks import (
     Line,
     Series,
@@ -49,22 +50,6 @@ class Validity:
     label: str = "theorem does not apply"
 
 
-@dataclass(frozen=True)
-class TopAxis:
-    """Second names for the columns, on the upper spine: the raw axis under a transform."""
-
-    label: str
-    values: ArrayLike
-
-
-@dataclass(frozen=True)
-class Marked:
-    """Cells to mark with a dot, such as those whose training did not converge."""
-
-    label: str
-    cells: ArrayLike
-
-
 def phase_diagram(
     x: ArrayLike,
     y: ArrayLike,
@@ -82,10 +67,10 @@ def phase_diagram(
     width: Number = ONE_COLUMN,
     height: Number | None = None,
 ) -> Figure:
-    """The share of successes on a grid, the estimated edge, and what theory says of it.
+    r"""The share of successes on a grid, the estimated edge, and what theory says of it.
 
     Cells are as wide as the gaps between the values of `x` (which may be uneven, as under
-    $x = \\alpha^{-2}$) and, on the logarithmic `y` axis, as high as the ratios between those of
+    $x = \alpha^{-2}$) and, on the logarithmic `y` axis, as high as the ratios between those of
     `y`. Dark cells fail and light ones succeed; a cell without trials is crossed out.
 
     Args:
@@ -107,8 +92,8 @@ def phase_diagram(
     Raises:
         InputError: When the shapes disagree, a value repeats, or a rate is not a share.
     """
-    grid = _grid(x, y, rate, marked, top)
-    figure = style.new_figure(width, height or 1.05 * width, title=title)
+    grid = make_grid(x, y, rate, marked, top)
+    figure = style.new_figure(width, height or 0.85 * width, title=title)
     axes = figure.axes[0]
     mesh = _draw_cells(axes, grid)
     style.label(axes, x_label, y_label)
@@ -118,7 +103,8 @@ def phase_diagram(
     handles = _draw_edge(axes, edge) + handles
     bar = figure.colorbar(mesh, ax=axes, pad=0.025, aspect=28, ticks=[0, 0.25, 0.5, 0.75, 1])
     style.dress_bar(bar, bar_label)
-    style.legend_above(axes, handles, room=float(width) - 1.15, clearance=25 if top else 4)
+    room, clearance = float(width) - 1.15, 25 if top else 4
+    style.legend_above(axes, handles, room=room, clearance=clearance, grow=height is None)
     return figure
 
 
@@ -141,11 +127,12 @@ def phase(
     """A phase diagram straight from a table.
 
     Args:
-        table: One row a trial; it varies over `x` and `y` only.
+        table: One row a trial; other axes may move with `x`, but not on their own.
         x: The axis across.
         y: The axis upwards, drawn on a logarithmic scale.
         edge: A fitted threshold: anything with `x(axis)`, `values`, `low` and `high`. Its
-            `measure`, `level` and `below`, where it has them, are the defaults of the next three.
+            `measure`, `level` and `below`, where it has them, are the defaults of the next three;
+            where its `resolved` is false only the interval is drawn.
         measure: The column that decides success.
         level: A trial succeeds when the measure is at least this.
         below: Succeed under the level instead.
@@ -168,9 +155,7 @@ def phase(
     across = columns if transform is None else transform(columns)
     series = None
     if edge is not None:
-        at = np.asarray(edge.x(x), dtype=float)
-        at = at if transform is None else transform(at)
-        series = Series(edge_label, at, edge.values, edge.low, edge.high)
+        series = _from_edge(edge, x, y, edge_label, transform or np.asarray)
     if transform is not None:
         options.setdefault("top", TopAxis(x, columns))
     figure = phase_diagram(
@@ -181,88 +166,29 @@ def phase(
         **options,
     )
     sign = "<" if below else "≥"
-    few, many = int(trials.min()), int(trials.max())
+    few, many = int(trials[trials > 0].min()), int(trials.max())
     count = f"{few}" if few == many else f"{few} to {many}"
     rule = f"success: {measure} {sign} {float(level):g}"
     style.caption(figure, *style.provenance(trials=count), rule, *facts)
     return figure
 
 
-def success_rates(
-    table: Table, x: str, y: str, measure: str, level: Number, *, below: bool = False
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The share of successes in each cell of a table.
-
-    A trial whose measure is not a number does not succeed. Of a trace the last value counts.
-
-    Returns:
-        The values of `x`, those of `y`, the rates (`y` by `x`, NaN where nothing ran) and the
-        trials of each cell.
-    """
-    for axis in table.axes:
-        if axis not in (x, y) and len(table.values(axis)) > 1:
-            pick = f"pick one value first: table.where({axis.replace('.', '__')}=...)"
-            raise InputError(f"the table also varies over {axis!r}", pick)
-    values = table[measure]
-    values = values if values.ndim == 1 else values[:, -1]
-    success = values < level if below else values >= level
-    columns, column = np.unique(table[x], return_inverse=True)
-    rows, row = np.unique(table[y], return_inverse=True)
-    if not len(columns):
-        raise InputError("the table has no rows", "run the study first")
-    shape = (len(rows), len(columns))
-    place = np.ravel_multi_index((row, column), shape)
-    trials = np.bincount(place, minlength=len(rows) * len(columns)).reshape(shape)
-    wins = np.bincount(place, weights=success, minlength=trials.size).reshape(shape)
-    rate = np.divide(wins, trials, out=np.full(shape, np.nan), where=trials > 0)
-    return columns.astype(float), rows.astype(float), rate, trials
+def _from_edge(
+    edge: Any, x: str, y: str, label: str, transform: Callable[[np.ndarray], np.ndarray]
+) -> Series:
+    if getattr(edge, "along", y) != y:
+        raise InputError(f"the edge lies along {edge.along!r}, not {y!r}", "fit it along y")
+    values = np.asarray(edge.values, dtype=float)
+    values = np.where(getattr(edge, "resolved", True), values, np.nan)
+    return Series(label, transform(np.asarray(edge.x(x), dtype=float)), values, edge.low, edge.high)
 
 
 # --- the grid ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Grid:
-    x: np.ndarray
-    y: np.ndarray
-    rate: np.ndarray
-    marked: np.ndarray
-    names: np.ndarray | None
-
-
-def _grid(x, y, rate, marked: Marked | None, top: TopAxis | None) -> _Grid:
-    x, y, rate = (np.asarray(v, dtype=float) for v in (x, y, rate))
-    cells = np.zeros(rate.shape, bool) if marked is None else np.asarray(marked.cells, bool)
-    names = None if top is None else np.asarray(top.values)
-    if x.ndim != 1 or y.ndim != 1 or rate.shape != (len(y), len(x)) or not rate.size:
-        shape = f"x {x.shape}, y {y.shape}, rate {rate.shape}"
-        raise InputError(f"the shapes do not agree: {shape}", "rate has a row for each y")
-    if cells.shape != rate.shape or (names is not None and names.shape != x.shape):
-        raise InputError("marked cells follow the shape of rate, and top names that of x")
-    if len(np.unique(x)) < len(x) or len(np.unique(y)) < len(y):
-        raise InputError("a value of x or y repeats", "average its trials first")
-    if not (np.isfinite(x).all() and np.isfinite(y).all() and (y > 0).all()):
-        raise InputError("x and y must be finite, and y positive for its logarithmic axis")
-    known = rate[~np.isnan(rate)]
-    if ((known < 0) | (known > 1)).any():
-        raise InputError("a success rate lies outside [0, 1]")
-    i, j = np.argsort(x), np.argsort(y)
-    names = None if names is None else names[i]
-    return _Grid(x[i], y[j], rate[np.ix_(j, i)], cells[np.ix_(j, i)], names)
-
-
-def _borders(values: np.ndarray, lonely: float) -> np.ndarray:
-    """Midpoints between neighbours, and half a gap beyond the ends."""
-    if len(values) == 1:
-        return np.array([values[0] - lonely, values[0] + lonely])
-    middle = (values[1:] + values[:-1]) / 2
-    first, last = values[0] - (middle[0] - values[0]), values[-1] + (values[-1] - middle[-1])
-    return np.concatenate([[first], middle, [last]])
-
-
-def _draw_cells(axes: Axes, grid: _Grid):
-    across = _borders(grid.x, max(0.5 * abs(grid.x[0]), 0.5))
-    upwards = np.exp(_borders(np.log(grid.y), 0.5 * np.log(2)))
+def _draw_cells(axes: Axes, grid: Grid):
+    across = borders(grid.x, max(0.5 * abs(grid.x[0]), 0.5))
+    upwards = np.exp(borders(np.log(grid.y), 0.5 * np.log(2)))
     axes.set_yscale("log")
     mesh = axes.pcolormesh(
         *(across, upwards, np.ma.masked_invalid(grid.rate)),
@@ -274,24 +200,27 @@ def _draw_cells(axes: Axes, grid: _Grid):
     return mesh
 
 
-def _ticks(axes: Axes, grid: _Grid, inches: float, top: str) -> None:
+def _ticks(axes: Axes, grid: Grid, inches: Number, top: str) -> None:
     """Ticks at the values that were run; labels at as many of them as there is room for."""
     low, high = np.log(axes.get_ylim())
     keep = thin((np.log(grid.y) - low) / (high - low), max(9 / (72 * inches), MOST_LABELS))
     axes.set_yticks(grid.y[keep], [_plain(v) for v in grid.y[keep]])
     axes.set_yticks(grid.y[~keep], minor=True)
     axes.yaxis.set_minor_formatter(NullFormatter())
-    _name_columns(axes, grid.x, [_plain(v) for v in grid.x], inches)
+    _name_columns(axes, grid.x, [_plain(v) for v in grid.x], inches, axes.get_xlim())
     if top and grid.names is not None:
         upper = axes.secondary_xaxis("top")
         style.dress(upper)
         upper.set_xlabel(top, fontsize=style.LABEL, color=INK, labelpad=3)
-        _name_columns(upper, grid.x, [_plain(v) for v in grid.names], inches)
+        names = [_plain(v) for v in grid.names]
+        _name_columns(upper, grid.x, names, inches, axes.get_xlim())
 
 
-def _name_columns(axes: Any, x: np.ndarray, names: list[str], inches: float) -> None:
-    low, high = axes.get_xlim()
-    keep = thin((x - low) / (high - low), max(label_gap(names, inches), MOST_LABELS))
+def _name_columns(
+    axes: Any, x: np.ndarray, names: list[str], inches: Number, span: tuple[Number, Number]
+) -> None:
+    places = (x - span[0]) / (span[1] - span[0])
+    keep = thin(places, max(label_gap(names, inches), MOST_LABELS))
     axes.set_xticks(x[keep], [name for name, kept in zip(names, keep, strict=True) if kept])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticks(x[~keep], minor=True)
@@ -307,7 +236,7 @@ def _plain(value: Any) -> str:
 # --- what lies on it --------------------------------------------------------------------------
 
 
-def _draw_missing(axes: Axes, grid: _Grid) -> list[Artist]:
+def _draw_missing(axes: Axes, grid: Grid) -> list[Artist]:
     if not np.isnan(grid.rate).any():
         return []
     look = {"facecolor": "#efefef", "edgecolor": style.MUTED, "hatch": "xxxxx", "linewidth": 0}
@@ -316,15 +245,16 @@ def _draw_missing(axes: Axes, grid: _Grid) -> list[Artist]:
     return [Patch(label="not run", **look)]
 
 
-def _draw_marked(axes: Axes, grid: _Grid, marked: Marked | None) -> list[Artist]:
+def _draw_marked(axes: Axes, grid: Grid, marked: Marked | None) -> list[Artist]:
     rows, columns = np.nonzero(grid.marked)
     if marked is None or not len(rows):
         return []
-    return axes.plot(
+    drawn = axes.plot(
         *(grid.x[columns], grid.y[rows]),
         **{"linestyle": "none", "marker": "x", "markersize": 3.5, "markeredgewidth": 0.8},
         **{"color": INK, "path_effects": style.halo(1.8), "label": marked.label, "zorder": 3},
     )
+    return list(drawn)
 
 
 def _draw_theory(axes: Axes, theory: Sequence[Line]) -> list[Artist]:

@@ -1,21 +1,14 @@
-"""How every figure looks, and how it reaches the disk.
+"""How every figure looks.
 
 Lines take the Okabe-Ito colours, each with its own marker and dash, so that they can be told
 apart by the colour blind and on a grey print. Maps use one scale whose lightness rises evenly.
 Nothing here touches pyplot: figures are plain objects, made in any thread and without a display.
 """
 
-import io
-import os
 import re
-import threading
-import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -27,10 +20,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import ScaledTranslation
 
-from limelight.core.errors import InputError
-
 Number = float | int | np.floating | np.integer
-Kind = Literal["png", "svg", "pdf"]
 
 ONE_COLUMN = 3.4
 TWO_COLUMNS = 7.0
@@ -41,7 +31,7 @@ TITLE, LABEL, TICK, NOTE = 8.5, 7.5, 6.5, 5.5
 
 INK, MUTED, FAINT = "#1a1a1a", "#595959", "#d9d9d9"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+MARKERS = ("o", "s", "^", "D", "v", "p", ">")
 DASHES = ("-", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1)))
 
 _STOPS = (
@@ -52,20 +42,6 @@ SUCCESS = LinearSegmentedColormap.from_list("limelight", _STOPS)
 """Dark is 0 and light is 1, even in CIE lightness, so a grey print keeps the order."""
 WEIGHT = SUCCESS.reversed("limelight_r")
 """Light is 0 and dark is 1: for maps that are mostly empty, such as attention."""
-
-# Only these settings are read while a file is written; they are put back one by one.
-_WRITING: dict[str, Any] = {
-    "svg.hashsalt": "limelight",
-    "svg.fonttype": "path",
-    "pdf.fonttype": 42,
-    "savefig.bbox": None,
-}
-_WRITER = threading.Lock()
-_METADATA: dict[str, dict[str, None]] = {
-    "png": {"Software": None},
-    "svg": {"Date": None, "Creator": None},
-    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
-}
 
 
 def new_figure(
@@ -93,7 +69,7 @@ def new_figure(
     for axes in grid.flat:
         dress(axes)
     if title:
-        text = _wrap(title, size[0], TITLE)
+        text = _wrap(title, 0.87 * size[0], TITLE)  # bold is wider
         figure.suptitle(text, x=0.015, ha="left", fontsize=TITLE, color=INK, weight="bold")
     return figure
 
@@ -105,8 +81,19 @@ def dress_bar(bar: Colorbar, text: str) -> None:
     bar.ax.spines["outline"].set_linewidth(0.6)
 
 
-def dress(axes: Axes) -> None:
-    """Thin spines and small outward ticks, set on the axes and not in the global settings."""
+def figure_of(axes: Axes) -> Figure:
+    """The figure that axes stand in."""
+    figure = axes.get_figure(root=True)
+    assert isinstance(figure, Figure)
+    return figure
+
+
+def dress(axes: Any) -> None:
+    """Thin spines and small outward ticks, set on the axes and not in the global settings.
+
+    Args:
+        axes: Axes, or a secondary axis.
+    """
     axes.set_facecolor("white")
     axes.grid(visible=False)
     for spine in axes.spines.values():
@@ -124,7 +111,9 @@ def open_frame(axes: Axes) -> None:
 
 
 def label(axes: Axes, x_label: str, y_label: str) -> None:
-    """Name both axes."""
+    """Name both axes, on as many lines as their length asks for."""
+    width, height = figure_of(axes).get_size_inches()
+    x_label, y_label = _wrap(x_label, 0.8 * width, LABEL), _wrap(y_label, 0.7 * height, LABEL)
     axes.set_xlabel(x_label, fontsize=LABEL, color=INK, labelpad=2.5)
     axes.set_ylabel(y_label, fontsize=LABEL, color=INK, labelpad=2.5)
 
@@ -154,7 +143,12 @@ def halo(width: Number = 2.2) -> list[withStroke]:
 
 
 def legend_above(
-    axes: Axes, handles: Sequence[Artist], *, room: Number, clearance: Number = 3
+    axes: Axes,
+    handles: Sequence[Artist],
+    *,
+    room: Number,
+    clearance: Number = 3,
+    grow: bool = False,
 ) -> Legend | None:
     """A legend over the axes, left aligned and never on the data.
 
@@ -163,16 +157,22 @@ def legend_above(
         handles: What it lists, by their labels; nothing is drawn for an empty list.
         room: Inches it may be wide; it takes as many columns as fit.
         clearance: Points between the axes and the legend, for what stands on the upper spine.
+        grow: Whether the figure becomes higher by the rows of the legend.
     """
     if not handles:
         return None
-    scale = axes.get_figure(root=True).dpi_scale_trans
+    figure = figure_of(axes)
+    columns = _fitting_columns([str(handle.get_label()) for handle in handles], float(room))
+    if grow:
+        rows = -(-len(handles) // columns)
+        figure.set_figheight(figure.get_figheight() + (rows * 1.5 * TICK + float(clearance)) / 72)
     legend = axes.legend(
         handles=list(handles),
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
-        bbox_transform=axes.transAxes + ScaledTranslation(0, float(clearance) / 72, scale),
-        ncols=_fitting_columns([str(handle.get_label()) for handle in handles], float(room)),
+        bbox_transform=axes.transAxes
+        + ScaledTranslation(0, float(clearance) / 72, figure.dpi_scale_trans),
+        ncols=columns,
         **{"frameon": False, "fontsize": TICK, "labelcolor": INK, "borderpad": 0.0},
         **{"borderaxespad": 0.0, "handlelength": 2.4, "columnspacing": 1.2, "labelspacing": 0.35},
     )
@@ -204,7 +204,7 @@ def caption(figure: Figure, *facts: str) -> None:
         >>> figure.get_supxlabel()
         'scale small · 20 trials a cell · commit 0123456789'
     """
-    text = _wrap(" · ".join(fact for fact in facts if fact), figure.get_figwidth(), NOTE)
+    text = _wrap(" · ".join(fact for fact in facts if fact), 0.97 * figure.get_figwidth(), NOTE)
     figure.supxlabel(text, x=0.015, ha="left", fontsize=NOTE, color=MUTED, linespacing=1.15)
 
 
@@ -221,77 +221,26 @@ def provenance(
     return tuple(fact for fact in facts if fact)
 
 
-# --- files ------------------------------------------------------------------------------------
-
-
-def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure as `.png`, `.svg` or `.pdf`: the same figure always gives the same bytes.
-
-    The file appears whole or not at all.
-
-    Raises:
-        InputError: For another suffix, or a place that cannot be written.
-    """
-    kind = Path(path).suffix.lower().removeprefix(".")
-    if kind not in _METADATA:
-        given = f"{kind!r}" if kind else "a name without a suffix"
-        raise InputError(f"cannot write a figure as {given}: {path}", "use .png, .svg or .pdf")
-    write_whole(path, render(figure, kind))  # pyright: ignore[reportArgumentType]
-
-
-def render(figure: Figure, kind: Kind = "png", dots_per_inch: int = DOTS_PER_INCH) -> bytes:
-    """The bytes of a figure's file: no date, no random identifier, fonts inside."""
-    buffer = io.BytesIO()
-    with _WRITER, _settings(_WRITING):
-        figure.savefig(
-            buffer,
-            format=kind,
-            dpi=dots_per_inch,
-            facecolor="white",
-            metadata=_METADATA[kind],  # pyright: ignore[reportArgumentType]
-        )
-    return buffer.getvalue()
-
-
-def write_whole(path: str | Path, content: bytes) -> None:
-    """Put a file in its place in one step; a failure leaves what was there, and no litter.
-
-    Raises:
-        InputError: When the folder or the file cannot be written.
-    """
-    target = Path(os.path.realpath(path))
-    part = target.parent / f".{uuid.uuid4().hex}.part"
-    try:
-        with part.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise InputError(f"cannot write {path}: {why}", "choose a folder that exists") from None
-    finally:
-        with suppress(OSError):
-            part.unlink()
-
-
-@contextmanager
-def _settings(values: dict[str, Any]) -> Iterator[None]:
-    before = {name: mpl.rcParams[name] for name in values}
-    mpl.rcParams.update(values)
-    try:
-        yield
-    finally:
-        mpl.rcParams.update(before)
-
-
 def _wrap(text: str, width: float, size: float) -> str:
-    """Break a text into lines no wider than the figure; a word is never broken."""
+    """Break a text into even lines of at most that many inches; a word is never broken."""
+    words = re.findall(r"(?:\$[^$]*\$|\S)+", text)  # a formula is one word
+    widths = [text_width(word, size) + 0.32 * size / 72 for word in words]
+    lines = _fill(words, widths, width)
+    for share in np.linspace(0.5, 1.0, 11):  # the narrowest that needs no more lines
+        narrower = _fill(words, widths, share * width)
+        if len(narrower) <= len(lines):
+            return "\n".join(narrower)
+    return "\n".join(lines)
+
+
+def _fill(words: list[str], widths: list[float], room: float) -> list[str]:
     lines: list[str] = []
-    for word in re.findall(r"(?:\$[^$]*\$|\S)+", text):  # a formula is one word
-        longer = f"{lines[-1]} {word}" if lines else word
-        if lines and text_width(longer, size) <= 0.96 * width:
-            lines[-1] = longer
+    used = 0.0
+    for word, width in zip(words, widths, strict=True):
+        if lines and used + width <= room:
+            lines[-1] += f" {word}"
+            used += width
         else:
             lines.append(word)
-    return "\n".join(lines)
+            used = width
+    return lines

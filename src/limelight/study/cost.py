@@ -38,7 +38,7 @@ def _flops(jaxpr: Jaxpr, trips: int) -> float:
             total += repeat * sum(inner)
         elif eqn.primitive.name == "dot_general":
             (contract, _), _ = eqn.params["dimension_numbers"]
-            shape = eqn.invars[0].aval.shape
+            shape = getattr(eqn.invars[0].aval, "shape", ())
             total += 2.0 * _size(eqn.outvars[0]) * math.prod(shape[axis] for axis in contract)
         else:
             total += sum(_size(var) for var in eqn.outvars)

@@ -17,7 +17,7 @@ from limelight.core.errors import InputError, LimelightError
 from limelight.core.keys import fingerprint, trial_key
 from limelight.store import read_manifest
 from limelight.study import device
-from limelight.study.base import Experiment, measure_name
+from limelight.study.base import Experiment
 from limelight.study.cost import Cost, trial_cost
 from limelight.study.grid import Axes, Cell, Grid, assign, is_static, leaves
 
@@ -211,8 +211,7 @@ def describe(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(k): describe(v) for k, v in value.items()}
     if callable(value):
-        module = getattr(value, "__module__", "")
-        return f"{module}.{getattr(value, '__qualname__', measure_name(value))}"
+        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '?')}"
     return value.item() if hasattr(value, "item") else value
 
 

@@ -3,16 +3,14 @@ r"""Sparse Boolean functions of hidden bits: the data of edelman2022's experimen
 $T$ fair bits, of which $s$ hidden ones decide the label.
 """
 
-from typing import Literal
-
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Int
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
-from limelight.core.types import Example, PRNGKey, Role
+from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 
 RULES = ("and", "or", "xor", "majority")
@@ -37,8 +35,8 @@ class SparseBoolean(World[Int[Array, " sparsity"], Example]):
 
     length: int = eqx.field(static=True, default=40)
     sparsity: int = eqx.field(static=True, default=3)
-    rule: Literal["and", "or", "xor", "majority"] = eqx.field(static=True, default="and")
-    label_noise: float = 0.0
+    rule: str = eqx.field(static=True, default="and")
+    label_noise: Number = 0.0
 
     def draw(self, key: PRNGKey) -> Int[Array, " sparsity"]:
         """The hidden subset, uniform."""
@@ -58,8 +56,7 @@ class SparseBoolean(World[Int[Array, " sparsity"], Example]):
 
     def check(self) -> None:
         """Refuse unknown rules, tied majorities and impossible sizes."""
-        if self.rule not in RULES:
-            raise InputError(f"unknown rule {self.rule!r}", "known: " + ", ".join(RULES))
+        check_word("world.rule", self.rule, RULES)
         if not 1 <= self.sparsity <= self.length:
             raise InputError(
                 f"sparsity = {self.sparsity} does not fit length = {self.length}",

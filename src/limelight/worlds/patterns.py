@@ -5,18 +5,16 @@ the rest say nothing. Both may occur in one example: the majority is *relevant*,
 *confusing*.
 """
 
-from typing import Literal
-
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
 from limelight.core.numerics import count
-from limelight.core.types import Example, PRNGKey, Role
+from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 
 
@@ -58,16 +56,16 @@ class Patterns(World[PatternTruth, Example]):
     """
 
     tokens: int = eqx.field(static=True, default=100)
-    relevant: float = 0.4
-    confusing: float = 0.1
+    relevant: Number = 0.4
+    confusing: Number = 0.1
     patterns: int = eqx.field(static=True, default=5)
     dimension: int = eqx.field(static=True, default=10)
-    noise: float | None = None
-    noisy_share: float | None = None
-    loud_noise: float = 0.5
+    noise: Number | None = None
+    noisy_share: Number | None = None
+    loud_noise: Number = 0.5
     normalise: bool = eqx.field(static=True, default=True)
-    positions: Literal["permuted", "fixed"] = eqx.field(static=True, default="permuted")
-    labels: Literal["balanced", "coin"] = eqx.field(static=True, default="balanced")
+    positions: str = eqx.field(static=True, default="permuted")
+    labels: str = eqx.field(static=True, default="balanced")
 
     def draw(self, key: PRNGKey) -> PatternTruth:
         """The patterns: the first axes (see Departures)."""
@@ -108,6 +106,8 @@ class Patterns(World[PatternTruth, Example]):
             int(count(self.relevant, self.tokens)),
             int(count(self.confusing, self.tokens)),
         )
+        check_word("world.positions", self.positions, ("permuted", "fixed"))
+        check_word("world.labels", self.labels, ("balanced", "coin"))
         if not 3 <= self.patterns <= self.dimension:
             raise InputError(
                 f"patterns = {self.patterns} does not fit dimension = {self.dimension}",
@@ -155,7 +155,7 @@ class Patterns(World[PatternTruth, Example]):
         if self.noisy_share is None:
             return jnp.broadcast_to(jnp.asarray(self.noise), (self.tokens,))
         loud = jr.bernoulli(key, self.noisy_share, (self.tokens,))
-        return jnp.where(loud, self.loud_noise, self.noise)
+        return jnp.where(loud, self.loud_noise, jnp.asarray(self.noise))
 
     def _everything(self) -> Bool[Array, " tokens"]:
         return jnp.ones(self.tokens, dtype=bool)

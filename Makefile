@@ -1,0 +1,45 @@
+# Nothing but Python 3.11+ and make is needed: every target builds .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export MPLBACKEND := Agg
+
+.PHONY: demo test check slow format clean
+
+demo: $(READY)  ## the main job: two figures of li2023 with verdicts, then a page
+	@echo "limelight demo: figures 4 and 1(a) of li2023 at small scale (a few minutes on 2 cores)"
+	@$(BIN)/limelight run li2023 fig4 --scale small --store demo/fig4
+	@echo
+	@$(BIN)/limelight run li2023 fig1a --scale small --store demo/fig1a
+	@$(BIN)/limelight report demo/fig1a demo/fig4 -o demo/report.html
+	@echo "Open $(CURDIR)/demo/report.html"
+
+test: check  ## everything that stands between a change and main
+	$(BIN)/pytest
+
+check: $(READY)  ## style, types and the direction of imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+
+slow: $(READY)  ## the long tests
+	$(BIN)/pytest -m slow
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# One environment, rebuilt only when what it is made from changes.
+$(READY): pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "error: no $(PYTHON); install Python 3.11 or newer, or: make PYTHON=/path/to/python"; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "error: $(PYTHON) is older than 3.11; try: make PYTHON=python3.12"; exit 2; }
+	@echo "setting up $(VENV) (once, about a minute)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e . --group test --group dev
+	@touch $(READY)
+
+clean:
+	rm -rf $(VENV) demo build dist

@@ -1,0 +1,22 @@
+"""`limelight report`: one self-contained page."""
+
+from pathlib import Path
+
+import typer
+
+from limelight.cli.common import Json, emit, say
+
+
+def report(
+    stores: list[Path] = typer.Argument(help="Run folders, or table.parquet files."),
+    output: Path = typer.Option(Path("report.html"), "-o", "--output", help="The page to write."),
+    json: bool = Json,
+) -> None:
+    """Write one HTML page: claims with verdicts, figures, settings, cost, how to rerun.
+
+    Examples: limelight report runs/li2023-fig1a-small runs/li2023-fig4-small -o report.html
+    """
+    from limelight.papers.published import write_page
+
+    write_page(output, stores)
+    emit({"file": str(output)}) if json else say(f"written: {output}")

@@ -1,0 +1,222 @@
+"""The edge of a phase diagram: one threshold for every combination of the other axes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from limelight.core.errors import InputError, suggest
+from limelight.fit.resample import DRAWS, group_rows, resample_counts, trial_weights
+from limelight.fit.thresholds import (
+    REACH,
+    SLOPES,
+    Threshold,
+    fit_threshold,
+    resolved,
+    threshold_values,
+)
+from limelight.table import Table
+
+SUCCESS = "success"
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """Thresholds along one axis, for every combination of the others.
+
+    Args:
+        along: The axis the thresholds are values of.
+        measure: The column that decides success.
+        level: A trial succeeds when the measure is at or above this level.
+        below: A trial succeeds when the measure is below the level instead.
+        coordinates: Axis to values, one for each threshold. Axes that move together are several
+            columns of coordinates.
+        thresholds: The fits, in the order of the coordinates.
+        outcomes: Coordinates, `along`, success and (where known) trial number of every row.
+        options: What the fits were made with.
+    """
+
+    along: str
+    measure: str
+    level: float
+    below: bool
+    coordinates: Mapping[str, np.ndarray]
+    thresholds: tuple[Threshold, ...]
+    outcomes: Table = field(repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.thresholds)
+
+    def __iter__(self) -> Iterator[tuple[dict[str, Any], Threshold]]:
+        for i, found in enumerate(self.thresholds):
+            yield {name: values[i] for name, values in self.coordinates.items()}, found
+
+    def x(self, axis: str) -> np.ndarray:
+        """Coordinates along another axis, one for each threshold."""
+        if axis not in self.coordinates:
+            hint = suggest(axis, list(self.coordinates)) if self.coordinates else "there is none"
+            raise InputError(f"the edge has no axis {axis!r}", hint)
+        return self.coordinates[axis]
+
+    @property
+    def values(self) -> Float[np.ndarray, " curves"]:
+        """The thresholds; where not `resolved` they only say on which side they lie."""
+        return np.array([found.value for found in self.thresholds])
+
+    @property
+    def low(self) -> Float[np.ndarray, " curves"]:
+        """Lower ends of the intervals."""
+        return np.array([found.low for found in self.thresholds])
+
+    @property
+    def high(self) -> Float[np.ndarray, " curves"]:
+        """Upper ends of the intervals."""
+        return np.array([found.high for found in self.thresholds])
+
+    @property
+    def resolved(self) -> Bool[np.ndarray, " curves"]:
+        """Where the data show a crossing."""
+        return np.array([found.resolved for found in self.thresholds])
+
+    def to_table(self) -> Table:
+        """One row a threshold: coordinates, value, interval, slope, flags."""
+        fields = ("value", "low", "high", "slope", "resolved", "censored_low", "censored_high", "n")
+        fits = {name: np.array([getattr(f, name) for f in self.thresholds]) for name in fields}
+        return Table({**self.coordinates, **fits}, tuple(self.coordinates))
+
+    def draws(
+        self, draws: int = DRAWS, seed: int = 0, common: bool = False
+    ) -> tuple[Float[np.ndarray, "draws curves"], Bool[np.ndarray, "draws curves"]]:
+        """Bootstrap thresholds over trials, and whether each was resolved.
+
+        Args:
+            draws: Bootstrap draws.
+            seed: Fixes the draws.
+            common: Whether a trial number means the same trial in all cells (shared seeds); then
+                whole trials are drawn, jointly for all thresholds.
+
+        Returns:
+            Values and flags, draws by thresholds.
+        """
+        counted = _common_counts if common else _independent_counts
+        values, flags = [], []
+        keep = {name: self.options[name] for name in ("rate", "increasing")}
+        for x, s, n in counted(self, draws, seed):
+            values.append(threshold_values(x, s, n, **self.options))
+            flags.append(resolved(x, s, n, **keep))
+        return np.stack(values, axis=1), np.stack(flags, axis=1)
+
+
+def threshold(
+    table: Table,
+    along: str,
+    measure: str,
+    level: float,
+    below: bool = False,
+    confidence: float = 0.95,
+    *,
+    by: Sequence[str] | None = None,
+    rate: float = 0.5,
+    increasing: bool = True,
+    slopes: tuple[float, float] = SLOPES,
+    reach: float = REACH,
+) -> Edge:
+    """Where along one axis trials begin to succeed, for every combination of the other axes.
+
+    A trial succeeds when its measure is at or above `level` (below it, with `below`). A trial that
+    diverged (the `diverged` column, where the table has one) or whose measure is NaN has failed.
+
+    Args:
+        table: One row a trial.
+        along: The axis to find thresholds on, such as `train.examples`.
+        measure: The column that decides success.
+        level: The level it is compared with.
+        below: Success is a measure below the level.
+        confidence: Confidence of the intervals.
+        by: Columns that tell curves apart; the other axes of the table unless given.
+        rate: The success rate at the threshold.
+        increasing: Whether success grows along the axis.
+        slopes: Least and largest slope of the fitted curves.
+        reach: How far beyond the axis a threshold may lie, in log units.
+
+    Returns:
+        The edge: coordinates and a `Threshold` for each curve.
+
+    Example:
+        >>> table = Table(
+        ...     {"n": np.array([1, 2, 4, 8] * 2), "y": np.array([0.0, 0.0, 1.0, 1.0] * 2)}, ("n",)
+        ... )
+        >>> edge = threshold(table, along="n", measure="y", level=0.95)
+        >>> edge.values.round(2)
+        array([2.83])
+    """
+    if not len(table):
+        raise InputError("the table has no rows", "run the study first")
+    by = tuple(name for name in table.axes if name != along) if by is None else tuple(by)
+    group, coordinates = group_rows(table, by)
+    columns = {**{name: table[name] for name in by}, along: table[along]}
+    if "trial" in table.columns:
+        columns["trial"] = table["trial"]
+    columns[SUCCESS] = successes(table, measure, level, below)
+    options = {"rate": rate, "increasing": increasing, "slopes": slopes, "reach": reach}
+    fits = []
+    for i in range(group.max() + 1):
+        x, s, n = _counts(columns[along][group == i], columns[SUCCESS][group == i])
+        fits.append(fit_threshold(x, s, n, confidence, **options))
+    outcomes = Table(columns, (*by, along))
+    return Edge(along, measure, level, below, coordinates, tuple(fits), outcomes, options)
+
+
+def successes(
+    table: Table, measure: str, level: float, below: bool = False
+) -> Bool[np.ndarray, " rows"]:
+    """Which trials succeeded: the measure on the right side of the level, and not diverged.
+
+    Example:
+        >>> table = Table({"y": np.array([0.9, 0.99, np.nan]), "diverged": np.array([0, 1, 0])})
+        >>> successes(table, "y", 0.5)
+        array([ True, False, False])
+    """
+    values = table[measure]
+    if values.ndim != 1 or values.dtype.kind not in "biuf":
+        raise InputError(
+            f"{measure!r} is not one number a trial", "pick a logged step of a trace first"
+        )
+    ok = values < level if below else values >= level
+    if "diverged" in table.columns:
+        ok = ok & ~table["diverged"].astype(bool)
+    return ok
+
+
+def _counts(at: np.ndarray, success: np.ndarray):
+    x, place = np.unique(at, return_inverse=True)
+    return x, np.bincount(place, success, len(x)), np.bincount(place, minlength=len(x))
+
+
+def _independent_counts(edge: Edge, draws: int, seed: int):
+    for child, found in zip(_seeds(seed, len(edge)), edge.thresholds, strict=True):
+        s = np.round(found.rates * found.trials)
+        yield found.x, resample_counts(s, found.trials, draws, child), found.trials
+
+
+def _common_counts(edge: Edge, draws: int, seed: int):
+    if "trial" not in edge.outcomes.columns:
+        raise InputError("common trials need a trial column", "use common=False")
+    trials, trial = np.unique(edge.outcomes["trial"], return_inverse=True)
+    weights = trial_weights(len(trials), draws, seed)
+    group = group_rows(edge.outcomes, tuple(edge.coordinates))[0]
+    for i, found in enumerate(edge.thresholds):
+        rows = group == i
+        place = np.searchsorted(found.x, edge.outcomes[edge.along][rows])
+        present = np.zeros((len(trials), len(found.x)))
+        succeeded = np.zeros_like(present)
+        np.add.at(present, (trial[rows], place), 1.0)
+        np.add.at(succeeded, (trial[rows], place), edge.outcomes[SUCCESS][rows])
+        yield found.x, weights @ succeeded, weights @ present
+
+
+def _seeds(seed: int, count: int) -> list[int]:
+    return [int(word) for word in np.random.SeedSequence(seed).generate_state(count)]

@@ -1,0 +1,124 @@
+"""How a figure reaches the disk: whole, and the same bytes for the same figure."""
+
+import io
+import os
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from limelight.core.errors import InputError
+from limelight.plot.style import DOTS_PER_INCH
+
+Kind = Literal["png", "svg", "pdf"]
+
+# Only these settings are read while a file is written; they are put back one by one.
+_WRITING: dict[str, Any] = {
+    "svg.hashsalt": "limelight",
+    "svg.fonttype": "path",
+    "pdf.fonttype": 42,
+    "savefig.bbox": None,
+}
+_WRITER = threading.Lock()
+_METADATA: dict[str, dict[str, None]] = {
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+def save(figure: Figure, path: str | Path) -> None:
+    """Write a figure as `.png`, `.svg` or `.pdf`: the same figure always gives the same bytes.
+
+    The file appears whole or not at all.
+
+    Raises:
+        InputError: For another suffix, or a place that cannot be written.
+    """
+    kind = Path(path).suffix.lower().removeprefix(".")
+    if kind not in _METADATA:
+        given = f"{kind!r}" if kind else "a name without a suffix"
+        raise InputError(f"cannot write a figure as {given}: {path}", "use .png, .svg or .pdf")
+    write_whole(path, render(figure, kind))  # pyright: ignore[reportArgumentType]
+
+
+def render(figure: Figure, kind: Kind = "png", dots_per_inch: int = DOTS_PER_INCH) -> bytes:
+    """The bytes of a figure's file: no date, no random identifier, fonts inside."""
+    buffer = io.BytesIO()
+    with _WRITER, _settings(_WRITING), _settled(figure):
+        figure.savefig(
+            buffer,
+            format=kind,
+            dpi=dots_per_inch,
+            facecolor="white",
+            metadata=_METADATA[kind],  # pyright: ignore[reportArgumentType]
+        )
+    return buffer.getvalue()
+
+
+def write_whole(path: str | Path, content: bytes) -> None:
+    """Put a file in its place in one step; a failure leaves what was there, and no litter.
+
+    Raises:
+        InputError: When the folder or the file cannot be written.
+    """
+    target = Path(os.path.realpath(path))
+    part = target.parent / f".{uuid.uuid4().hex}.part"
+    try:
+        with part.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise InputError(f"cannot write {path}: {why}", "choose a folder that exists") from None
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+@contextmanager
+def _settings(values: dict[str, Any]) -> Iterator[None]:
+    shared: dict[str, Any] = mpl.rcParams  # pyright: ignore[reportAssignmentType]
+    before = {name: shared[name] for name in values}
+    shared.update(values)
+    try:
+        yield
+    finally:
+        shared.update(before)
+
+
+@contextmanager
+def _settled(figure: Figure) -> Iterator[None]:
+    """Lay out until nothing moves any more, and hold that while the file is written.
+
+    Each pass of matplotlib's layout starts from the last one, so without this a second file of
+    the same figure would differ from the first by a hair.
+    """
+    engine = figure.get_layout_engine()
+    for _ in range(10 if engine is not None else 0):
+        before = [axes.get_position(original=True) for axes in figure.axes]
+        engine.execute(figure)  # pyright: ignore[reportOptionalMemberAccess]
+        after = [axes.get_position(original=True) for axes in figure.axes]
+        moved = [
+            np.abs(a.get_points() - b.get_points()).max()
+            for a, b in zip(before, after, strict=True)
+        ]
+        if max(moved, default=0.0) < 1e-4:
+            for axes, place in zip(figure.axes, before, strict=True):
+                included = axes.get_in_layout()
+                axes.set_position(place)
+                axes.set_in_layout(included)
+            break
+    figure.set_layout_engine("none")
+    try:
+        yield
+    finally:
+        figure.set_layout_engine(engine)

@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+
+from limelight.core.errors import InputError
+from limelight.plot import Reference, Series, caption, curves, fit_label, fit_panel
+
+STEPS = np.arange(0, 300, 5.0)
+
+
+def rise(label, first, last):
+    middle = last + (first - last) * np.exp(-STEPS / 14)
+    return Series(label, STEPS, middle, middle - 0.01, middle + 0.01)
+
+
+def roles():
+    return [
+        rise("all queries", 0.567, 0.838),
+        rise("label-relevant queries", 0.737, 0.947),
+        rise("non-discriminative queries", 0.384, 0.741),
+        rise("confusion queries", 0.469, 0.594),
+    ]
+
+
+def legend(figure):
+    return [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+
+
+def test_lines_bands_and_references_hold_what_was_given():
+    figure = curves(
+        roles(),
+        x_label="iteration",
+        y_label="mass",
+        limits=(0.3, 1),
+        references=[Reference("ceiling", 0.926), Reference("limit", 0.947, "all queries")],
+    )
+    axes = figure.axes[0]
+    drawn = {line.get_label(): line for line in axes.lines}
+    for series in roles():
+        assert np.array_equal(drawn[series.label].get_xdata(), STEPS)
+        assert np.array_equal(drawn[series.label].get_ydata(), series.middle)
+    assert len(axes.collections) == 4
+    level = [line.get_ydata()[0] for line in axes.lines if len(line.get_xdata()) == 2]
+    assert level == [0.926, 0.947]
+    assert [text.get_text() for text in axes.texts] == ["ceiling", "limit"]
+    assert axes.get_ylim() == (0.3, 1.0)
+    assert legend(figure) == [series.label for series in roles()]
+    by_level = {line.get_ydata()[0]: line for line in axes.lines if len(line.get_xdata()) == 2}
+    assert by_level[0.947].get_color() == drawn["all queries"].get_color()
+
+
+@pytest.mark.parametrize("width", [3.4, 7.0])
+def test_nothing_covers_the_data(page, width):
+    close = [Reference("ceiling, all", 0.947), Reference("ceiling,\nthe rest", 0.926)]
+    figure = curves(
+        roles(), x_label="iteration", y_label="mass", title="Mass", references=close, width=width
+    )
+    caption(figure, "scale small", "3 trials a cell")
+    done = page(figure)
+    assert done.legend_clear()
+    assert done.cut_off() == []
+    assert done.crowded() == []
+
+
+def test_logarithmic_axes_and_gaps(page):
+    middle = np.array([1, 0.1, np.nan, 1e-3])
+    figure = curves(
+        [Series("loss", [1, 10, 100, 1000], middle, middle / 2, middle * 2)],
+        **{"x_label": "x", "y_label": "y", "log_x": True, "log_y": True},
+    )
+    page(figure)
+    axes = figure.axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.get_ylim()[0] > 0
+
+
+def test_series_that_cannot_be_drawn_are_refused():
+    with pytest.raises(InputError, match="no series"):
+        curves([], x_label="x", y_label="y")
+    with pytest.raises(InputError, match="did you mean all queries"):
+        curves(roles(), x_label="x", y_label="y", references=[Reference("c", 0.9, "all querys")])
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_fit_panel_shows_points_bars_and_lines(sweep, page, log):
+    alpha, _, _, half = sweep
+    x = alpha**-2.0
+    low, high = 0.8 * half, 1.2 * half
+    high[0] = np.inf
+    fits = [(fit_label("linear", 0.92, (0.87, 0.98)), x, 4.9 * x - 18.7)]
+    figure = fit_panel(
+        *(x, half, low, high),
+        **{"x_label": "x", "y_label": "N50", "fits": fits, "log_x": log, "log_y": log},
+    )
+    axes = figure.axes[0]
+    drawn = {line.get_label(): line for line in axes.lines}
+    assert drawn["measured"].get_ydata() == pytest.approx(half[::-1])
+    assert drawn[fits[0][0]].get_xdata() == pytest.approx(np.sort(x))
+    bars = [segment[:, 1] for segment in axes.collections[0].get_segments()]
+    assert [bar[0] for bar in bars] == pytest.approx(low[::-1])
+    assert bars[-1][1] == axes.get_ylim()[1]
+    assert [line.get_marker() for line in axes.lines].count(6) == 1
+    assert legend(figure) == ["measured", "linear: $R^2$ = 0.92 [0.87, 0.98]"]
+    done = page(figure)
+    assert done.legend_clear()
+    assert done.cut_off() == []
+    assert done.crowded() == []
+
+
+def test_points_alone_and_points_unknown(page):
+    page(fit_panel([1, 2], [3, 4], x_label="x", y_label="y"))
+    page(fit_panel([1.0], [np.nan], [np.nan], [np.nan], x_label="x", y_label="y"))
+    page(fit_panel([1.0], [2.0], x_label="x", y_label="y", log_x=True, log_y=True))
