@@ -1,4 +1,4 @@
-r"""The worst token of a draw, by cluster and by number of neighbours: what certificates bound."""
+r"""The worst token of a draw, by cluster or over numbers of neighbours: what certificates bound."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,54 +15,53 @@ from limelight.worlds.base import World, example
 
 @dataclass(frozen=True)
 class WorstErrors:
-    r"""The largest $e_i/\sigma$ of each cluster, or of each $K$ for nearest-neighbour averaging.
+    r"""The largest errors of one draw; NaN for what the operator does not have.
 
-    Both are traces of a fixed length, NaN beyond what there is, so that studies of different sizes
-    share one table. `cluster` is filled by softmax operators. `neighbour` ($K = 1, 2, ..$) and
-    `neighbour_ratio`, the largest $e_i/|h_i|$, are filled by nearest-neighbour ones.
+    Softmax operators fill `cluster`, the largest $e_i/\sigma$ of each cluster (a trace, NaN beyond
+    the last cluster, so that studies of different sizes share a table). Nearest-neighbour ones fill
+    `growth`, the largest $e_i\sqrt K/\sigma$ over all tokens and all $K$ up to the smallest
+    cluster; `ratio`, the largest $e_i/|h_i|$ over $K$ from `model.neighbours` on; and `beyond`, as
+    `growth` but at a $K$ one fifth above the smallest cluster.
 
     Args:
         clusters: Room for clusters.
-        neighbours: Room for $K$.
     """
 
     clusters: int = 6
-    neighbours: int = 40
     name: str = "worst"
 
-    def __call__(
-        self, key: PRNGKey, world: World, truth: Any, model: Any
-    ) -> dict[str, Float[Array, " room"]]:
+    def __call__(self, key: PRNGKey, world: World, truth: Any, model: Any) -> dict[str, Array]:
         """The measure."""
         draw = example(world, key, truth, jnp.array(0))
         sigma = jnp.asarray(world.sigma, dtype=float)  # pyright: ignore[reportAttributeAccessIssue]
-        cluster = jnp.full(self.clusters, jnp.nan)
-        neighbour = ratio = jnp.full(self.neighbours, jnp.nan)
+        read = {"cluster": jnp.full(self.clusters, jnp.nan)}
+        read |= dict.fromkeys(("growth", "ratio", "beyond"), jnp.array(jnp.nan))
         if model.operator.startswith("knn"):
-            before = jnp.linalg.norm(draw.noise, axis=-1)
-            after = self._by_neighbours(draw, model)
-            neighbour = jnp.max(after, axis=0) / sigma
-            ratio = jnp.max(after / before[:, None], axis=0)
-        else:
-            after = jnp.sqrt(square_errors(model(model.prepare(draw)), draw.targets)) / sigma
-            cluster = jax.ops.segment_max(after, draw.labels, self.clusters)
-            cluster = jnp.where(jnp.isfinite(cluster), cluster, jnp.nan)
-        return {"cluster": cluster, "neighbour": neighbour, "neighbour_ratio": ratio}
+            return read | self._neighbours(draw, sigma, model, min(world.counts))  # pyright: ignore[reportAttributeAccessIssue]
+        after = jnp.sqrt(square_errors(model(model.prepare(draw)), draw.targets)) / sigma
+        cluster = jax.ops.segment_max(after, draw.labels, self.clusters)
+        return read | {"cluster": jnp.where(jnp.isfinite(cluster), cluster, jnp.nan)}
 
-    def _by_neighbours(self, draw, model) -> Float[Array, "tokens room"]:
-        """Errors after averaging the first K neighbours, for every K at once."""
-
-        metric = model.operator.partition("-")[2]
-        order = nearest_order(draw.tokens, metric=metric)[:, : self.neighbours]
+    def _neighbours(self, draw, sigma, model, size: int) -> dict[str, Float[Array, ""]]:
+        """Every K at once, from running sums over the sorted neighbours."""
+        most = min(size + max(1, size // 5), draw.tokens.shape[0])
+        order = nearest_order(draw.tokens, metric=model.operator.partition("-")[2])[:, :most]
 
         def step(total, column):
             total = total + draw.tokens[column] - draw.targets
             return total, jnp.linalg.norm(total, axis=-1)
 
         _, sums = jax.lax.scan(step, jnp.zeros_like(draw.tokens), order.T)
-        errors = sums.T / jnp.arange(1.0, order.shape[1] + 1)[None, :]
-        room = self.neighbours - order.shape[1]
-        return jnp.pad(errors, ((0, 0), (0, room)), constant_values=jnp.nan)
+        K = jnp.arange(1.0, most + 1)[:, None]
+        growth = jnp.max(sums / jnp.sqrt(K), axis=-1) / sigma
+        ratio = jnp.max(sums / K / jnp.linalg.norm(draw.noise, axis=-1)[None, :], axis=-1)
+        inside = jnp.arange(1, most + 1) <= size
+        used = inside & (jnp.arange(1, most + 1) >= model.neighbours)
+        return {
+            "growth": jnp.max(jnp.where(inside, growth, 0.0)),
+            "ratio": jnp.max(jnp.where(used, ratio, 0.0)),
+            "beyond": growth[-1],
+        }
 
 
 worst_errors = WorstErrors()

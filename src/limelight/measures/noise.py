@@ -55,10 +55,10 @@ class NoiseLeft:
 
 @dataclass(frozen=True)
 class NoiseParts:
-    r"""The three squared parts of the error in units of $\sigma^2$: itself, averaging, leak.
+    r"""The squared error in units of $\sigma^2$ and its three parts: itself, averaging, leak.
 
     Mean over tokens of $|w_{ii} h_i|^2$, $|\sum_{j \in k, j \ne i} w_{ij} h_j|^2$ and
-    $|\sum_{j \notin k} w_{ij}(x_j - u_k)|^2$; `diagonal` is the mean weight on itself.
+    $|\sum_{j \notin k} w_{ij}(x_j - u_k)|^2$; `square` is that of their sum.
     """
 
     name: str = "parts"
@@ -80,9 +80,9 @@ class NoiseParts:
             "averaging": inside @ noise,
             "leak": leak,
         }
+        parts["square"] = parts["itself"] + parts["averaging"] + parts["leak"]
         scale = jnp.asarray(world.sigma, dtype=float) ** 2  # pyright: ignore[reportAttributeAccessIssue]
-        read = {k: jnp.mean(jnp.sum(v**2, axis=-1)) / scale for k, v in parts.items()}
-        return read | {"diagonal": jnp.mean(diagonal)}
+        return {k: jnp.mean(jnp.sum(v**2, axis=-1)) / scale for k, v in parts.items()}
 
 
 @dataclass(frozen=True)
