@@ -19,7 +19,7 @@ from limelight.papers.xu2022.reading import (
     tag,
 )
 from limelight.plot import TWO_COLUMNS, caption, new_figure
-from limelight.plot.style import legend_above
+from limelight.plot.style import MUTED, legend_above
 from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022 import certificates, limit, prediction, printed
@@ -153,7 +153,8 @@ CLAIMS = (
 
 def draw_strength(table: Table):
     """The ratio over the logit scale, one panel a noise level, at the smaller dimension."""
-    d = min(v for v in table.values("world.dimension") if v >= 100)
+    small = [at["world.dimension"] for at, _ in _softmax(table) if at["world.dimension"] < LARGE]
+    d = max(set(small), key=small.count)
     cells = [(at, rows) for at, rows in _softmax(table) if at["world.dimension"] == d]
     base = _commonest(cells)
     cells = [c for c in cells if (c[0]["world.clusters"], c[0]["world.size"]) == base]
@@ -168,7 +169,7 @@ def draw_strength(table: Table):
     handles = [Line2D([], [], label=name, **look) for name, look in LOOKS.items()]
     legend_above(figure.axes[0], handles, room=TWO_COLUMNS - 0.6, clearance=16)
     world = f"C = {base[0]}, $m_k$ = {base[1]}, d = {d}, $\\delta$ = 0.05"
-    caption(figure, *facts(table, world), "grey band: the printed window of $\\lambda$ at its own d")
+    caption(figure, *facts(table, world), "grey: where the printed theorem lets $\\lambda$ begin, and the d it asks for")
     return figure
 
 
@@ -186,8 +187,10 @@ def _draw_sigma(axes, table: Table, cells, sigma: float) -> None:
         axes.plot(fine, certificates.softmax_ratio(model, fine, form=form), **LOOKS[name])
     axes.axhline(0.5, **LOOKS["printed"])
     low, _, smallest = printed.softmax_window(model.tokens, model.sizes[0], sigma, 1e9)
-    high = printed.softmax_window(model.tokens, model.sizes[0], sigma, 4 * smallest)[1]
-    axes.axvspan(low, min(high, lam.max()), color="#e6e6e6", zorder=0)
+    axes.axvspan(low, 1.5 * lam.max(), color="#ececec", zorder=0)
+    ask = f"printed: d ≥ {smallest:.1e}".replace("e+0", "e")
+    axes.text(low * 1.06, 7.4, ask, fontsize=5.5, color=MUTED, va="top")
+    axes.set_xlim(lam.min() / 1.2, lam.max() * 1.2)
     bars(axes, lam, [root(rows) for _, rows in cells])
     axes.set_ylim(0.09, 9)
     axes.set_yticks([0.1, 0.2, 0.5, 1, 2, 5], ["0.1", "0.2", "0.5", "1", "2", "5"])
