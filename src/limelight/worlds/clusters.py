@@ -65,8 +65,8 @@ class Clusters(World[Centres, Cloud]):
     Args:
         clusters: Number of clusters.
         size: Tokens in each cluster.
-        sizes: Tokens in each cluster where they differ, as numbers or as a word such as `2-5-40`;
-            replaces `size`.
+        sizes: Tokens in each cluster where they differ, as numbers or as a word such as `2-5-40`
+            (`equal` for none); replaces `size`.
         cosine: Inner product of every two centres, when `gram` is not given.
         gram: Inner products of the centres, as a tuple of rows; replaces `cosine`.
         sigma: Noise level.
@@ -111,9 +111,9 @@ class Clusters(World[Centres, Cloud]):
     @property
     def counts(self) -> tuple[int, ...]:
         """Tokens in each cluster."""
-        if isinstance(self.sizes, str):
-            return parse_sizes(self.sizes)
-        return (self.size,) * self.clusters if self.sizes is None else self.sizes
+        if self.sizes is None or self.sizes == "equal":
+            return (self.size,) * self.clusters
+        return parse_sizes(self.sizes) if isinstance(self.sizes, str) else self.sizes
 
     @property
     def tokens(self) -> int:

@@ -44,6 +44,8 @@ class Regions(World[Centres, Image]):
         independent: Whether each patch is corrupted by a coin of its own instead of a fixed count.
         frame: `fixed` centres on the axes, or a `fresh` random orthonormal frame in every image.
         dimension: Dimension of a token.
+        method: The sampler of `clusters`; `direct` gives all coordinates, as networks need them,
+            and so does a fresh frame.
     """
 
     side: int = eqx.field(static=True, default=14)
@@ -57,6 +59,7 @@ class Regions(World[Centres, Image]):
     independent: bool = eqx.field(static=True, default=False)
     frame: Literal["fixed", "fresh"] = eqx.field(static=True, default="fixed")
     dimension: int = 384
+    method: Literal["auto", "direct", "reduced"] = eqx.field(static=True, default="auto")
 
     @property
     def tokens(self) -> int:
@@ -93,7 +96,8 @@ class Regions(World[Centres, Image]):
         labels, loud = self.labels(k_labels), self.corrupted(k_loud)
         scale = jnp.where(loud, jnp.asarray(self.loud, float), jnp.asarray(self.sigma, float))
         if self.frame == "fixed":
-            return Image(cloud(k_noise, truth.centres, labels, scale, self.dimension), loud)
+            tokens = cloud(k_noise, truth.centres, labels, scale, self.dimension, self.method)
+            return Image(tokens, loud)
         centres = random_frame(k_frame, self.clusters, int(self.dimension))
         return Image(
             cloud(k_noise, centres, labels, scale, int(self.dimension), "direct"), loud

@@ -12,6 +12,7 @@ from limelight.papers.xu2022.reading import (
     LOOKS,
     bars,
     facts,
+    legend_over,
     named,
     panel,
     root,
@@ -19,7 +20,7 @@ from limelight.papers.xu2022.reading import (
     tag,
 )
 from limelight.plot import TWO_COLUMNS, caption, new_figure
-from limelight.plot.style import MUTED, legend_above
+from limelight.plot.style import MUTED
 from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022 import certificates, limit, prediction, printed
@@ -167,7 +168,7 @@ def draw_strength(table: Table):
         _draw_sigma(axes, table, by_sigma[sigma], sigma)
     figure.axes[0].set_ylabel(r"ratio  $|x'-u|/\sigma$", fontsize=7.5)
     handles = [Line2D([], [], label=name, **look) for name, look in LOOKS.items()]
-    legend_above(figure.axes[0], handles, room=TWO_COLUMNS - 0.6, clearance=16)
+    legend_over(figure, handles)
     world = f"C = {base[0]}, $m_k$ = {base[1]}, d = {d}, $\\delta$ = 0.05"
     caption(figure, *facts(table, world), "grey: where the printed theorem lets $\\lambda$ begin, and the d it asks for")
     return figure
@@ -234,7 +235,7 @@ def draw_sweeps(table: Table):
     names = ("measured", "limit law", "prediction", "printed")
     handles = [Line2D([], [], label=n, **LOOKS[n]) for n in names]
     handles[-1].set_label(r"$1/\sqrt{K}$ (printed proof)")
-    legend_above(figure.axes[0], handles, room=TWO_COLUMNS - 0.6, clearance=5)
+    legend_over(figure, handles)
     caption(figure, *facts(table, r"base point C = 10, $m_k$ = 50, $\sigma$ = 0.5, d = 1024, $\lambda$ = 6"))
     return figure
 

@@ -8,9 +8,9 @@ from limelight.fit import families
 from limelight.measures import noise_path
 from limelight.models import Smoother
 from limelight.papers.base import Figure, Setup
-from limelight.papers.xu2022.reading import fact, facts, panel, setting, tag
+from limelight.papers.xu2022.reading import fact, facts, legend_over, panel, setting, tag
 from limelight.plot import TWO_COLUMNS, caption, new_figure
-from limelight.plot.style import COLOURS, INK, MARKERS, MUTED, legend_above
+from limelight.plot.style import COLOURS, INK, MARKERS, MUTED
 from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022 import limit
@@ -174,7 +174,7 @@ def draw(table: Table):
     ]
     handles.append(Line2D([], [], label=r"floor $1/\sqrt{m_k}$", color=MUTED, linewidth=0.8, linestyle=(0, (1, 1.5))))
     handles.append(Line2D([], [], label="line: recursion, marks: measured", color=INK, linewidth=0))
-    legend_above(figure.axes[0], handles, room=TWO_COLUMNS - 0.6, clearance=16)
+    legend_over(figure, handles)
     caption(figure, *facts(table, f"C = {fact(table, {}, 'world.clusters')}, $m_k$ = {size}"))
     return figure
 

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from limelight.core import gram as grams
 from limelight.fit import families
 from limelight.plot import provenance
-from limelight.plot.style import COLOURS, DASHES, INK, LABEL, MUTED, open_frame
+from limelight.plot.style import COLOURS, DASHES, INK, LABEL, MUTED, TICK, open_frame
 from limelight.plot.style import label as name_axes
 from limelight.table import Table
 from limelight.theory.xu2022.setting import Setting
@@ -74,6 +76,22 @@ def bars(axes: Axes, x: Sequence[float], points: Sequence[families.Point], **loo
     y = np.array([p.value for p in points])
     ends = np.array([[p.value - max(p.low, 1e-9), p.high - p.value] for p in points]).T
     return axes.errorbar(x, y, yerr=np.clip(ends, 0, None), elinewidth=0.8, zorder=4, **look)
+
+
+def legend_over(figure: Figure, handles: Sequence[Artist], columns: int = 6) -> None:
+    """One legend over all panels, outside of every one of them."""
+    figure.legend(
+        handles=list(handles),
+        loc="outside upper left",
+        ncols=min(columns, len(handles)),
+        frameon=False,
+        fontsize=TICK,
+        labelcolor=INK,
+        handlelength=2.2,
+        columnspacing=1.2,
+        labelspacing=0.35,
+        borderpad=0.1,
+    )
 
 
 def tag(axes: Axes, text: str) -> None:

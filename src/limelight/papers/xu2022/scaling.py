@@ -8,9 +8,9 @@ from limelight.fit import families
 from limelight.measures import noise_left
 from limelight.models import Smoother
 from limelight.papers.base import Figure, Setup
-from limelight.papers.xu2022.reading import bars, facts, panel, root, setting, tag
+from limelight.papers.xu2022.reading import bars, facts, legend_over, panel, root, setting, tag
 from limelight.plot import TWO_COLUMNS, caption, new_figure
-from limelight.plot.style import COLOURS, DASHES, INK, MARKERS, MUTED, legend_above
+from limelight.plot.style import COLOURS, DASHES, INK, MARKERS, MUTED
 from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum
@@ -160,7 +160,7 @@ def draw(table: Table):
     right.axvline(1.0, color=MUTED, linewidth=0.8, linestyle=DASHES[2])
     right.text(1.03, 0.04, r"$\sigma^2 = D$", fontsize=6.5, color=MUTED)
     right.set_ylim(0, 0.62)
-    legend_above(left, handles, room=TWO_COLUMNS - 0.6, clearance=14)
+    legend_over(figure, handles)
     caption(figure, *facts(table, "d = 1000000"), "open marks: C = 2 with the diagonal masked, and kNN with K = $m_k$")
     return figure
 
@@ -212,7 +212,7 @@ figure = Figure(
     title="the best ratio over cluster size, and its exponent",
     statement="noise falls like one over the square root of the number of averaged tokens",
     setups={
-        "smoke": setup(points(2, (10, 100), (0.5, 1.5)) + points(2, (10, 50), (0.5,), ALL[1:]), 4),
+        "smoke": setup(points(2, (10, 40), (0.5, 1.5)) + points(2, (40,), (0.5,), ALL[1:]), 4),
         "small": setup(
             points(2, (10, 30, 100, 300), (0.5, 1.0, 1.5), ALL)
             + points(10, (10, 30, 100), (0.5, 1.0, 1.5)),

@@ -282,8 +282,11 @@ def softmax_bound(
         name="certified |x'-u|/sigma of every token",
         value=ratios[winner] if form == "best" else ratios[form],
         kind="certificate",
-        quantities={"T2' (triangle)": ratios["triangle"], "T2'' (quadrature)": ratios["quadrature"]},
-        constants={"delta": delta},
+        quantities={
+            "delta": delta,
+            "T2' (triangle)": ratios["triangle"],
+            "T2'' (quadrature)": ratios["quadrature"],
+        },
         notes=(
             f"with probability at least {1 - delta:g}; form {winner if form == 'best' else form}",
             *(("the cap of a convex combination decides: nothing is learned",) if capped else ()),

@@ -48,10 +48,11 @@ def nearest_neighbours(
             Condition("neighbours", float(neighbours), ">=", max(c, 9 * L)),
         ),
         quantities={
+            "delta": delta,
             "smallest dimension": float(np.ceil(factor * L)),
             "smallest K": float(np.ceil(max(c, 9 * L))),
         },
-        constants={"c": c, "delta": delta},
+        constants={"c": c},
         notes=(
             f"{UNSOUND}: K <= m_k is missing, the sign of r_l - 2 sigma is lost,"
             " neighbours are treated as independent",
@@ -105,8 +106,7 @@ def softmax(
                 float(dimension),
             ),
         ),
-        quantities={"lambda from": low, "lambda to": high, "smallest dimension": smallest},
-        constants={"delta": delta},
+        quantities={"delta": delta, "lambda from": low, "lambda to": high, "smallest dimension": smallest},
         notes=(f"{UNSOUND}: the weight of a token on itself, e^(lambda sigma^2), is lost",),
         reference="xu2022, Theorem 2",
     )
@@ -199,8 +199,7 @@ def norm_band(tokens: float, dimension: float, delta: float = 0.05) -> Bound:
         value=escape,
         kind="printed",
         conditions=(Condition("escape probability", escape, "<=", delta),),
-        quantities={"half width": float(half)},
-        constants={"delta": delta},
+        quantities={"delta": delta, "half width": float(half)},
         notes=(f"{UNSOUND}: the variance of a chi-square variable is 2d, not d",),
         reference="xu2022, proof of Theorem 1",
     )
