@@ -8,13 +8,15 @@ from jaxtyping import Float
 
 from limelight.core.errors import InputError
 
+#: What a plain number may be.
+Number = float | int | np.floating | np.integer
 #: How far below zero an eigenvalue may be before a Gram matrix is refused, relative to its size.
 SLACK = 1e-9
 
 Gram = Float[np.ndarray, "clusters clusters"]
 
 
-def equiangular(clusters: int, cosine: float = 0.0) -> Gram:
+def equiangular(clusters: int, cosine: Number = 0.0) -> Gram:
     r"""All pairs of centres at one angle: $G_{ab} = \rho$ for $a \ne b$.
 
     Possible for $-1/(C-1) \le \rho < 1$ only.

@@ -12,6 +12,8 @@ from scipy.special import ndtri, stdtrit
 
 from limelight.claims import Estimate
 
+#: What a plain number may be.
+Number = float | int | np.floating | np.integer
 #: Family-wise error of a claim.
 ERROR = 0.01
 #: Fewer draws than this take Student's quantile.
@@ -31,12 +33,12 @@ class Point:
     """
 
     name: str
-    value: float
-    low: float
-    high: float
+    value: Number
+    low: Number
+    high: Number
     draws: int
 
-    def over(self, reference: float) -> "Point":
+    def over(self, reference: Number) -> "Point":
         """The same relative to a number that is known exactly."""
         return Point(
             self.name,
@@ -77,7 +79,7 @@ def root_point(name: str, squares: np.ndarray, points: int) -> Point:
 
 
 def difference_point(
-    name: str, squares: np.ndarray, against: np.ndarray, factor: float, points: int
+    name: str, squares: np.ndarray, against: np.ndarray, factor: Number, points: int
 ) -> Point:
     r"""$rms(a) - c \cdot rms(b)$ over paired draws, in units of $c \cdot rms(b)$ (delta method)."""
     a, b = np.asarray(squares, dtype=float), np.asarray(against, dtype=float)
@@ -89,7 +91,7 @@ def difference_point(
     return Point(name, value, value - float(half), value + float(half), len(a))
 
 
-def inside(points: Iterable[Point], low: float, high: float, note: str = "") -> Estimate:
+def inside(points: Iterable[Point], low: Number, high: Number, note: str = "") -> Estimate:
     """For a band claim: the hull of all intervals, or the interval that contradicts the most."""
     points = list(points)
     if not points:
@@ -103,7 +105,7 @@ def inside(points: Iterable[Point], low: float, high: float, note: str = "") -> 
     return Estimate(far.value, ends, _draws(points), _say(far, len(points), note))
 
 
-def below(points: Iterable[Point], level: float = 0.0, note: str = "") -> Estimate:
+def below(points: Iterable[Point], level: Number = 0.0, note: str = "") -> Estimate:
     """For an order claim: the point that contradicts the most, or else comes nearest to it."""
     points = list(points)
     if not points:

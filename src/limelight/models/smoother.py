@@ -6,7 +6,7 @@ $\lambda$ = (scale of $W_Q^\top W_K$)$/\sqrt{d_h}$.
 """
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -48,7 +48,7 @@ def softmax_weights(
 
 
 def cross_weights(queries: Tokens, keys: Float[Array, "keys width"], strength) -> Weights:
-    r"""$w_{ij} \propto \exp(\lambda\langle q_i, x_j\rangle)$: queries and keys of different sets."""
+    r"""$w_{ij} \propto \exp(\lambda\langle q_i, x_j\rangle)$: queries and keys of two sets."""
     return jax.nn.softmax(strength * (queries @ keys.T), axis=-1)
 
 
@@ -89,7 +89,7 @@ def local_weights(side: int, radius: int) -> Float[Array, "patches patches"]:
 
 
 def iterate(
-    operator: Callable[[Tokens], Tokens], tokens: Tokens, steps: int, gain=1.0
+    operator: Callable[[Tokens], Tokens], tokens: Tokens, steps: int, gain: Any = 1.0
 ) -> Float[Array, "steps_and_start tokens width"]:
     r"""The path of $x \leftarrow (1-g)x + g\,A(x)$, its start included.
 

@@ -1,4 +1,4 @@
-r"""Images as grids of noisy patches whose clusters form regions, some patches corrupted (xu2022)."""
+"""Images as grids of noisy patches whose clusters form regions, some corrupted (xu2022)."""
 
 from typing import Literal
 
@@ -99,9 +99,7 @@ class Regions(World[Centres, Image]):
             tokens = cloud(k_noise, truth.centres, labels, scale, self.dimension, self.method)
             return Image(tokens, loud)
         centres = random_frame(k_frame, self.clusters, int(self.dimension))
-        return Image(
-            cloud(k_noise, centres, labels, scale, int(self.dimension), "direct"), loud
-        )
+        return Image(cloud(k_noise, centres, labels, scale, int(self.dimension), "direct"), loud)
 
     def check(self) -> None:
         """Refuse shapes and levels that make no sense."""

@@ -21,7 +21,9 @@ from limelight.theory.xu2022.calculator import calculator
 
 paper = Paper(
     key="xu2022",
-    title="CDTrans: Cross-domain Transformer for Unsupervised Domain Adaptation (theory supplement)",
+    title=(
+        "CDTrans: Cross-domain Transformer for Unsupervised Domain Adaptation (theory supplement)"
+    ),
     authors="Tongkun Xu, Weihua Chen, Pichao Wang, Fan Wang, Hao Li, Rong Jin",
     venue="ICLR 2022, arXiv 2109.06165",
     symbols={
@@ -39,7 +41,9 @@ paper = Paper(
         "delta": "delta, failure probability",
     },
     statements=(
-        Statement("calculator", "everything at once, for given clusters, noise and dim", calculator),
+        Statement(
+            "calculator", "everything at once, for given clusters, noise and dim", calculator
+        ),
         Statement("theorem1", "kNN averaging, as printed (unsound)", statements.theorem1),
         Statement("theorem2", "softmax attention, as printed (false)", statements.theorem2),
         Statement("lemma1", "cosine of two centres, as printed (false)", statements.lemma1),
@@ -50,7 +54,9 @@ paper = Paper(
         Statement("finite", "the finite-dimension prediction, flagged", statements.finite),
         Statement("scaling", "exponent of the best ratio in m_k", statements.scaling),
         Statement("knn", "T1', certificate for kNN", statements.neighbours_certificate),
-        Statement("softmax", "T2' and T2'', certificates for softmax", statements.softmax_certificate),
+        Statement(
+            "softmax", "T2' and T2'', certificates for softmax", statements.softmax_certificate
+        ),
         Statement("depth", "many steps, exact recursion", statements.depth),
         Statement("cross", "cross-attention, exact law", statements.cross),
     ),

@@ -1,6 +1,9 @@
-r"""The printed theorems at their own dimension and logit scale: where they break, with the numbers."""
+r"""The printed theorems at their own dimension and logit scale: where they break."""
+
+from typing import Any
 
 import numpy as np
+from matplotlib.lines import Line2D
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
 from limelight.fit import families
@@ -9,11 +12,21 @@ from limelight.models import Smoother
 from limelight.papers.base import Figure, Setup
 from limelight.papers.xu2022.reading import facts, setting
 from limelight.plot import caption, new_figure
-from limelight.plot.style import COLOURS, INK, MUTED, TICK, WEIGHT, dress_bar, label, legend_above, open_frame
+from limelight.plot.style import (
+    COLOURS,
+    INK,
+    MUTED,
+    TICK,
+    WEIGHT,
+    dress_bar,
+    label,
+    legend_above,
+    open_frame,
+)
 from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum, printed
-from limelight.theory.xu2022.setting import Setting
+from limelight.theory.xu2022.setting import Number, Setting
 from limelight.worlds import Clusters
 
 AXIS = (
@@ -35,7 +48,7 @@ WINDOW = (10, 100, 0.7)
 LARGE = 1_000_000
 
 
-def own_point(clusters: int, size: int, sigma: float):
+def own_point(clusters: int, size: int, sigma: Number):
     """The printed theorem's smallest logit scale and the dimension it then asks for."""
     m = clusters * size
     low, _, _ = printed.softmax_window(m, size, sigma, 1e9, DELTA)
@@ -242,12 +255,12 @@ def draw(table: Table):
     axes.set_ylim(-0.6, len(names) - 0.4)
     axes.set_xlim(0.4, 1.1)
     axes.grid(axis="y", visible=False)
-    marks = (
+    marks: tuple[tuple[str, dict[str, Any]], ...] = (
         ("printed bound 1/2", {"marker": "|", "color": MUTED, "markeredgewidth": 1.6}),
         ("measured, worst token", {"marker": "o", "color": COLOURS[0]}),
         ("limit law", {"marker": "x", "color": INK, "markeredgewidth": 1.2}),
     )
-    handles = [axes.plot([], [], linestyle="none", label=n, **look)[0] for n, look in marks]
+    handles = [Line2D([], [], linestyle="none", label=n, **look) for n, look in marks]
     legend_above(axes, handles, room=4.0)
     caption(figure, *facts(table), "every printed condition of Theorem 2 holds in every row")
     return figure
@@ -276,7 +289,11 @@ def draw_map(table: Table):
     dress_bar(bar, "limit ratio at the printed $\\lambda$")
     handles = axes.plot([], [], color=COLOURS[1], linewidth=1.4, label="the printed bound, 1/2")
     legend_above(axes, handles, room=3.0)
-    caption(figure, "C = 10 orthonormal centres, exact in the limit, no sampling", "darker than the line: false")
+    caption(
+        figure,
+        "C = 10 orthonormal centres, exact in the limit, no sampling",
+        "darker than the line: false",
+    )
     return figure
 
 

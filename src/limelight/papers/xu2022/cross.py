@@ -12,9 +12,10 @@ from limelight.papers.xu2022.reading import bars, fact, facts, legend_over, pane
 from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import COLOURS, DASHES, INK, MARKERS
 from limelight.study import Study
+from limelight.study.grid import Axes
 from limelight.table import Table
 from limelight.theory.xu2022 import limit
-from limelight.theory.xu2022.setting import Setting
+from limelight.theory.xu2022.setting import Number, Setting
 from limelight.worlds import Pairs
 
 AXES = ("world.alignment", "world.wrong", "model.strength")
@@ -25,7 +26,7 @@ SPREAD = 0.02
 def setup(world: Pairs, alignments, wrongs, strengths, trials: int) -> Setup:
     """One study; draws are shared along the logit scale."""
     study = Study(world, Smoother(), None, (cross_errors,))
-    axes = {
+    axes: Axes = {
         "world.alignment": list(alignments),
         "world.wrong": list(wrongs),
         "model.strength": list(strengths),
@@ -61,7 +62,8 @@ def usable(table: Table):
 
 
 def _name(at) -> str:
-    return f"lambda {at['model.strength']:g}, alignment {at['world.alignment']:g}, wrong {at['world.wrong']:g}"
+    lam, near, wrong = (at[p] for p in ("model.strength", "world.alignment", "world.wrong"))
+    return f"lambda {lam:g}, alignment {near:g}, wrong {wrong:g}"
 
 
 def errors(table: Table) -> Estimate:
@@ -143,7 +145,9 @@ def draw(table: Table):
         for i, wrong in enumerate(wrongs):
             _draw_line(axes, table, float(alignment), wrong, i, fine)
         if alignment == alignments[0]:
-            clean = table.rows((table["world.wrong"] == 0) & (table["world.alignment"] == alignment))
+            clean = table.rows(
+                (table["world.wrong"] == 0) & (table["world.alignment"] == alignment)
+            )
             cells = list(clean.cells("model.strength"))
             x = [at["model.strength"] for at, _ in cells]
             y = [root(rows, "cross.itself").value for _, rows in cells]
@@ -169,7 +173,15 @@ def draw(table: Table):
     last.minorticks_off()
     figure.axes[0].set_ylabel(r"ratio  $|x'-u'|/\sigma_t$", fontsize=7.5)
     handles = [
-        Line2D([], [], label=f"{w:.0%} wrong pairs", color=COLOURS[i], marker=MARKERS[i], linewidth=0.9, markersize=3)
+        Line2D(
+            [],
+            [],
+            label=f"{w:.0%} wrong pairs",
+            color=COLOURS[i],
+            marker=MARKERS[i],
+            linewidth=0.9,
+            markersize=3,
+        )
         for i, w in enumerate(wrongs)
     ]
     handles.append(Line2D([], [], label="self-attention", color=INK, linestyle=DASHES[2]))
@@ -179,7 +191,7 @@ def draw(table: Table):
     return figure
 
 
-def _draw_line(axes, table: Table, alignment: float, wrong: float, i: int, fine) -> None:
+def _draw_line(axes, table: Table, alignment: Number, wrong: Number, i: int, fine) -> None:
     part = table.rows((table["world.alignment"] == alignment) & (table["world.wrong"] == wrong))
     at = {"world.alignment": alignment, "world.wrong": wrong}
     axes.plot(fine, law(table, at, fine)[0], color=COLOURS[i], linewidth=0.9)

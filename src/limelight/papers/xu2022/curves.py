@@ -24,6 +24,7 @@ from limelight.plot.style import MUTED
 from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022 import certificates, limit, prediction, printed
+from limelight.theory.xu2022.setting import Number
 from limelight.worlds import Clusters
 
 AXIS = (
@@ -39,7 +40,7 @@ LARGE = 1_000_000
 WHERE = ("world.clusters", "world.size", "world.sigma", "world.dimension", "model.strength")
 
 
-def spaced(low: float, high: float, points: int) -> list[float]:
+def spaced(low: Number, high: Number, points: int) -> list[float]:
     """A logarithmic axis of short numbers."""
     return [float(f"{v:.4g}") for v in np.geomspace(low, high, points)]
 
@@ -170,11 +171,15 @@ def draw_strength(table: Table):
     handles = [Line2D([], [], label=name, **look) for name, look in LOOKS.items()]
     legend_over(figure, handles)
     world = f"C = {base[0]}, $m_k$ = {base[1]}, d = {d}, $\\delta$ = 0.05"
-    caption(figure, *facts(table, world), "grey: where the printed theorem lets $\\lambda$ begin, and the d it asks for")
+    caption(
+        figure,
+        *facts(table, world),
+        "grey: where the printed theorem lets $\\lambda$ begin, and the d it asks for",
+    )
     return figure
 
 
-def _draw_sigma(axes, table: Table, cells, sigma: float) -> None:
+def _draw_sigma(axes, table: Table, cells, sigma: Number) -> None:
     cells = sorted(cells, key=lambda c: c[0]["model.strength"])
     model = setting(table, cells[0][0])
     lam = np.array([at["model.strength"] for at, _ in cells])
@@ -184,7 +189,11 @@ def _draw_sigma(axes, table: Table, cells, sigma: float) -> None:
     sharp = prediction.softmax(model, fine)
     axes.plot(fine, limit.softmax_ratio(model, fine), **LOOKS["limit law"])
     axes.plot(fine, np.where(sharp.valid, sharp.ratio, np.nan), **LOOKS["prediction"])
-    for name, form in (("T2′ certificate", "triangle"), ("T2″ certificate", "quadrature")):
+    forms: tuple[tuple[str, certificates.Form], ...] = (
+        ("T2′ certificate", "triangle"),
+        ("T2″ certificate", "quadrature"),
+    )
+    for name, form in forms:
         axes.plot(fine, certificates.softmax_ratio(model, fine, form=form), **LOOKS[name])
     axes.axhline(0.5, **LOOKS["printed"])
     low, _, smallest = printed.softmax_window(model.tokens, model.sizes[0], sigma, 1e9)
@@ -192,7 +201,7 @@ def _draw_sigma(axes, table: Table, cells, sigma: float) -> None:
     ask = f"printed: d ≥ {smallest:.1e}".replace("e+0", "e")
     axes.text(low * 1.06, 7.4, ask, fontsize=5.5, color=MUTED, va="top")
     axes.set_xlim(lam.min() / 1.2, lam.max() * 1.2)
-    bars(axes, lam, [root(rows) for _, rows in cells])
+    bars(axes, lam.tolist(), [root(rows) for _, rows in cells])
     axes.set_ylim(0.09, 9)
     axes.set_yticks([0.1, 0.2, 0.5, 1, 2, 5], ["0.1", "0.2", "0.5", "1", "2", "5"])
     axes.set_xticks([1, 10], ["1", "10"])
@@ -227,7 +236,7 @@ def draw_sweeps(table: Table):
             axes.plot(fine, fine**-0.5, **LOOKS["printed"])
         else:
             models = [setting(table, at) for at, _ in cells]
-            axes.plot(x, [limit.softmax_ratio(m, 6.0) for m in models], **LOOKS["limit law"])
+            axes.plot(x, [float(limit.softmax_ratio(m, 6.0)) for m in models], **LOOKS["limit law"])
             found = [prediction.softmax(m, 6.0) for m in models]
             ratio = [float(f.ratio) if f.valid else np.nan for f in found]
             axes.plot(x, ratio, **LOOKS["prediction"])
@@ -236,7 +245,10 @@ def draw_sweeps(table: Table):
     handles = [Line2D([], [], label=n, **LOOKS[n]) for n in names]
     handles[-1].set_label(r"$1/\sqrt{K}$ (printed proof)")
     legend_over(figure, handles)
-    caption(figure, *facts(table, r"base point C = 10, $m_k$ = 50, $\sigma$ = 0.5, d = 1024, $\lambda$ = 6"))
+    caption(
+        figure,
+        *facts(table, r"base point C = 10, $m_k$ = 50, $\sigma$ = 0.5, d = 1024, $\lambda$ = 6"),
+    )
     return figure
 
 
@@ -315,4 +327,3 @@ figure = Figure(
     reference="Theorems 1 and 2",
     departures="the paper has no experiment; 16 draws a point at small scale",
 )
-

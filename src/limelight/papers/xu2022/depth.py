@@ -12,6 +12,7 @@ from limelight.papers.xu2022.reading import fact, facts, legend_over, panel, set
 from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import COLOURS, INK, MARKERS, MUTED
 from limelight.study import Study
+from limelight.study.grid import Axes
 from limelight.table import Table
 from limelight.theory.xu2022 import limit
 from limelight.worlds import Clusters
@@ -23,7 +24,7 @@ LARGE = 1_000_000
 def setup(world: Clusters, sigmas, dimensions, strengths, steps: int, trials: int, gains=(1.0,)):
     """One study: the whole path of every draw is kept."""
     study = Study(world, Smoother(steps=steps), None, (noise_path,))
-    axes = {
+    axes: Axes = {
         "world.sigma": list(sigmas),
         "world.dimension": list(dimensions),
         "model.strength": list(strengths),
@@ -146,6 +147,7 @@ def draw(table: Table):
     keys = sorted({(at["world.sigma"], at["world.dimension"]) for at, _, _ in plain(table)})
     figure = new_figure(TWO_COLUMNS, 2.7, columns=len(keys))
     strengths = [float(v) for v in table.values("model.strength")]
+    size = int(fact(table, {}, "world.size"))
     shown = strengths if len(strengths) <= 7 else strengths[:: -(-len(strengths) // 7)]
     for axes, (sigma, d) in zip(list(figure.axes), keys, strict=True):
         panel(axes, "attention steps", "", log_x=False)
@@ -162,17 +164,33 @@ def draw(table: Table):
             every = max(1, len(law) // 10)
             look = {"color": COLOURS[i], "marker": MARKERS[i], "markersize": 2.8}
             axes.plot(steps[::every], path[::every], linestyle="none", **look)
-        size = int(fact(table, {}, "world.size"))
         axes.axhline(size**-0.5, color=MUTED, linewidth=0.8, linestyle=(0, (1, 1.5)))
         axes.set_ylim(0.1, 2.3)
         axes.set_yticks([0.1, 0.2, 0.5, 1, 2], ["0.1", "0.2", "0.5", "1", "2"])
         axes.minorticks_off()
     figure.axes[0].set_ylabel(r"ratio  $|x_t-u|/\sigma$", fontsize=7.5)
     handles = [
-        Line2D([], [], label=f"$\\lambda$ = {v:g}", color=COLOURS[i], marker=MARKERS[i], linewidth=0.9, markersize=2.8)
+        Line2D(
+            [],
+            [],
+            label=f"$\\lambda$ = {v:g}",
+            color=COLOURS[i],
+            marker=MARKERS[i],
+            linewidth=0.9,
+            markersize=2.8,
+        )
         for i, v in enumerate(shown)
     ]
-    handles.append(Line2D([], [], label=r"floor $1/\sqrt{m_k}$", color=MUTED, linewidth=0.8, linestyle=(0, (1, 1.5))))
+    handles.append(
+        Line2D(
+            [],
+            [],
+            label=r"floor $1/\sqrt{m_k}$",
+            color=MUTED,
+            linewidth=0.8,
+            linestyle=(0, (1, 1.5)),
+        )
+    )
     handles.append(Line2D([], [], label="line: recursion, marks: measured", color=INK, linewidth=0))
     legend_over(figure, handles)
     caption(figure, *facts(table, f"C = {fact(table, {}, 'world.clusters')}, $m_k$ = {size}"))
@@ -200,9 +218,7 @@ figure = Figure(
     statement="every layer of attention removes more noise",
     setups={
         "smoke": setup(Clusters(clusters=4, size=16), (0.5,), (LARGE,), (4.0, 8.0), 8, 4),
-        "small": setup(
-            BASE, (0.5, 1.0), (1024, LARGE), (2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0), 30, 8
-        ),
+        "small": setup(BASE, (0.5, 1.0), (1024, LARGE), (2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0), 30, 8),
         "paper": setup(
             BASE,
             (0.5, 1.0),

@@ -13,7 +13,7 @@ from limelight.plot.style import COLOURS, MUTED, TICK, label, legend_above, open
 from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022 import certificates, limit
-from limelight.theory.xu2022.setting import Setting
+from limelight.theory.xu2022.setting import Number, Setting
 from limelight.worlds import Clusters
 
 AXIS = (
@@ -30,7 +30,7 @@ AXIS = (
 DELTA = 0.05
 
 
-def knn(clusters: int, size: int, sigma: float, dimension: int):
+def knn(clusters: int, size: int, sigma: Number, dimension: int):
     """A row for T1', its K starting at the smallest certified one."""
     model = Setting.equal(clusters, size, sigma, dimension)
     fewest = int(certificates.nearest_neighbours(model, DELTA).fewest)
@@ -76,9 +76,9 @@ def shares(table: Table, form: str):
             # Both halves of T1': the bound for every K, and strict improvement for certified K.
             yield at, np.maximum(rows["worst.growth"] / found.growth, rows["worst.ratio"]), rows
             continue
-        bound = certificates.softmax(
-            model, at["model.strength"], DELTA, masked=at["model.operator"] == "masked"
-        ).error(form) / model.sigma  # pyright: ignore[reportArgumentType]
+        masked = at["model.operator"] == "masked"
+        found = certificates.softmax(model, at["model.strength"], DELTA, masked=masked)
+        bound = (found.triangle if form == "triangle" else found.quadrature) / model.sigma
         worst = rows["worst.cluster"][:, : model.clusters]
         yield at, np.max(worst / bound, axis=1), rows
 
@@ -112,7 +112,9 @@ def above_limit(table: Table) -> Estimate:
     lowest, where = np.inf, ""
     for number in range(300):
         model, lam, masked = random_model(generator)
-        found = certificates.softmax(model, lam, float(generator.uniform(0.01, 0.99)), masked=masked)
+        found = certificates.softmax(
+            model, lam, float(generator.uniform(0.01, 0.99)), masked=masked
+        )
         law = limit.softmax_error(model, lam, masked=masked)
         ratio = float((np.minimum(found.triangle, found.quadrature) / law).min())
         if ratio < lowest:
@@ -182,7 +184,11 @@ CLAIMS = (
 def draw(table: Table):
     """The distribution of worst error over bound, one line a setting and certificate."""
     forms = (("neighbours", "T1′"), ("triangle", "T2′"), ("quadrature", "T2″"))
-    lines = [(name, i, at, share) for i, (form, name) in enumerate(forms) for at, share, _ in shares(table, form)]
+    lines = [
+        (name, i, at, share)
+        for i, (form, name) in enumerate(forms)
+        for at, share, _ in shares(table, form)
+    ]
     figure = new_figure(5.2, 1.3 + 0.21 * len(lines))
     axes = figure.axes[0]
     open_frame(axes)
@@ -203,9 +209,13 @@ def draw(table: Table):
         axes.plot([], [], color=COLOURS[i], linewidth=2.2, label=name)[0]
         for i, (_, name) in enumerate(forms)
     ]
-    handles += axes.plot([], [], marker="o", color=MUTED, linestyle="none", markersize=3.2, label="largest")
+    handles += axes.plot(
+        [], [], marker="o", color=MUTED, linestyle="none", markersize=3.2, label="largest"
+    )
     legend_above(axes, handles, room=3.4)
-    caption(figure, *facts(table, "$\\delta$ = 0.05"), "bar: 99 % of draws; a violation lies right of 1")
+    caption(
+        figure, *facts(table, "$\\delta$ = 0.05"), "bar: 99 % of draws; a violation lies right of 1"
+    )
     return figure
 
 
@@ -236,7 +246,11 @@ figure = Figure(
     name="guarantees",
     title="certificates against draws",
     statement="(none: these statements replace the paper's)",
-    setups={"smoke": setup(SMOKE, 120), "small": setup(SMALL, 1000), "paper": setup(SMALL, 100_000)},
+    setups={
+        "smoke": setup(SMOKE, 120),
+        "small": setup(SMALL, 1000),
+        "paper": setup(SMALL, 100_000),
+    },
     claims=CLAIMS,
     draws={"guarantees": draw},
     summary=summary,

@@ -1,5 +1,8 @@
 r"""Synthetic patches: attention against local averaging, clean and corrupted patches apart."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from matplotlib.lines import Line2D
 
@@ -13,6 +16,7 @@ from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import COLOURS, MARKERS, MUTED, TICK, label, open_frame
 from limelight.study import Study
 from limelight.table import Table
+from limelight.theory.xu2022.setting import Number
 from limelight.worlds import Regions
 
 AXES = ("world.layout", "world.loud")
@@ -31,7 +35,10 @@ NAMES = {
 
 def setup(world: Regions, layouts, louds, trials: int, shares=None) -> Setup:
     """One study; draws are shared over the strength of corruption."""
-    axes = {"world.layout": list(layouts), "world.loud": list(louds)}
+    axes: dict[str | tuple[str, ...], Sequence[Any]] = {
+        "world.layout": list(layouts),
+        "world.loud": list(louds),
+    }
     if shares:
         axes["world.share"] = list(shares)
     study = Study(world, Smoother(), None, (filter_errors,))
@@ -41,7 +48,7 @@ def setup(world: Regions, layouts, louds, trials: int, shares=None) -> Setup:
 # --- what is read off a table -----------------------------------------------------------------
 
 
-def cell(table: Table, layout: str, loud: float) -> Table:
+def cell(table: Table, layout: str, loud: Number) -> Table:
     """The draws of one layout and corruption, at the share of a tenth where several were run."""
     rows = table.rows((table["world.layout"] == layout) & np.isclose(table["world.loud"], loud))
     if "world.share" in table.columns:
@@ -54,7 +61,7 @@ def left(rows: Table, name: str, part: str = "clean") -> np.ndarray:
     return rows[f"left.{name}.{part}"]
 
 
-def less(table: Table, pairs, factor: float = 1.0) -> Estimate:
+def less(table: Table, pairs, factor: Number = 1.0) -> Estimate:
     """Order of filters: each pair is (layout, loud, better, worse, population)."""
     points = []
     for layout, loud, better, worse, part in pairs:
@@ -108,7 +115,11 @@ def layouts(table: Table, name: str) -> Estimate:
     )
 
 
-BOTH = [("regions", loud, "cos10_masked", "conv3", p) for loud in (1.5, 3.0) for p in ("clean", "corrupted")]
+BOTH = [
+    ("regions", loud, "cos10_masked", "conv3", p)
+    for loud in (1.5, 3.0)
+    for p in ("clean", "corrupted")
+]
 CLAIMS = (
     Claim(
         "patches.clean",
@@ -210,19 +221,28 @@ def draw(table: Table):
         axes.set_xticks([0.1, 0.3, 1, 3], ["0.1", "0.3", "1", "3"])
         axes.minorticks_off()
     handles = [
-        Line2D([], [], label=f"{part} patches, {layout}", linestyle="none", markersize=3.6,
-               color=COLOURS[c], marker=MARKERS[c], markerfacecolor=COLOURS[c] if f else "white")
+        Line2D(
+            [],
+            [],
+            label=f"{part} patches, {layout}",
+            linestyle="none",
+            markersize=3.6,
+            color=COLOURS[c],
+            marker=MARKERS[c],
+            markerfacecolor=COLOURS[c] if f else "white",
+        )
         for c, part in enumerate(("clean", "corrupted"))
         for f, layout in ((1, "regions"), (0, "scattered"))
     ]
     legend_over(figure, handles)
     world = table.manifest["configuration"]["experiment"]["world"]
-    note = f"{world['side']} x {world['side']} patches, C = {world['clusters']}, d = {world['dimension']}"
+    grid = f"{world['side']} x {world['side']} patches"
+    note = f"{grid}, C = {world['clusters']}, d = {world['dimension']}"
     caption(figure, *facts(table, note), "1: as noisy as before (dotted)")
     return figure
 
 
-def _shown(table: Table, loud: float):
+def _shown(table: Table, loud: Number):
     parts = ("clean",) if loud == 0.5 else ("clean", "corrupted")
     known = set(table["world.layout"])
     return [(w, p) for w in ("regions", "scattered") if w in known for p in parts]
@@ -232,12 +252,13 @@ def summary(table: Table) -> list[str]:
     """Both populations of every filter, in every cell."""
     lines = []
     for at, rows in table.cells(*AXES):
-        both = lambda name: "/".join(
-            f"{np.sqrt(left(rows, name, p).mean()):.3f}" for p in ("clean", "corrupted")
-        )
-        values = "  ".join(f"{name} {both(name)}" for name in NAMES)
+        values = "  ".join(f"{name} {_both(rows, name)}" for name in NAMES)
         lines.append(f"{at['world.layout']}, noise {at['world.loud']:g}: {values}")
     return lines
+
+
+def _both(rows: Table, name: str) -> str:
+    return "/".join(f"{np.sqrt(left(rows, name, p).mean()):.3f}" for p in ("clean", "corrupted"))
 
 
 LOUDS = (0.5, 1.5, 3.0)
@@ -246,7 +267,9 @@ figure = Figure(
     title="attention against local averaging on patches, both populations",
     statement="transformers are more resilient than CNNs to perturbation of individual patches",
     setups={
-        "smoke": setup(Regions(side=8, clusters=4, dimension=64), ("regions", "scattered"), LOUDS, 24),
+        "smoke": setup(
+            Regions(side=8, clusters=4, dimension=64), ("regions", "scattered"), LOUDS, 24
+        ),
         "small": setup(Regions(), ("regions", "fragmented", "scattered"), LOUDS, 16),
         "paper": setup(
             Regions(),

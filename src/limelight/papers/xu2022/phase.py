@@ -14,6 +14,7 @@ from limelight.papers.xu2022.reading import facts, named, panel, setting
 from limelight.plot import caption, new_figure
 from limelight.plot.style import COLOURS, DASHES, INK, WEIGHT, dress_bar, halo, legend_above
 from limelight.study import Study
+from limelight.study.grid import Axes
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum, prediction
 from limelight.worlds import Clusters
@@ -26,7 +27,7 @@ CLEAR = 1.25
 
 def setup(points: int, trials: int, world: Clusters) -> Setup:
     """One study over the plane; draws are shared along the logit scale."""
-    axes = {"world.sigma": spaced(0.1, 2, points), "model.strength": spaced(0.5, 64, points)}
+    axes: Axes = {"world.sigma": spaced(0.1, 2, points), "model.strength": spaced(0.5, 64, points)}
     study = Study(world, Smoother(), None, (noise_parts,))
     return Setup(study, axes, trials, shared=("model.strength",))
 
@@ -212,7 +213,10 @@ def summary(table: Table) -> list[str]:
     for _, _, _, measured, frozen in regions(table):
         counts[names[3 if frozen else int(np.argmax(measured))]] += 1
     best = min(
-        ((np.sqrt(rows["parts.square"].mean()), named(at, *AXES)) for at, rows in table.cells(*AXES))
+        (
+            (np.sqrt(rows["parts.square"].mean()), named(at, *AXES))
+            for at, rows in table.cells(*AXES)
+        )
     )
     return [
         "cells by what dominates: " + ", ".join(f"{k} {v}" for k, v in counts.items()),

@@ -47,9 +47,7 @@ def setting(table: Table, at: dict[str, Any]) -> Setting:
     else:
         sizes = (int(world("size")),) * clusters
     matrix = np.array(gram) if gram else grams.equiangular(clusters, float(world("cosine")))
-    return Setting(
-        matrix, np.array(sizes, float), float(world("sigma")), float(world("dimension"))
-    )
+    return Setting(matrix, np.array(sizes, float), float(world("sigma")), float(world("dimension")))
 
 
 def root(rows: Table, column: str = "noise.square", points: int = 1) -> families.Point:
@@ -62,7 +60,9 @@ def named(at: dict[str, Any], *paths: str) -> str:
     return ", ".join(f"{p.rpartition('.')[2]} {at[p]:.4g}" for p in paths if p in at)
 
 
-def panel(axes: Axes, x_label: str, y_label: str, *, log_x: bool = True, log_y: bool = True) -> None:
+def panel(
+    axes: Axes, x_label: str, y_label: str, *, log_x: bool = True, log_y: bool = True
+) -> None:
     """Open frame, labels and scales of one panel."""
     open_frame(axes)
     name_axes(axes, x_label, y_label)

@@ -96,7 +96,9 @@ def slopes(table: Table) -> Estimate:
 def others(table: Table) -> Estimate:
     """Masked and kNN times the square root of the size: 1 if they keep the exponent 1/2."""
     cells = [
-        (at, rows) for name in ("masked", "knn-l2") for c in series(table, name).values()
+        (at, rows)
+        for name in ("masked", "knn-l2")
+        for c in series(table, name).values()
         for at, rows in c
     ]
     found = []
@@ -155,13 +157,19 @@ def draw(table: Table):
         slope = [optimum.local_exponent(10, float(s), m) for s in at]
         look = {"color": COLOURS[i], "marker": MARKERS[i], "markersize": 3, "linestyle": "none"}
         right.plot(at, slope, **look)
-        handles.append(Line2D([], [], label=f"limit law, C = 10, $m_k = 10^{{{np.log10(m):.0f}}}$", **look))
+        handles.append(
+            Line2D([], [], label=f"limit law, C = 10, $m_k = 10^{{{np.log10(m):.0f}}}$", **look)
+        )
     handles.append(Line2D([], [], label=r"$\min(1/2,\, D/(D+\sigma^2))$", color=INK, linewidth=1.2))
     right.axvline(1.0, color=MUTED, linewidth=0.8, linestyle=DASHES[2])
     right.text(1.03, 0.04, r"$\sigma^2 = D$", fontsize=6.5, color=MUTED)
     right.set_ylim(0, 0.62)
     legend_over(figure, handles)
-    caption(figure, *facts(table, "d = 1000000"), "open marks: C = 2 with the diagonal masked, and kNN with K = $m_k$")
+    caption(
+        figure,
+        *facts(table, "d = 1000000"),
+        "open marks: C = 2 with the diagonal masked, and kNN with K = $m_k$",
+    )
     return figure
 
 

@@ -4,36 +4,46 @@ import numpy as np
 
 from limelight.theory.base import Bound, Condition
 from limelight.theory.xu2022 import certificates, inverses, limit, optimum, prediction, printed
-from limelight.theory.xu2022.setting import Setting
+from limelight.theory.xu2022.setting import Number, Setting
 
 
 def theorem1(
-    separation: float = 1.4142, sigma: float = 0.3, dim: int = 1024, neighbours: int = 100,
-    tokens: int = 1000, delta: float = 0.05, c: float = 1.0,
+    separation: Number = 1.4142,
+    sigma: Number = 0.3,
+    dim: int = 1024,
+    neighbours: int = 100,
+    tokens: int = 1000,
+    delta: Number = 0.05,
+    c: Number = 1.0,
 ) -> Bound:
     """Theorem 1 as printed."""
     return printed.nearest_neighbours(separation, sigma, dim, neighbours, tokens, delta, c)
 
 
 def theorem2(
-    tokens: int = 100, size: int = 50, sigma: float = 1.0, dim: int = 3182480, lam: float = 7.743,
-    delta: float = 0.05, separation: float = 1.4142135623730951,
+    tokens: int = 100,
+    size: int = 50,
+    sigma: Number = 1.0,
+    dim: int = 3182480,
+    lam: Number = 7.743,
+    delta: Number = 0.05,
+    separation: Number = 1.4142135623730951,
 ) -> Bound:
     """Theorem 2 as printed."""
     return printed.softmax(tokens, size, sigma, dim, lam, delta, separation)
 
 
-def norm_band(tokens: int = 1000, dim: int = 80, delta: float = 0.05) -> Bound:
+def norm_band(tokens: int = 1000, dim: int = 80, delta: Number = 0.05) -> Bound:
     """The band of noise norms in the proof of Theorem 1, as printed, with its exact failure."""
     return printed.norm_band(tokens, dim, delta)
 
 
-def lemma1(separation: float = 1.0) -> Bound:
+def lemma1(separation: Number = 1.0) -> Bound:
     """Lemma 1 as printed, beside the exact cosine."""
     return printed.centre_cosine(separation)
 
 
-def lemma2(tokens: int = 200, sigma: float = 1.0, dim: int = 200, delta: float = 0.05) -> Bound:
+def lemma2(tokens: int = 200, sigma: Number = 1.0, dim: int = 200, delta: Number = 0.05) -> Bound:
     """Lemma 2 as printed, beside what its diagonal is."""
     pair, centre = printed.noise_products(tokens, sigma, dim, delta)
     return Bound(
@@ -48,7 +58,11 @@ def lemma2(tokens: int = 200, sigma: float = 1.0, dim: int = 200, delta: float =
 
 
 def limit_law(
-    clusters: int = 10, size: int = 50, sigma: float = 0.5, lam: float = 6.0, cosine: float = 0.0,
+    clusters: int = 10,
+    size: int = 50,
+    sigma: Number = 0.5,
+    lam: Number = 6.0,
+    cosine: Number = 0.0,
     masked: bool = False,
 ) -> Bound:
     """The exact ratio as the dimension goes to infinity, and where it comes from."""
@@ -70,8 +84,13 @@ def limit_law(
 
 
 def finite(
-    clusters: int = 10, size: int = 50, sigma: float = 0.5, dim: int = 384, lam: float = 6.0,
-    cosine: float = 0.0, masked: bool = False,
+    clusters: int = 10,
+    size: int = 50,
+    sigma: Number = 0.5,
+    dim: int = 384,
+    lam: Number = 6.0,
+    cosine: Number = 0.0,
+    masked: bool = False,
 ) -> Bound:
     """The finite-dimension prediction with its validity flag."""
     setting = Setting.equal(clusters, size, sigma, dim, cosine)
@@ -86,7 +105,7 @@ def finite(
     )
 
 
-def scaling(sigma: float = 0.5, separation: float = 1.4142135623730951) -> Bound:
+def scaling(sigma: Number = 0.5, separation: Number = 1.4142135623730951) -> Bound:
     """The exponent of the best ratio in the cluster size."""
     return Bound(
         name="best ratio falls as m_k to the power minus",
@@ -98,16 +117,18 @@ def scaling(sigma: float = 0.5, separation: float = 1.4142135623730951) -> Bound
     )
 
 
-def window(
-    clusters: int = 10, size: int = 100, sigma: float = 0.7, cosine: float = 0.0
-) -> Bound:
+def window(clusters: int = 10, size: int = 100, sigma: Number = 0.7, cosine: Number = 0.0) -> Bound:
     """The repaired Theorem 2 in its limit form: a window of lambda with ratio at most 0.48."""
     return optimum.window(Setting.equal(clusters, size, sigma, cosine=cosine))
 
 
 def neighbours_certificate(
-    clusters: int = 10, size: int = 100, sigma: float = 0.3, dim: int = 1024, cosine: float = 0.0,
-    delta: float = 0.05,
+    clusters: int = 10,
+    size: int = 100,
+    sigma: Number = 0.3,
+    dim: int = 1024,
+    cosine: Number = 0.0,
+    delta: Number = 0.05,
 ) -> Bound:
     """T1': every token improves, for all K in a range at once."""
     setting = Setting.equal(clusters, size, sigma, dim, cosine)
@@ -131,8 +152,15 @@ def neighbours_certificate(
 
 
 def softmax_certificate(
-    clusters: int = 10, size: int = 100, sigma: float = 0.3, dim: int = 1024, lam: float = 7.8,
-    cosine: float = 0.0, masked: bool = False, delta: float = 0.05, target: float = 0.5,
+    clusters: int = 10,
+    size: int = 100,
+    sigma: Number = 0.3,
+    dim: int = 1024,
+    lam: Number = 7.8,
+    cosine: Number = 0.0,
+    masked: bool = False,
+    delta: Number = 0.05,
+    target: Number = 0.5,
 ) -> Bound:
     """T2' and T2'' at a logit scale, with the smallest dimension and the interval of lambda."""
     setting = Setting.equal(clusters, size, sigma, dim, cosine)
@@ -157,8 +185,12 @@ def softmax_certificate(
 
 
 def depth(
-    clusters: int = 10, size: int = 50, sigma: float = 0.5, lam: float = 6.0, steps: int = 10,
-    cosine: float = 0.0,
+    clusters: int = 10,
+    size: int = 50,
+    sigma: Number = 0.5,
+    lam: Number = 6.0,
+    steps: int = 10,
+    cosine: Number = 0.0,
 ) -> Bound:
     """The ratio after many steps, by the exact recursion of the limit."""
     setting = Setting.equal(clusters, size, sigma, cosine=cosine)
@@ -179,7 +211,11 @@ def depth(
 
 
 def cross(
-    clusters: int = 10, size: int = 50, sigma: float = 1.0, lam: float = 8.0, alignment: float = 1.0
+    clusters: int = 10,
+    size: int = 50,
+    sigma: Number = 1.0,
+    lam: Number = 8.0,
+    alignment: Number = 1.0,
 ) -> Bound:
     """Cross-attention in the limit: no weight on oneself."""
     target = Setting.equal(clusters, size, sigma)

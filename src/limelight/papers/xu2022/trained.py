@@ -11,6 +11,7 @@ from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import COLOURS, MARKERS, MUTED, TICK, label, open_frame
 from limelight.study.denoising import Denoising
 from limelight.table import Table
+from limelight.theory.xu2022.setting import Number
 
 AXIS = ("network", "frame", "loud")
 TESTS = {
@@ -26,7 +27,7 @@ def setup(base: Denoising, rows, seeds: int) -> Setup:
     return Setup(base, {AXIS: list(rows)}, seeds)
 
 
-def rows(*networks: str, frame: str = "fresh", loud: float = 1.5):
+def rows(*networks: str, frame: str = "fresh", loud: Number = 1.5):
     """A row a network."""
     return [(network, frame, loud) for network in networks]
 
@@ -34,15 +35,15 @@ def rows(*networks: str, frame: str = "fresh", loud: float = 1.5):
 # --- what is read off a table -----------------------------------------------------------------
 
 
-def cell(table: Table, network: str, frame: str = "fresh", loud: float = 1.5) -> Table:
+def cell(table: Table, network: str, frame: str = "fresh", loud: Number = 1.5) -> Table:
     """The seeds of one network."""
     mask = (table["network"] == network) & (table["frame"] == frame)
     return table.rows(mask & np.isclose(table["loud"], loud))
 
 
-def less(table: Table, tests, factor: float, frames=("fresh", "fresh")) -> Estimate:
+def less(table: Table, tests, factor: Number, frames=("fresh", "fresh")) -> Estimate:
     """Order over seeds: each test is (network, column, network, column)."""
-    points = []
+    points, note = [], ""
     for a, column_a, b, column_b in tests:
         one, two = cell(table, a, frames[0]), cell(table, b, frames[1])
         if not len(one) or not len(two):
@@ -179,12 +180,21 @@ def draw(table: Table):
         axes.set_xticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
         axes.minorticks_off()
     handles = [
-        Line2D([], [], label=f"{p} patches", linestyle="none", color=COLOURS[c], marker=MARKERS[c], markersize=3.6)
+        Line2D(
+            [],
+            [],
+            label=f"{p} patches",
+            linestyle="none",
+            color=COLOURS[c],
+            marker=MARKERS[c],
+            markersize=3.6,
+        )
         for c, p in enumerate(("clean", "corrupted"))
     ]
     legend_over(figure, handles)
     setup = table.manifest["configuration"]["experiment"]
-    note = f"{setup['side']} x {setup['side']} patches, C = {setup['clusters']}, d = {setup['dimension']}, {setup['steps']} steps"
+    grid = f"{setup['side']} x {setup['side']} patches, C = {setup['clusters']}"
+    note = f"{grid}, d = {setup['dimension']}, {setup['steps']} steps"
     caption(figure, *facts(table, note), "one mark a training seed; dotted: as noisy as before")
     return figure
 
@@ -194,7 +204,13 @@ def _rank(network: str) -> int:
 
 
 def _name(at) -> str:
-    names = {"att": "attention", "att-mask": "attention, masked", "cos": "cosine", "cos-mask": "cosine, masked", "linear5": "linear 5 x 5"}
+    names = {
+        "att": "attention",
+        "att-mask": "attention, masked",
+        "cos": "cosine",
+        "cos-mask": "cosine, masked",
+        "linear5": "linear 5 x 5",
+    }
     name = names.get(at["network"], f"CNN, {at['network'][3:]} layers")
     name += ", fixed frame" if at["frame"] == "fixed" else ""
     return name + (", trained clean" if at["loud"] <= 0.5 else "")
@@ -204,10 +220,10 @@ def summary(table: Table) -> list[str]:
     """Clean / corrupted of every test, mean over seeds."""
     lines = []
     for at, found in table.cells(*AXIS):
-        root = lambda c: f"{np.sqrt(found[c].mean()):.3f}"
-        parts = [f"none {root('none.clean')}"] + [
-            f"{t} {root(f'{t}.clean')}/{root(f'{t}.corrupted')}" for t in ("mild", "strong", "scattered")
-        ]
+        root = {c: f"{np.sqrt(v.mean()):.3f}" for c, v in found.columns.items() if "." in c}
+        parts = [f"none {root['none.clean']}"]
+        for test in ("mild", "strong", "scattered"):
+            parts.append(f"{test} {root[f'{test}.clean']}/{root[f'{test}.corrupted']}")
         lines.append(f"{_name(at)} ({len(found)} seeds): " + ", ".join(parts))
     return lines
 

@@ -5,7 +5,7 @@ import numpy as np
 from limelight.core.errors import InputError
 from limelight.theory.base import Bound, Condition
 from limelight.theory.xu2022 import certificates, inverses, limit, optimum, prediction, printed
-from limelight.theory.xu2022.setting import Setting
+from limelight.theory.xu2022.setting import Number, Setting
 
 #: What each regime means, by the part of the error that dominates.
 MEANING = {
@@ -16,7 +16,7 @@ MEANING = {
 }
 
 
-def regime(setting: Setting, strength: float, *, masked: bool = False) -> str:
+def regime(setting: Setting, strength: Number, *, masked: bool = False) -> str:
     """What dominates the error at a logit scale: one of the keys of `MEANING`."""
     if np.isfinite(setting.dimension):
         spread = float(prediction.logit_spread(setting, strength))
@@ -29,13 +29,13 @@ def regime(setting: Setting, strength: float, *, masked: bool = False) -> str:
 def calculator(
     clusters: int = 10,
     size: int = 50,
-    sigma: float = 0.5,
+    sigma: Number = 0.5,
     dim: int = 384,
-    cosine: float = 0.0,
-    lam: float | None = None,
+    cosine: Number = 0.0,
+    lam: Number | None = None,
     masked: bool = False,
-    delta: float = 0.05,
-    target: float = 0.5,
+    delta: Number = 0.05,
+    target: Number = 0.5,
 ) -> Bound:
     r"""How much noise one attention layer leaves: prediction, certificate, regime, printed claim.
 
@@ -82,9 +82,7 @@ def calculator(
         value=float(found.ratio),
         kind="prediction",
         conditions=(
-            Condition(
-                "prediction is valid: logit spread", float(found.spread), "<=", found.limit
-            ),
+            Condition("prediction is valid: logit spread", float(found.spread), "<=", found.limit),
         ),
         quantities=quantities,
         notes=(
@@ -96,7 +94,7 @@ def calculator(
     )
 
 
-def _certified(best: float, at: float, delta: float) -> str:
+def _certified(best: Number, at: Number, delta: Number) -> str:
     if best < 1:
         return (
             f"certificate: at lambda {at:.3g} every token provably keeps at most {best:.3g} of"
@@ -108,7 +106,7 @@ def _certified(best: float, at: float, delta: float) -> str:
     )
 
 
-def _printed(setting: Setting, size: int, chosen: float, delta: float) -> list[str]:
+def _printed(setting: Setting, size: int, chosen: Number, delta: Number) -> list[str]:
     low, _, smallest = printed.softmax_window(
         setting.tokens, size, setting.sigma, setting.dimension, delta
     )
@@ -117,7 +115,9 @@ def _printed(setting: Setting, size: int, chosen: float, delta: float) -> list[s
         setting.tokens, size, setting.sigma, setting.dimension, chosen, delta, setting.nearest
     )
     if setting.sigma > 1 or abs(np.sqrt(2) - setting.nearest) > 0.5:
-        return ["the paper [printed, unsound]: claims nothing at any dim for this noise or geometry"]
+        return [
+            "the paper [printed, unsound]: claims nothing at any dim for this noise or geometry"
+        ]
     failing = [condition.name for condition in claim.conditions if not condition.holds]
     here = "claims ratio 0.5 here" if not failing else "claims nothing here: " + "; ".join(failing)
     truth = "false there" if law > 0.5 else "true there"

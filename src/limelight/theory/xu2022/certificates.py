@@ -13,23 +13,23 @@ from scipy.special import gammainccinv, gammaincinv, ndtri
 
 from limelight.core.errors import InputError
 from limelight.theory.base import Bound, Condition
-from limelight.theory.xu2022.setting import Setting, check_delta, check_strength
+from limelight.theory.xu2022.setting import Number, Setting, check_delta, check_strength
 
 Form = Literal["triangle", "quadrature", "best"]
 FORMS = ("triangle", "quadrature", "best")
 
 
-def chi2_upper(tail: float, degrees: float) -> float:
+def chi2_upper(tail: Number, degrees: Number) -> float:
     """The value that a chi-square variable exceeds with the given probability."""
     return 2 * float(gammainccinv(degrees / 2, tail))
 
 
-def chi2_lower(tail: float, degrees: float) -> float:
+def chi2_lower(tail: Number, degrees: Number) -> float:
     """The value that a chi-square variable falls below with the given probability."""
     return 2 * float(gammaincinv(degrees / 2, tail))
 
 
-def normal_upper(tail: float) -> float:
+def normal_upper(tail: Number) -> float:
     """The value that a standard normal variable exceeds with the given probability."""
     return -float(ndtri(tail))
 
@@ -51,13 +51,13 @@ class NeighbourCertificate:
         delta: Failure probability.
     """
 
-    within: float
-    across: float
-    growth: float
-    shortest: float
-    fewest: float
+    within: Number
+    across: Number
+    growth: Number
+    shortest: Number
+    fewest: Number
     most: int
-    delta: float
+    delta: Number
 
     @property
     def pure(self) -> bool:
@@ -69,16 +69,16 @@ class NeighbourCertificate:
         """Whether any K is certified."""
         return self.pure and self.fewest <= self.most
 
-    def bound(self, neighbours: float) -> float:
+    def bound(self, neighbours: Number) -> float:
         """Certified ratio |x'-u|/sigma of all tokens; infinite where nothing is certified."""
         usable = self.pure and 1 <= neighbours <= self.most
         return self.growth / float(np.sqrt(neighbours)) if usable else float("inf")
 
 
 def nearest_neighbours(
-    setting: Setting, delta: float = 0.05, *, itself: bool = True
+    setting: Setting, delta: Number = 0.05, *, itself: bool = True
 ) -> NeighbourCertificate:
-    r"""T1': for all tokens and all certified $K$ at once, $|x'_i-u| \le \sigma\,Op/\sqrt K < |h_i|$.
+    r"""T1': for all tokens and certified $K$ at once, $|x'_i-u| \le \sigma\,Op/\sqrt K < |h_i|$.
 
     Purity comes from the exact laws of pair distances (chi-square inside a cluster, non-central
     across), averaging from $\|H_k\| \le \sigma\,Op$, which holds for any selection of neighbours.
@@ -114,7 +114,7 @@ def nearest_neighbours(
     )
 
 
-def neighbours_closed_form(setting: Setting, delta: float = 0.05) -> Condition:
+def neighbours_closed_form(setting: Setting, delta: Number = 0.05) -> Condition:
     r"""Purity in closed form, implied by nothing but (F1); weaker than the exact quantiles.
 
     $$r_\ell^2 > 4\sigma^2\left[\sqrt{s/d} + s/d + \sqrt{(1+r_\ell^2/\sigma^2)s/d}\right],\quad
@@ -145,16 +145,16 @@ class Constants:
         growth_all: The same for all tokens.
     """
 
-    shortest: float
-    longest: float
-    pair: float
-    direction: float
+    shortest: Number
+    longest: Number
+    pair: Number
+    direction: Number
     growth_in: np.ndarray
     growth_out: np.ndarray
-    growth_all: float
+    growth_all: Number
 
 
-def constants(setting: Setting, delta: float) -> Constants:
+def constants(setting: Setting, delta: Number) -> Constants:
     r"""The constants at confidence $1-\delta$, a quarter of $\delta$ for each event."""
     d, m, C = _dimension(setting), setting.tokens, setting.clusters
     q = check_delta(delta) / 4
@@ -187,7 +187,7 @@ class SoftmaxCertificate:
     triangle: np.ndarray
     quadrature: np.ndarray
     cap: np.ndarray
-    delta: float
+    delta: Number
 
     def error(self, form: Form = "best") -> np.ndarray:
         """The bound of one form, or the smaller of the two, never above the cap."""
@@ -201,13 +201,13 @@ class SoftmaxCertificate:
 def softmax(
     setting: Setting,
     strength,
-    delta: float = 0.05,
+    delta: Number = 0.05,
     *,
     masked: bool = False,
     given: Constants | None = None,
     clusters: np.ndarray | None = None,
 ) -> SoftmaxCertificate:
-    r"""T2' and T2'': with probability $1-\delta$, for all tokens of cluster $k$, $|x'_i-u_k| \le$ this.
+    r"""T2' and T2'': with probability $1-\delta$, $|x'_i-u_k| \le$ this for all tokens of $k$.
 
     T2' adds noise and bias (triangle inequality); T2'' adds their squares and a cross term, and
     tends to the exact limit law as $d \to \infty$. Neither is ever below the limit law. The smaller
@@ -249,23 +249,26 @@ def softmax(
     triangle, quadrature = (np.maximum(*pair) for pair in zip(*bounds, strict=True))
     # A denominator that underflows leaves inf or nan: the cap takes over.
     return SoftmaxCertificate(
-        np.fmin(triangle, cap), np.fmin(quadrature, cap), np.broadcast_to(cap, triangle.shape), delta
+        np.fmin(triangle, cap),
+        np.fmin(quadrature, cap),
+        np.broadcast_to(cap, triangle.shape),
+        delta,
     )
 
 
 def softmax_ratio(
-    setting: Setting, strength, delta: float = 0.05, *, masked: bool = False, form: Form = "best"
+    setting: Setting, strength, delta: Number = 0.05, *, masked: bool = False, form: Form = "best"
 ) -> np.ndarray:
     r"""Certified $\max_i |x'_i - u_{k_i}|/\sigma$ over all tokens."""
     kinds = setting.representatives
     found = softmax(setting, strength, delta, masked=masked, clusters=kinds)
-    return found.error(form).max(axis=-1) / setting.sigma
+    return np.asarray(found.error(form).max(axis=-1) / setting.sigma)
 
 
 def softmax_bound(
     setting: Setting,
-    strength: float,
-    delta: float = 0.05,
+    strength: Number,
+    delta: Number = 0.05,
     *,
     masked: bool = False,
     form: Form = "best",
@@ -310,14 +313,16 @@ def _endpoint(setting, c: Constants, ks, n, far, eps, log_hi, log_lo, log_A):
     squares = (m * hi**2).sum(axis=-1)
     inside = A**2 + n * e_hi**2
     S, S_r = (m * hi).sum(axis=-1), (m * hi * far).sum(axis=-1)
-    triangle = sigma * c.growth_in[ks] * np.sqrt(inside) + sigma * c.growth_out[ks] * np.sqrt(squares)
+    triangle = sigma * c.growth_in[ks] * np.sqrt(inside) + sigma * c.growth_out[ks] * np.sqrt(
+        squares
+    )
     cross = (2 * sigma * c.direction / root) * ((A + n * e_hi) * S_r + 2 * S**2)
     quadrature = sigma**2 * c.growth_all**2 * (inside + squares) + B**2 + cross
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return (triangle + B) / den, np.sqrt(quadrature) / den
 
 
-def _noncentral_lower(tail: float, degrees: float, noncentrality: float) -> float:
+def _noncentral_lower(tail: Number, degrees: Number, noncentrality: Number) -> float:
     from scipy.stats import ncx2  # slow to import, needed here alone
 
     return float(ncx2.ppf(tail, degrees, noncentrality))

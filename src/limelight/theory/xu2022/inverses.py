@@ -2,6 +2,7 @@ r"""The certificates turned around: the smallest $d$, $K$, $m_k$, and the interv
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from limelight.core.errors import InputError
 from limelight.theory.xu2022 import certificates
 from limelight.theory.xu2022.certificates import Form
 from limelight.theory.xu2022.optimum import minimise
-from limelight.theory.xu2022.setting import Setting
+from limelight.theory.xu2022.setting import Number, Setting
 
 #: Where a certificate's best logit scale is looked for.
 SEARCH = (0.3, 40.0, 60)
@@ -18,7 +19,7 @@ LARGEST = 1e12
 
 
 def best_strength(
-    setting: Setting, delta: float = 0.05, *, masked: bool = False, form: Form = "best"
+    setting: Setting, delta: Number = 0.05, *, masked: bool = False, form: Form = "best"
 ) -> tuple[float, float]:
     """The logit scale with the smallest certificate, and the certified ratio there."""
     return minimise(
@@ -29,8 +30,8 @@ def best_strength(
 
 def smallest_dimension(
     setting: Setting,
-    target: float = 0.5,
-    delta: float = 0.05,
+    target: Number = 0.5,
+    delta: Number = 0.05,
     *,
     masked: bool = False,
     form: Form = "best",
@@ -42,15 +43,15 @@ def smallest_dimension(
     """
     _check_target(target)
 
-    def ratio(d: float) -> tuple[float, float]:
-        return best_strength(setting.at(dimension=d), delta, masked=masked, form=form)[::-1]
+    def ratio(d: Number) -> tuple[float, float]:
+        return best_strength(setting.at(dimension=d), delta, masked=masked, form=form)
 
-    d = _first(lambda d: ratio(d)[0] <= target, max(setting.rank, 2))
-    return d, ratio(d)[1] if np.isfinite(d) else float("nan")
+    d = _first(lambda d: ratio(d)[1] <= target, max(setting.rank, 2))
+    return d, ratio(d)[0] if np.isfinite(d) else float("nan")
 
 
 def smallest_dimension_neighbours(
-    setting: Setting, delta: float = 0.05, *, itself: bool = True
+    setting: Setting, delta: Number = 0.05, *, itself: bool = True
 ) -> float:
     """Smallest $d$ at which T1' certifies some $K$; infinite when none does."""
     return _first(
@@ -61,7 +62,7 @@ def smallest_dimension_neighbours(
     )
 
 
-def smallest_neighbours(setting: Setting, delta: float = 0.05, *, itself: bool = True) -> float:
+def smallest_neighbours(setting: Setting, delta: Number = 0.05, *, itself: bool = True) -> float:
     """Smallest certified $K$ at this dimension; infinite when none is."""
     found = certificates.nearest_neighbours(setting, delta, itself=itself)
     return found.fewest if found.holds else float("inf")
@@ -69,16 +70,16 @@ def smallest_neighbours(setting: Setting, delta: float = 0.05, *, itself: bool =
 
 def smallest_size(
     clusters: int,
-    sigma: float,
-    dimension: float,
-    target: float = 0.5,
-    delta: float = 0.05,
+    sigma: Number,
+    dimension: Number,
+    target: Number = 0.5,
+    delta: Number = 0.05,
     *,
-    cosine: float = 0.0,
+    cosine: Number = 0.0,
     masked: bool = False,
     form: Form = "best",
 ) -> tuple[float, float]:
-    r"""Smallest equal cluster size $m_k$ with a certified ratio of at most `target` at some $\lambda$.
+    r"""Smallest equal size $m_k$ with a certified ratio of at most `target` at some $\lambda$.
 
     Larger clusters average more but also have more pairs to control and a larger operator norm, so
     at a fixed $d$ there may be none.
@@ -88,7 +89,7 @@ def smallest_size(
     """
     _check_target(target)
 
-    def ratio(size: float) -> tuple[float, float]:
+    def ratio(size: Number) -> tuple[float, float]:
         setting = Setting.equal(clusters, size, sigma, dimension, cosine)
         return best_strength(setting, delta, masked=masked, form=form)
 
@@ -113,8 +114,8 @@ class Interval:
         pieces: How many separate intervals the search grid saw; the ends are the outermost.
     """
 
-    low: float
-    high: float
+    low: Number
+    high: Number
     pieces: int
 
     @property
@@ -125,8 +126,8 @@ class Interval:
 
 def certified_interval(
     setting: Setting,
-    target: float = 0.5,
-    delta: float = 0.05,
+    target: Number = 0.5,
+    delta: Number = 0.05,
     *,
     masked: bool = False,
     form: Form = "best",
@@ -149,8 +150,8 @@ def certified_interval(
     return Interval(low, high, pieces)
 
 
-def _edge(ratio: Callable, target: float, good: float, bad: float) -> float:
-    """Bisect between a certified logit scale and one that is not; the certified side is returned."""
+def _edge(ratio: Callable, target: Number, good: Any, bad: Any) -> float:
+    """Bisect between a certified logit scale and one that is not; returns the certified side."""
     if good == bad:
         return float(good)
     for _ in range(60):
@@ -159,7 +160,7 @@ def _edge(ratio: Callable, target: float, good: float, bad: float) -> float:
     return float(good)
 
 
-def _first(works: Callable[[float], bool], start: float) -> float:
+def _first(works: Callable[[float], bool], start: Number) -> float:
     """Smallest whole number from `start` on at which a monotone property holds."""
     low, high = start - 1.0, float(start)
     while not works(high):
@@ -172,6 +173,6 @@ def _first(works: Callable[[float], bool], start: float) -> float:
     return high
 
 
-def _check_target(target: float) -> None:
+def _check_target(target: Number) -> None:
     if not target > 0:
         raise InputError(f"target = {target}", "a positive ratio, such as 0.5")

@@ -2,8 +2,8 @@ r"""The exact law of one attention step as $d \to \infty$, everything else fixed
 
 Inner products of noise vanish except with itself: $\langle h_i, h_j\rangle \to \sigma^2 [i=j]$ and
 $\langle h_i, u_k\rangle \to 0$. So a token gives itself the weight $\alpha = e^{\lambda\sigma^2}$,
-another token of its cluster 1, a token of cluster $b$ the weight $e^{-\lambda D_{kb}}$, all relative
-to one another, and the error is a number. The term $\alpha$ is what the printed theorem loses.
+another token of its cluster 1, a token of cluster $b$ the weight $e^{-\lambda D_{kb}}$, all
+relative to one another, and the error is a number. The printed theorem loses the term $\alpha$.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from limelight.core.errors import InputError
-from limelight.theory.xu2022.setting import Setting, check_strength
+from limelight.theory.xu2022.setting import Number, Setting, check_strength
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ def softmax_parts(setting: Setting, strength, *, masked: bool = False) -> Parts:
     $\lambda\sigma^2$ overflows.
 
     Notation: `strength` is their $\lambda$.
-    Departures: the paper has no such law; its Theorem 2 drops $\alpha$ and the floor $1/\sqrt{m_k}$.
+    Departures: the paper has no such law; its Theorem 2 drops $\alpha$ and the floor
+        $1/\sqrt{m_k}$.
 
     Args:
         setting: The cluster model; its dimension is not used.
@@ -83,7 +84,7 @@ def softmax_error(setting: Setting, strength, *, masked: bool = False) -> np.nda
     return np.sqrt(softmax_parts(setting, strength, masked=masked).total)
 
 
-def softmax_ratio(setting: Setting, strength, *, masked: bool = False) -> np.ndarray | float:
+def softmax_ratio(setting: Setting, strength, *, masked: bool = False) -> np.ndarray:
     r"""Root mean square error over all tokens, over $\sigma$: what one layer leaves of the noise.
 
     Example:
@@ -91,10 +92,10 @@ def softmax_ratio(setting: Setting, strength, *, masked: bool = False) -> np.nda
         0.1582
     """
     total = softmax_parts(setting, strength, masked=masked).total
-    return np.sqrt(setting.token_mean(total)) / setting.sigma
+    return np.asarray(np.sqrt(setting.token_mean(total)) / setting.sigma)
 
 
-def cosine_ratio(setting: Setting, strength, *, masked: bool = False) -> np.ndarray | float:
+def cosine_ratio(setting: Setting, strength, *, masked: bool = False) -> np.ndarray:
     r"""The same with normalised tokens in the logits: $\lambda \to \lambda/(1+\sigma^2)$."""
     return softmax_ratio(setting, check_strength(strength) / (1 + setting.sigma**2), masked=masked)
 
@@ -132,7 +133,7 @@ def cross_parts(
     return error, 1 - np.diagonal(P, axis1=-2, axis2=-1)
 
 
-def iterate(setting: Setting, strength: float, steps: int) -> np.ndarray:
+def iterate(setting: Setting, strength: Number, steps: int) -> np.ndarray:
     r"""Errors of each cluster's tokens after 0, 1, .., `steps` attention steps, in the limit.
 
     Every iterate has the form $x_i = \sum_b M_{kb} v_b + \nu_k (h_i - \bar h_k)$ with the sample
@@ -169,13 +170,13 @@ def iterate(setting: Setting, strength: float, steps: int) -> np.ndarray:
     return np.sqrt(np.array(errors))
 
 
-def iterate_ratio(setting: Setting, strength: float, steps: int) -> np.ndarray:
+def iterate_ratio(setting: Setting, strength: Number, steps: int) -> np.ndarray:
     r"""Root mean square over tokens of `iterate`, over $\sigma$, for 0, 1, .., `steps` steps."""
     return np.sqrt(setting.token_mean(iterate(setting, strength, steps) ** 2)) / setting.sigma
 
 
 def lifetime(ratios: np.ndarray) -> int:
-    """First step $t \\ge 1$ whose ratio exceeds 1; the number of steps + 1 when there is none.
+    r"""First step $t \ge 1$ whose ratio exceeds 1; the number of steps + 1 when there is none.
 
     Example:
         >>> lifetime(np.array([1.0, 0.5, 0.9, 1.2]))

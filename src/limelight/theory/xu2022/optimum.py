@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 from limelight.core.errors import InputError
 from limelight.theory.base import Bound, Condition
 from limelight.theory.xu2022 import limit
-from limelight.theory.xu2022.setting import Setting
+from limelight.theory.xu2022.setting import ORTHONORMAL, Number, Setting
 
 #: Where the best logit scale is looked for, and on how many points first.
 LOWEST, HIGHEST, POINTS = 1e-3, 400.0, 400
@@ -16,8 +16,8 @@ LOWEST, HIGHEST, POINTS = 1e-3, 400.0, 400
 
 def minimise(
     function: Callable[[np.ndarray], np.ndarray],
-    low: float = LOWEST,
-    high: float = HIGHEST,
+    low: Number = LOWEST,
+    high: Number = HIGHEST,
     points: int = POINTS,
 ) -> tuple[float, float]:
     """Smallest value over a logarithmic grid, refined between its neighbours; NaN is skipped.
@@ -33,7 +33,7 @@ def minimise(
         return float("nan"), float("inf")
     ends = np.log(grid[[max(best - 1, 0), min(best + 1, points - 1)]])
 
-    def inside(log_strength: float) -> float:
+    def inside(log_strength: Number) -> float:
         value = float(np.asarray(function(np.array([np.exp(log_strength)])))[0])
         return value if np.isfinite(value) else 1e300
 
@@ -88,7 +88,7 @@ def balanced_strength(setting: Setting) -> float:
     return float(np.log(J * D / sigma2**2) / (2 * (D + sigma2)))
 
 
-def scaling_exponent(sigma: float, distance: float = np.sqrt(2)) -> float:
+def scaling_exponent(sigma: Number, distance: Number = ORTHONORMAL) -> float:
     r"""Best ratio $\sim m_k^{-\min(1/2,\; D/(D+\sigma^2))}$, $D = r^2/2$, for fixed $C$.
 
     Plain averaging's $1/\sqrt{m_k}$ is reached only while $\sigma^2 \le D$; beyond, the weight that
@@ -104,7 +104,7 @@ def scaling_exponent(sigma: float, distance: float = np.sqrt(2)) -> float:
     return float(min(0.5, D / (D + sigma**2)))
 
 
-def local_exponent(clusters: int, sigma: float, size: float, cosine: float = 0.0) -> float:
+def local_exponent(clusters: int, sigma: Number, size: Number, cosine: Number = 0.0) -> float:
     """Minus the log-log slope of the limit law's best ratio from `size` to ten times `size`."""
     best = [
         optimal_strength(Setting.equal(clusters, m, sigma, cosine=cosine))[1]

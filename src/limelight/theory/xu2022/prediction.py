@@ -1,4 +1,4 @@
-r"""Finite-dimension predictions: derived, not proved, and never given without their validity flag."""
+"""Finite-dimension predictions: derived, not proved, never given without a validity flag."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from scipy.special import ndtri
 
 from limelight.core.errors import InputError
 from limelight.theory.xu2022 import optimum
-from limelight.theory.xu2022.setting import Setting, check_strength
+from limelight.theory.xu2022.setting import Number, Setting, check_strength
 
 #: Nodes of the Gauss-Hermite rule in each of the two directions averaged over.
 NODES = 16
@@ -29,7 +29,7 @@ class Prediction:
     ratio: np.ndarray
     valid: np.ndarray
     spread: np.ndarray
-    limit: float
+    limit: Number
 
 
 def logit_spread(setting: Setting, strength) -> np.ndarray:
@@ -39,7 +39,8 @@ def logit_spread(setting: Setting, strength) -> np.ndarray:
     """
     _check_dimension(setting)
     lam = check_strength(strength)
-    return lam**2 * setting.sigma**2 * (1 + setting.sigma**2) / setting.dimension
+    spread = lam**2 * setting.sigma**2 * (1 + setting.sigma**2) / setting.dimension
+    return np.asarray(spread)
 
 
 def spread_limit(setting: Setting, *, masked: bool = False) -> float:
@@ -92,7 +93,8 @@ def softmax(setting: Setting, strength, *, masked: bool = False) -> Prediction:
         squares = np.array([_square_error(setting, int(k), float(value), masked) for k in kinds])
         flat.append(np.sqrt((squares * weight).sum() / weight.sum()) / setting.sigma)
     ratio = np.array(flat).reshape(lam.shape)
-    return Prediction(ratio, (spread <= most) & np.isfinite(ratio), spread, most)
+    valid = np.asarray((spread <= most) & np.isfinite(ratio))
+    return Prediction(ratio, valid, spread, most)
 
 
 def optimal_strength(setting: Setting, *, masked: bool = False) -> tuple[float, float]:
@@ -109,7 +111,7 @@ def optimal_strength(setting: Setting, *, masked: bool = False) -> tuple[float, 
     return optimum.minimise(valid_ratio, min(1e-2, high / 10), high * (1 - 1e-12), 120)
 
 
-def _square_error(setting: Setting, k: int, lam: float, masked: bool) -> float:
+def _square_error(setting: Setting, k: int, lam: Number, masked: bool) -> float:
     """Expected squared error of a token of cluster k."""
     d, sigma2 = setting.dimension, setting.sigma**2
     z, weight = np.polynomial.hermite_e.hermegauss(NODES)
@@ -149,7 +151,7 @@ def _square_error(setting: Setting, k: int, lam: float, masked: bool) -> float:
     return float(weight @ ((own + shift + noise) / Z**2) @ weight)
 
 
-def nearest_neighbours(size: float, neighbours, dimension: float) -> np.ndarray:
+def nearest_neighbours(size: Number, neighbours, dimension: Number) -> np.ndarray:
     r"""Ratio of averaging the $K \le m_k$ nearest tokens (itself included), clusters pure.
 
     The neighbours are selected by the query: their noise is tilted toward $h_i$. With $q = K-1$,
@@ -165,17 +167,17 @@ def nearest_neighbours(size: float, neighbours, dimension: float) -> np.ndarray:
         dimension: $d$.
     """
     K = np.asarray(neighbours, dtype=float)
-    if (K < 1).any() or (K > size).any():
+    if (K < 1).any() or (size < K).any():
         raise InputError(f"neighbours = {neighbours}", f"from 1 to the cluster size {size:g}")
     q = K - 1
     f = np.where(q > 0, q / max(size - 1, 1), 1.0)
     z = ndtri(1 - np.clip(f, None, 1 - 1e-16))
     tilt = np.where(f < 1, np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / f, 0.0)
     c = tilt * np.sqrt(2 / (3 * dimension))
-    return np.sqrt(1 + 2 * q * c + q * (1 - c) + q * (q - 1) * c**2) / K
+    return np.asarray(np.sqrt(1 + 2 * q * c + q * (1 - c) + q * (q - 1) * c**2) / K)
 
 
-def neighbour_overflow(setting: Setting, neighbours: float, cluster: int = 0) -> float:
+def neighbour_overflow(setting: Setting, neighbours: Number, cluster: int = 0) -> float:
     r"""Estimated ratio when $K > m_k$: tokens of other clusters must be averaged in.
 
     $e^2 \approx f'^2 |w - u_k|^2 + \sigma^2/K$, $f' = (K - m_k)/K$, $w$ the mean of the other
@@ -186,9 +188,7 @@ def neighbour_overflow(setting: Setting, neighbours: float, cluster: int = 0) ->
         raise InputError(f"neighbours = {neighbours}", "more than a cluster, at most all tokens")
     share = np.where(setting.others[cluster], setting.sizes, 0.0)
     w = share / share.sum() - np.eye(setting.clusters)[cluster]
-    return float(
-        np.sqrt(((K - m) / K) ** 2 * (w @ setting.gram @ w) / setting.sigma**2 + 1 / K)
-    )
+    return float(np.sqrt(((K - m) / K) ** 2 * (w @ setting.gram @ w) / setting.sigma**2 + 1 / K))
 
 
 def _check_dimension(setting: Setting) -> None:

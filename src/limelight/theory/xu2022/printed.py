@@ -9,19 +9,19 @@ from scipy.special import gammainc, gammaincc
 
 from limelight.core.errors import InputError
 from limelight.theory.base import Bound, Condition
-from limelight.theory.xu2022.setting import check_delta
+from limelight.theory.xu2022.setting import ORTHONORMAL, Number, check_delta
 
 UNSOUND = "as printed, not sound"
 
 
 def nearest_neighbours(
-    nearest: float,
-    sigma: float,
-    dimension: float,
-    neighbours: float,
-    tokens: float,
-    delta: float = 0.05,
-    c: float = 1.0,
+    nearest: Number,
+    sigma: Number,
+    dimension: Number,
+    neighbours: Number,
+    tokens: Number,
+    delta: Number = 0.05,
+    c: Number = 1.0,
 ) -> Bound:
     r"""Theorem 1: with probability $1-3\delta$, averaging $K$ neighbours improves every token.
 
@@ -62,13 +62,13 @@ def nearest_neighbours(
 
 
 def softmax(
-    tokens: float,
-    size: float,
-    sigma: float,
-    dimension: float,
-    strength: float,
-    delta: float = 0.05,
-    nearest: float = np.sqrt(2),
+    tokens: Number,
+    size: Number,
+    sigma: Number,
+    dimension: Number,
+    strength: Number,
+    delta: Number = 0.05,
+    nearest: Number = ORTHONORMAL,
 ) -> Bound:
     r"""Theorem 2: with probability $1-4\delta$, $|x'_i - u| \le \sigma/2$ for every token.
 
@@ -106,14 +106,19 @@ def softmax(
                 float(dimension),
             ),
         ),
-        quantities={"delta": delta, "lambda from": low, "lambda to": high, "smallest dimension": smallest},
+        quantities={
+            "delta": delta,
+            "lambda from": low,
+            "lambda to": high,
+            "smallest dimension": smallest,
+        },
         notes=(f"{UNSOUND}: the weight of a token on itself, e^(lambda sigma^2), is lost",),
         reference="xu2022, Theorem 2",
     )
 
 
 def softmax_window(
-    tokens: float, size: float, sigma: float, dimension: float, delta: float = 0.05
+    tokens: Number, size: Number, sigma: Number, dimension: Number, delta: Number = 0.05
 ) -> tuple[float, float, float]:
     r"""The printed window of $\lambda$ and the dimension from which it is not empty.
 
@@ -130,7 +135,7 @@ def softmax_window(
     return float(2 * least), float(np.sqrt(dimension / log_d) / 80), float(25600 * least**2 * log_d)
 
 
-def centre_cosine(separation: float) -> Bound:
+def centre_cosine(separation: Number) -> Bound:
     r"""Lemma 1: $|\langle u_a,u_b\rangle| \le |\sqrt2 - \gamma|$ for centres at distance $\gamma$.
 
     Departures: none. False for most $\gamma$: the exact cosine is $1-\gamma^2/2$, and the printed
@@ -164,7 +169,7 @@ def centre_cosine(separation: float) -> Bound:
 
 
 def noise_products(
-    tokens: float, sigma: float, dimension: float, delta: float = 0.05
+    tokens: Number, sigma: Number, dimension: Number, delta: Number = 0.05
 ) -> tuple[float, float]:
     r"""Lemma 2: bounds on $|\langle h_i,h_j\rangle|$ and $|\langle h_i,u_k\rangle|$ as printed.
 
@@ -177,7 +182,7 @@ def noise_products(
     return float(pair), float(centre)
 
 
-def norm_band(tokens: float, dimension: float, delta: float = 0.05) -> Bound:
+def norm_band(tokens: Number, dimension: Number, delta: Number = 0.05) -> Bound:
     r"""The printed band $|h_i| \in \sigma(1 \pm \frac12\sqrt{2\log(m/\delta)/d})$ for all tokens.
 
     Claimed with probability $1-\delta$; the exact probability that some token escapes is computed
@@ -205,13 +210,13 @@ def norm_band(tokens: float, dimension: float, delta: float = 0.05) -> Bound:
     )
 
 
-def _tokens(tokens: float) -> float:
+def _tokens(tokens: Number) -> float:
     if not tokens >= 1:
         raise InputError(f"tokens = {tokens}", "at least one")
     return float(tokens)
 
 
-def _positive(**values: float) -> None:
+def _positive(**values: Number) -> None:
     for name, value in values.items():
         if not (np.isfinite(value) and value > 0):
             raise InputError(f"{name} = {value}", "a positive number")

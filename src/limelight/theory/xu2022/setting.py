@@ -4,14 +4,19 @@ Tokens $x_i = u_{k_i} + h_i$ with unit centres $u_1..u_C$ and $h_i \sim N(0, (\s
 $|h_i| \approx \sigma$: the noise level is the ratio of noise to signal in norm.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from limelight.core import gram as grams
 from limelight.core.errors import InputError
+
+#: Distance of orthonormal centres.
+ORTHONORMAL = float(np.sqrt(2))
+#: What a plain number may be.
+Number = float | int | np.floating | np.integer
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +39,8 @@ class Setting:
 
     gram: np.ndarray
     sizes: np.ndarray
-    sigma: float
-    dimension: float = np.inf
+    sigma: Number
+    dimension: Number = np.inf
 
     def __post_init__(self):
         gram = np.array(self.gram, dtype=float)
@@ -61,10 +66,10 @@ class Setting:
     def equal(
         cls,
         clusters: int = 10,
-        size: float = 50,
-        sigma: float = 0.5,
-        dimension: float = np.inf,
-        cosine: float = 0.0,
+        size: Number = 50,
+        sigma: Number = 0.5,
+        dimension: Number = np.inf,
+        cosine: Number = 0.0,
     ) -> "Setting":
         """Equal sizes, all pairs of centres at one angle (orthonormal by default)."""
         return cls(
@@ -73,7 +78,7 @@ class Setting:
 
     @classmethod
     def from_points(
-        cls, points: np.ndarray, sizes: Sequence[float], sigma: float, dimension: float = np.inf
+        cls, points: np.ndarray, sizes: Any, sigma: Number, dimension: Number = np.inf
     ) -> "Setting":
         """Centres in the directions of given points."""
         return cls(grams.from_points(points), np.asarray(sizes, dtype=float), sigma, dimension)
@@ -132,10 +137,10 @@ class Setting:
 
     def token_mean(self, by_cluster: np.ndarray) -> np.ndarray:
         """The average over tokens of a number that each cluster's tokens share (last axis)."""
-        return (np.asarray(by_cluster) * self.sizes).sum(axis=-1) / self.tokens
+        return np.asarray((np.asarray(by_cluster) * self.sizes).sum(axis=-1) / self.tokens)
 
 
-def check_strength(strength: np.ndarray | float) -> np.ndarray:
+def check_strength(strength: Any) -> np.ndarray:
     """The logit scale as an array; refuse what is negative or not finite."""
     strength = np.asarray(strength, dtype=float)
     if not np.isfinite(strength).all() or (strength < 0).any():
@@ -143,7 +148,7 @@ def check_strength(strength: np.ndarray | float) -> np.ndarray:
     return strength
 
 
-def check_delta(delta: float) -> float:
+def check_delta(delta: Number) -> float:
     """A failure probability, strictly between 0 and 1."""
     if not 0 < delta < 1:
         raise InputError(f"delta = {delta}", "a probability strictly between 0 and 1")
