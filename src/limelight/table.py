@@ -153,6 +153,8 @@ def _to_arrow(values: np.ndarray) -> pa.Array:
 
 def _from_arrow(column: pa.ChunkedArray) -> np.ndarray:
     kind = column.type
+    if pa.types.is_string(kind) and not column.null_count:
+        return np.array(column.to_pylist(), dtype=str)  # as it was: `item` must give a word
     if not pa.types.is_fixed_size_list(kind):
         return column.to_numpy()
     flat = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)
