@@ -60,7 +60,7 @@ def random_setting(generator) -> tuple[Setting, float, bool]:
         points = np.array([[1.0, 0, 0], [-1.0, 0, 0]])
     sizes = generator.integers(1, 25, C)
     sizes[0] = max(sizes[0], 2)
-    d = int(np.exp(generator.uniform(np.log(C + 1), np.log(600))))
+    d = int(np.exp(generator.uniform(np.log(C + 1), np.log(300))))
     sigma = float(np.exp(generator.uniform(np.log(0.05), np.log(2))))
     lam = float(np.exp(generator.uniform(np.log(0.05), np.log(80))))
     return Setting.from_points(points, sizes, sigma, max(d, C + 1)), lam, generator.random() < 0.4
@@ -70,7 +70,7 @@ def test_proof_holds_with_realised_constants():
     """The deterministic half of the proofs: on the event, no error exceeds its bound."""
     generator = np.random.default_rng(1)
     worst = {"triangle": 0.0, "quadrature": 0.0}
-    for _ in range(1000):
+    for _ in range(400):
         setting, lam, masked = random_setting(generator)
         centres, labels, H = draw(generator, setting)
         X = centres[labels] + H
@@ -88,7 +88,7 @@ def test_proof_holds_with_realised_constants():
 def test_bad_events_are_as_rare_as_claimed():
     """The probabilistic half: each event's failure rate against its share of delta."""
     generator = np.random.default_rng(2)
-    delta, trials = 0.8, 400
+    delta, trials = 0.8, 200
     bad = np.zeros(5)
     for _ in range(trials):
         setting, _, _ = random_setting(generator)
@@ -123,7 +123,7 @@ def test_never_violated_and_never_below_the_limit_law():
 def test_nearest_neighbour_certificate_never_violated():
     generator = np.random.default_rng(4)
     applied = violations = 0
-    while applied < 300:
+    while applied < 150:
         C, size = int(generator.integers(1, 5)), int(generator.integers(3, 30))
         sigma = float(np.exp(generator.uniform(np.log(0.05), np.log(1.0))))
         d = int(np.exp(generator.uniform(np.log(10), np.log(1000))))
@@ -142,7 +142,7 @@ def test_nearest_neighbour_certificate_never_violated():
         improved = error < np.linalg.norm(H, axis=1)[:, None]
         bad |= not improved[:, K >= found.fewest].all()
         violations += bool(bad)
-    assert violations <= 90  # 0.3 of 300; measured far below
+    assert violations <= 45  # 0.3 of 150; measured far below
 
 
 def test_endpoints_of_the_self_weight_are_the_worst():
@@ -190,11 +190,11 @@ def test_quadrature_form_tends_to_the_limit_law():
     ("clusters", "size", "sigma", "triangle", "quadrature"),
     [
         (2, 50, 0.1, 138, 169),
-        (2, 50, 1.0, 9814, 4271),
-        (10, 20, 0.7, 158265, 22935),
-        (10, 20, 1.0, np.inf, 283800),
         (10, 100, 0.3, 884, 1348),
-        (50, 100, 0.5, 4158, 7269),
+        pytest.param(2, 50, 1.0, 9814, 4271, marks=pytest.mark.slow),
+        pytest.param(10, 20, 0.7, 158265, 22935, marks=pytest.mark.slow),
+        pytest.param(10, 20, 1.0, np.inf, 283800, marks=pytest.mark.slow),
+        pytest.param(50, 100, 0.5, 4158, 7269, marks=pytest.mark.slow),
     ],
 )
 def test_table_of_smallest_dimensions(clusters, size, sigma, triangle, quadrature):
@@ -278,7 +278,5 @@ def test_bad_input_is_refused():
         certificates.softmax(setting, 1.0, 1.5)
     with pytest.raises(InputError, match="finite dimension"):
         certificates.softmax(Setting.equal(3, 5, 0.5), 1.0)
-    with pytest.raises(InputError, match="form"):
-        certificates.softmax_bound(setting, 1.0, form="other")  # pyright: ignore
     with pytest.raises(InputError, match="target"):
         inverses.smallest_dimension(setting, -1.0)
