@@ -236,7 +236,7 @@ def draw(table: Table):
     figure = new_figure(4.6, 1.5 + 0.36 * len(cells))
     axes = figure.axes[0]
     open_frame(axes)
-    label(axes, r"largest ratio  $\max_i |x'_i-u|/\sigma$ at the printed $d$ and $\lambda$", "")
+    label(axes, r"largest  $|x'_i-u|/\sigma$  at the printed $d$ and $\lambda$", "")
     names = []
     for i, (at, rows) in enumerate(cells):
         model = setting(table, at)
@@ -261,7 +261,7 @@ def draw(table: Table):
         ("limit law", {"marker": "x", "color": INK, "markeredgewidth": 1.2}),
     )
     handles = [Line2D([], [], linestyle="none", label=n, **look) for n, look in marks]
-    legend_above(axes, handles, room=4.0)
+    legend_above(axes, handles, room=2.9)
     caption(figure, *facts(table), "every printed condition of Theorem 2 holds in every row")
     return figure
 

@@ -15,6 +15,7 @@ from limelight.papers.xu2022.reading import (
     legend_over,
     named,
     panel,
+    plain_ticks,
     root,
     setting,
     tag,
@@ -199,7 +200,8 @@ def _draw_sigma(axes, table: Table, cells, sigma: Number) -> None:
     low, _, smallest = printed.softmax_window(model.tokens, model.sizes[0], sigma, 1e9)
     axes.axvspan(low, 1.5 * lam.max(), color="#ececec", zorder=0)
     ask = f"printed: d ≥ {smallest:.1e}".replace("e+0", "e")
-    axes.text(low * 1.06, 7.4, ask, fontsize=5.5, color=MUTED, va="top")
+    look = {"fontsize": 5.5, "color": MUTED, "va": "top", "ha": "right"}
+    axes.text(0.985, 0.985, ask, transform=axes.transAxes, **look)
     axes.set_xlim(lam.min() / 1.2, lam.max() * 1.2)
     bars(axes, lam.tolist(), [root(rows) for _, rows in cells])
     axes.set_ylim(0.09, 9)
@@ -209,22 +211,22 @@ def _draw_sigma(axes, table: Table, cells, sigma: Number) -> None:
 
 
 SWEEPS = (
-    ("world.sigma", r"noise level $\sigma$"),
-    ("world.size", r"cluster size $m_k$"),
-    ("world.clusters", "clusters C"),
-    ("world.dimension", "dimension d"),
-    ("model.neighbours", "neighbours K (kNN)"),
+    ("world.sigma", r"noise level $\sigma$", (0.1, 0.3, 1)),
+    ("world.size", r"cluster size $m_k$", (5, 20, 100)),
+    ("world.clusters", "clusters C", (2, 5, 10, 20)),
+    ("world.dimension", "dimension d", (100, 1e4, 1e6)),
+    ("model.neighbours", "kNN, K", (2, 5, 10, 25, 50)),
 )
 
 
 def draw_sweeps(table: Table):
     """The ratio along every other axis through the base point."""
     base = {"world.clusters": 10, "world.size": 50, "world.sigma": 0.5, "world.dimension": 1024}
-    shown = [(p, n) for p, n in SWEEPS if len(_along(table, p, base)) > 1]
+    shown = [(p, n, t) for p, n, t in SWEEPS if len(_along(table, p, base)) > 1]
     if not shown:
         return draw_strength(table)
     figure = new_figure(TWO_COLUMNS, 1.9, columns=len(shown))
-    for axes, (path, name) in zip(list(figure.axes), shown, strict=True):
+    for axes, (path, name, ticks) in zip(list(figure.axes), shown, strict=True):
         cells = _along(table, path, base)
         x = [at[path] for at, _ in cells]
         panel(axes, name, "")
@@ -240,6 +242,8 @@ def draw_sweeps(table: Table):
             found = [prediction.softmax(m, 6.0) for m in models]
             ratio = [float(f.ratio) if f.valid else np.nan for f in found]
             axes.plot(x, ratio, **LOOKS["prediction"])
+        axes.set_ylim(0.07, 1.3)
+        plain_ticks(axes, ticks, (0.1, 0.2, 0.5, 1))
     figure.axes[0].set_ylabel(r"ratio  $|x'-u|/\sigma$", fontsize=7.5)
     names = ("measured", "limit law", "prediction", "printed")
     handles = [Line2D([], [], label=n, **LOOKS[n]) for n in names]

@@ -218,7 +218,9 @@ figure = Figure(
     statement="every layer of attention removes more noise",
     setups={
         "smoke": setup(Clusters(clusters=4, size=16), (0.5,), (LARGE,), (4.0, 8.0), 8, 4),
-        "small": setup(BASE, (0.5, 1.0), (1024, LARGE), (2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0), 30, 8),
+        "small": setup(
+            BASE, (0.5, 1.0), (1024, LARGE), (2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0), 30, 32
+        ),
         "paper": setup(
             BASE,
             (0.5, 1.0),

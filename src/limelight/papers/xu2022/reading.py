@@ -94,6 +94,20 @@ def legend_over(figure: Figure, handles: Sequence[Artist], columns: int = 6) -> 
     )
 
 
+def plain_ticks(axes: Axes, x: Sequence[float] = (), y: Sequence[float] = ()) -> None:
+    """Ticks at the given values, as plain numbers, and no others."""
+    axes.minorticks_off()
+    if len(x):
+        axes.set_xticks(list(x), [_short(v) for v in x])
+    if len(y):
+        axes.set_yticks(list(y), [_short(v) for v in y])
+
+
+def _short(value: float) -> str:
+    power = np.log10(value) if value > 0 else 0.5
+    return f"$10^{{{power:.0f}}}$" if value >= 1000 and power == round(power) else f"{value:g}"
+
+
 def tag(axes: Axes, text: str) -> None:
     """A panel's own title."""
     axes.set_title(text, fontsize=LABEL, color=INK, loc="left", pad=3)

@@ -8,7 +8,16 @@ from limelight.fit import families
 from limelight.measures import noise_left
 from limelight.models import Smoother
 from limelight.papers.base import Figure, Setup
-from limelight.papers.xu2022.reading import bars, facts, legend_over, panel, root, setting, tag
+from limelight.papers.xu2022.reading import (
+    bars,
+    facts,
+    legend_over,
+    panel,
+    plain_ticks,
+    root,
+    setting,
+    tag,
+)
 from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import COLOURS, DASHES, INK, MARKERS, MUTED
 from limelight.study import Study
@@ -157,18 +166,18 @@ def draw(table: Table):
         slope = [optimum.local_exponent(10, float(s), m) for s in at]
         look = {"color": COLOURS[i], "marker": MARKERS[i], "markersize": 3, "linestyle": "none"}
         right.plot(at, slope, **look)
-        handles.append(
-            Line2D([], [], label=f"limit law, C = 10, $m_k = 10^{{{np.log10(m):.0f}}}$", **look)
-        )
-    handles.append(Line2D([], [], label=r"$\min(1/2,\, D/(D+\sigma^2))$", color=INK, linewidth=1.2))
+        handles.append(Line2D([], [], label=f"slope at $m_k = 10^{{{np.log10(m):.0f}}}$", **look))
+    handles.append(Line2D([], [], label="exponent law", color=INK, linewidth=1.2))
     right.axvline(1.0, color=MUTED, linewidth=0.8, linestyle=DASHES[2])
     right.text(1.03, 0.04, r"$\sigma^2 = D$", fontsize=6.5, color=MUTED)
     right.set_ylim(0, 0.62)
-    legend_over(figure, handles)
+    left.set_ylim(0.05, 0.6)
+    plain_ticks(left, (10, 30, 100, 300), (0.05, 0.1, 0.2, 0.5))
+    legend_over(figure, handles, 6)
     caption(
         figure,
         *facts(table, "d = 1000000"),
-        "open marks: C = 2 with the diagonal masked, and kNN with K = $m_k$",
+        "crosses: C = 2; right: slopes of the limit law, C = 10",
     )
     return figure
 
@@ -187,7 +196,7 @@ def _draw_sizes(axes, table: Table):
         law = [optimum.optimal_strength(Setting.equal(clusters, m, sigma))[1] for m in fine]
         axes.plot(fine, law, color=COLOURS[i], linewidth=1.0, linestyle=dash)
         bars(axes, x, [root(rows) for _, rows in cells], **look)
-        label = f"C = {clusters}, $\\sigma$ = {sigma:g}"
+        label = f"C {clusters}, $\\sigma$ {sigma:g}"
         handles.append(Line2D([], [], label=label, linestyle=dash, linewidth=1.0, **look))
     for name, marker in (("masked", "x"), ("knn-l2", "+")):
         for (_, sigma), cells in series(table, name).items():
