@@ -201,8 +201,8 @@ def test_published_paths_of_the_recursion():
 def test_infeasible_settings_are_refused_with_a_reason():
     with pytest.raises(InputError, match="cannot all have cosine"):
         Setting.equal(5, 10, 0.5, cosine=-0.5)
+    gram = np.array([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1.0]])
     with pytest.raises(InputError, match="lowest eigenvalue"):
-        gram = np.array([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1.0]])
         Setting(gram, np.ones(3), 0.5)
     with pytest.raises(InputError, match="diagonal other than 1"):
         Setting(2 * np.eye(3), np.ones(3), 0.5)

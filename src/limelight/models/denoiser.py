@@ -50,8 +50,8 @@ class LinearFilter(eqx.Module):
 class Convolutions(eqx.Module):
     """3 x 3 convolutions with GELU between them, and a skip from input to output."""
 
-    kernels: list[Float[Array, "inputs outputs"]]
-    biases: list[Float[Array, " outputs"]]
+    kernels: list[Array]
+    biases: list[Array]
     side: int = eqx.field(static=True)
 
     def __call__(self, grid: Grid) -> Grid:

@@ -50,7 +50,7 @@ def lemma2(tokens: int = 200, sigma: Number = 1.0, dim: int = 200, delta: Number
         name="|<h_i, h_j>| for all i, j",
         value=pair,
         kind="printed",
-        conditions=(Condition("the diagonal, about sigma^2", sigma**2, "<=", pair),),
+        conditions=(Condition("the diagonal, about sigma^2", float(sigma) ** 2, "<=", pair),),
         quantities={"delta": delta, "|<h_i, u_k>|": centre},
         notes=("as printed, not sound: false for i = j; never contradicted off the diagonal",),
         reference="xu2022, Lemma 2",

@@ -62,6 +62,15 @@ def less(table: Table, tests, factor: Number, frames=("fresh", "fresh")) -> Esti
     return families.below(points, 0.0, note)
 
 
+def fairly(table: Table, tests, factor: Number) -> Estimate:
+    """As `less`, but undecided where the CNN is not trained to the level of a linear filter."""
+    if len(cell(table, "cnn2")) and len(cell(table, "linear5")):
+        cnn, linear = (cell(table, n)["mild.clean"].mean() for n in ("cnn2", "linear5"))
+        if np.sqrt(cnn) > 1.1 * np.sqrt(linear):
+            return Estimate(float("nan"), None, 0, "the CNN is under-trained: see trained.fair")
+    return less(table, tests, factor)
+
+
 def layout(table: Table, network: str) -> Estimate:
     """Scattered over regions error on clean patches, seed by seed."""
     found = cell(table, network)
@@ -76,7 +85,7 @@ CLAIMS = (
     Claim(
         "trained.fair",
         "The CNN is trained: clean error within 10 % of the best linear filter's.",
-        "cnn2 over 1.1 linear5, minus 1; clean patches, noise 1.5 (a failure voids the others)",
+        "cnn2 over 1.1 linear5, minus 1; clean patches, noise 1.5 (if it fails, others stay open)",
         lambda t: less(t, [("cnn2", "mild.clean", "linear5", "mild.clean")], 1.1),
         AtMost(0.0),
         "limelight",
@@ -85,7 +94,7 @@ CLAIMS = (
         "trained.clean",
         "Transformers tolerate perturbation better than CNNs: clean patches.",
         "att over cnn2, minus 1; clean patches, noise 1.5",
-        lambda t: less(t, [("att", "mild.clean", "cnn2", "mild.clean")], 1.0),
+        lambda t: fairly(t, [("att", "mild.clean", "cnn2", "mild.clean")], 1.0),
         AtMost(0.0),
         "xu2022, Section 1",
     ),
@@ -93,7 +102,7 @@ CLAIMS = (
         "trained.corrupted",
         "Transformers tolerate perturbation better than CNNs: the perturbed patches.",
         "att over cnn2, minus 1; corrupted patches, noise 1.5",
-        lambda t: less(t, [("att", "mild.corrupted", "cnn2", "mild.corrupted")], 1.0),
+        lambda t: fairly(t, [("att", "mild.corrupted", "cnn2", "mild.corrupted")], 1.0),
         AtMost(0.0),
         "xu2022, Section 1",
     ),
@@ -101,7 +110,7 @@ CLAIMS = (
         "trained.cosine",
         "Cosine attention without the diagonal is below 0.6 of the CNN on both populations.",
         "cos-mask over 0.6 cnn2, minus 1; clean and corrupted, noise 1.5",
-        lambda t: less(
+        lambda t: fairly(
             t,
             [("cos-mask", f"mild.{p}", "cnn2", f"mild.{p}") for p in ("clean", "corrupted")],
             0.6,
@@ -113,7 +122,7 @@ CLAIMS = (
         "trained.unseen",
         "Transformers tolerate corruption stronger than in training better: clean patches.",
         "att over cnn2, minus 1; clean patches, noise 3",
-        lambda t: less(t, [("att", "strong.clean", "cnn2", "strong.clean")], 1.0),
+        lambda t: fairly(t, [("att", "strong.clean", "cnn2", "strong.clean")], 1.0),
         AtMost(0.0),
         "xu2022, Section 1",
     ),

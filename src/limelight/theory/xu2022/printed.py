@@ -36,7 +36,7 @@ def nearest_neighbours(
     Reference: xu2022, Theorem 1.
     """
     _positive(nearest=nearest, sigma=sigma, dimension=dimension, neighbours=neighbours)
-    L = np.log(_tokens(tokens) / check_delta(delta))
+    L = float(np.log(_tokens(tokens) / check_delta(delta)))
     with np.errstate(divide="ignore"):
         factor = float(max(8.0, np.divide(2 * sigma**2, (nearest - 2 * sigma) ** 2)))
     return Bound(
@@ -45,7 +45,7 @@ def nearest_neighbours(
         kind="printed",
         conditions=(
             Condition("dimension", float(dimension), ">=", factor * L),
-            Condition("neighbours", float(neighbours), ">=", max(c, 9 * L)),
+            Condition("neighbours", float(neighbours), ">=", float(max(c, 9 * L))),
         ),
         quantities={
             "delta": delta,
@@ -97,8 +97,10 @@ def softmax(
         conditions=(
             Condition("noise at most the signal: sigma", float(sigma), "<=", 1.0),
             Condition("lambda not too large: 20 lambda sqrt(log/d)", float(left), "<=", 0.25),
-            Condition("lambda not too small: 6m/m_i e^(-lambda/2)", float(leak), "<=", sigma / 4),
-            Condition("separation: |sqrt2 - r_l|", abs(np.sqrt(2) - nearest), "<=", 0.5),
+            Condition(
+                "lambda not too small: 6m/m_i e^(-lambda/2)", float(leak), "<=", float(sigma) / 4
+            ),
+            Condition("separation: |sqrt2 - r_l|", float(abs(ORTHONORMAL - nearest)), "<=", 0.5),
             Condition(
                 "dimension: log(m/(2 delta sigma^2))",
                 float(np.log(m / (2 * delta * sigma**2))),
@@ -161,7 +163,7 @@ def centre_cosine(separation: Number) -> Bound:
         name="|cosine| of two centres",
         value=float(value),
         kind="printed",
-        conditions=(Condition("the exact |cosine|", abs(exact), "<=", float(value)),),
+        conditions=(Condition("the exact |cosine|", float(abs(exact)), "<=", float(value)),),
         quantities={"exact cosine": float(exact)},
         notes=(f"{UNSOUND}: a square is lost in the first line; corrected: 1 - r^2/2",),
         reference="xu2022, Lemma 1",
@@ -203,7 +205,7 @@ def norm_band(tokens: Number, dimension: Number, delta: Number = 0.05) -> Bound:
         name="exact probability that some token leaves the printed band",
         value=escape,
         kind="printed",
-        conditions=(Condition("escape probability", escape, "<=", delta),),
+        conditions=(Condition("escape probability", escape, "<=", float(delta)),),
         quantities={"delta": delta, "half width": float(half)},
         notes=(f"{UNSOUND}: the variance of a chi-square variable is 2d, not d",),
         reference="xu2022, proof of Theorem 1",
