@@ -20,7 +20,8 @@ from matplotlib.figure import Figure
 
 from limelight.claims import Verdict
 from limelight.core.errors import InputError
-from limelight.plot.files import render, write_whole
+from limelight.core.files import write_whole
+from limelight.plot.files import render
 from limelight.plot.style import Number
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -73,7 +73,7 @@ class Table:
         for column in columns:
             change[1:] |= column[1:] != column[:-1]
         for rows in np.split(order, np.flatnonzero(change)):
-            yield {name: self[name][rows[0]].item() for name in by}, self.rows(rows)
+            yield {name: _plain(self[name][rows[0]]) for name in by}, self.rows(rows)
 
     # --- other people's formats -------------------------------------------------------------
 
@@ -144,6 +144,10 @@ class Table:
         return cls(columns, tuple(meta.get("axes", ())), meta.get("manifest", {}))
 
 
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _to_arrow(values: np.ndarray) -> pa.Array:
     if values.ndim == 1:
         return pa.array(values)
@@ -153,8 +157,6 @@ def _to_arrow(values: np.ndarray) -> pa.Array:
 
 def _from_arrow(column: pa.ChunkedArray) -> np.ndarray:
     kind = column.type
-    if pa.types.is_string(kind) and not column.null_count:
-        return np.array(column.to_pylist(), dtype=str)  # as it was: `item` must give a word
     if not pa.types.is_fixed_size_list(kind):
         return column.to_numpy()
     flat = column.combine_chunks().flatten().to_numpy(zero_copy_only=False)

@@ -22,7 +22,8 @@ from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Model, split
 from limelight.worlds.base import World, example
 
-Trace = Mapping[str, Float[Array, ""]]
+#: Numbers by name: one look, or (after training) the log of all looks.
+Trace = Mapping[str, Array]
 
 
 def hinge(output: Float[Array, ""], label: Float[Array, ""]) -> Float[Array, ""]:
@@ -186,7 +187,7 @@ class Train(eqx.Module):
             lambda s: (s.block < self.blocks) & ~(s.settled & self.early_exit), advance, state
         )
         loss = task.mean_loss(state.trained)
-        record = Record(state.block * self.every, state.diverged, loss)
+        record = Record(state.block * self.every, state.diverged | ~jnp.isfinite(loss), loss)
         return eqx.combine(state.trained, rest), record, state.traces
 
     def _task(self, key: PRNGKey, world: World, truth: Any, model: Model, rest: Any) -> Task:
@@ -203,15 +204,16 @@ class Train(eqx.Module):
         optimizer = self._optimizer()
 
         def update(carry, step):
-            trained, memory = carry
-            gradient = jax.grad(task.batch_loss)(trained, step)
+            trained, memory, finite = carry
+            loss, gradient = jax.value_and_grad(task.batch_loss)(trained, step)
             change, memory = optimizer.update(gradient, memory, trained)
-            return (eqx.apply_updates(trained, change), memory), None
+            return (eqx.apply_updates(trained, change), memory, finite & jnp.isfinite(loss)), None
 
         def advance(state: State) -> State:
             steps = state.block * self.every + jnp.arange(self.every)
-            (trained, memory), _ = jax.lax.scan(update, (state.trained, state.memory), steps)
-            diverged = ~tree_finite(trained)
+            start = (state.trained, state.memory, jnp.array(True))
+            (trained, memory, finite), _ = jax.lax.scan(update, start, steps)
+            diverged = ~(finite & tree_finite(trained))
             # A diverged trial keeps the last weights that were seen finite; its flag says the rest.
             keep = lambda new, old: jnp.where(diverged, old, new)
             trained = jax.tree.map(keep, trained, state.trained)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import InputError
-from limelight.plot import caption, curves, files, new_figure, provenance, render, save, style
+from limelight.core.files import write_whole
+from limelight.plot import caption, curves, new_figure, provenance, render, save, style
 
 
 def lines():
@@ -125,7 +126,7 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_no_litter(tmp_path, monkey
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError, match="No space left"):
-        files.write_whole(target, b"new")
+        write_whole(target, b"new")
     assert target.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["a.png"]
 

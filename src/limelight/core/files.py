@@ -35,6 +35,12 @@ def atomic(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def write_whole(path: str | Path, content: bytes) -> None:
+    """Put a file in its place in one step; a link is followed, what it points to is replaced."""
+    with atomic(Path(os.path.realpath(path))) as temporary:
+        temporary.write_bytes(content)
+
+
 def flush(path: Path) -> None:
     """Wait until a file, or a folder's list of files, is on the disk."""
     handle = os.open(path, os.O_RDONLY)
@@ -64,6 +70,7 @@ def explained(path: Path) -> Iterator[None]:
             ) from error
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             raise StoreError(
-                f"no folder {path.parent}", "make it first, or choose another"
+                f"cannot write {path.name}: there is no folder {path.parent}",
+                "make it first, or choose another",
             ) from error
         raise StoreError(f"cannot write {path}: {error.strerror or error}") from error

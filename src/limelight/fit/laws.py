@@ -61,7 +61,7 @@ class Law:
     def predict(self, x: Numbers) -> Float[np.ndarray, "..."]:
         """The law at the given places."""
         line = self.intercept + self.slope * across(self.name, numbers(x, "x"))
-        return np.exp(line) if self.name == "power" else line
+        return np.asarray(np.exp(line) if self.name == "power" else line)
 
     def __str__(self) -> str:
         low, high = self.slope_interval
@@ -185,7 +185,7 @@ def across(law: LawName, x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."
         return x
     if (x <= 0).any():
         raise InputError(f"a {law} law needs positive x")
-    return np.log(x)
+    return np.asarray(np.log(x))
 
 
 def upright(law: LawName, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
@@ -194,7 +194,7 @@ def upright(law: LawName, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "...
         return y
     if (y <= 0).any():
         raise InputError("a power law needs positive y")
-    return np.log(y)
+    return np.asarray(np.log(y))
 
 
 def points(x: Numbers, y: Numbers, samples: Numbers | None):

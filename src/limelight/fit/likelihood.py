@@ -91,13 +91,11 @@ class Curve:
         g_t, g_k = -k * residual.sum(1), (residual * d).sum(1)
         i_tt, i_kk = k**2 * w.sum(1) + TINY, (w * d**2).sum(1) + TINY
         i_tk = -k * (w * d).sum(1)
-        determinant = np.maximum(i_tt * i_kk - i_tk**2, 1e-10 * i_tt * i_kk)
-        free = (i_tt * g_k - i_tk * g_t) / determinant
-        step_k = np.clip(k + free, *slopes) - k
-        free = (g_t - i_tk * step_k) / i_tt
-        step_t = np.clip(t + free, *self.limits) - t
-        again = np.clip(k + (g_k - i_tk * step_t) / i_kk, *slopes) - k
-        step_k = np.where(step_t == free, step_k, again)
+        slant = i_tk / i_tt
+        left = np.maximum(i_kk - slant * i_tk, 1e-10 * i_kk)
+        step_k = np.clip(k + (g_k - slant * g_t) / left, *slopes) - k
+        step_t = np.clip(t + (g_t - i_tk * step_k) / i_tt, *self.limits) - t
+        step_k = np.clip(k + (g_k - i_tk * step_t) / i_kk, *slopes) - k
         return step_t, step_k, g_t * step_t + g_k * step_k
 
     def _climb(self, s, n, t, k, best, active, step_t, step_k, slopes) -> None:
@@ -119,13 +117,14 @@ class Curve:
         Data that a step describes (zeros, at most one mixed size, then ones) have no finite
         maximum; their supremum is the likelihood of the observed rates themselves.
         """
-        steepest = 60.0 / np.diff(self.u).min() if len(self.u) > 1 else 60.0
-        _, _, best = self.maximise(s, n, (self.slopes[0], max(steepest, self.slopes[1])))
         rates = s / n
         mixed = ((s > 0) & (s < n)).sum(1)
-        stepped = (mixed <= 1) & (np.diff(rates, axis=1) >= 0).all(1)
-        own = (xlogy(s, rates) + xlogy(n - s, 1 - rates)).sum(1)
-        return np.where(stepped, own, best)
+        rest = (mixed > 1) | (np.diff(rates, axis=1) < 0).any(1)
+        best = (xlogy(s, rates) + xlogy(n - s, 1 - rates)).sum(1)
+        if rest.any():
+            steepest = max(self.slopes[1], 60.0 / np.diff(self.u).min())
+            _, _, best[rest] = self.maximise(s[rest], n[rest], (self.slopes[0], steepest))
+        return best
 
     def profile(self, s: Counts, n: Counts, t: Draws) -> tuple[Draws, Draws]:
         """Log-likelihood at a given threshold with its best slope, up to a step.
@@ -135,7 +134,7 @@ class Curve:
         """
         d = self.u - t[:, None]
         low, high = np.log(self.slopes[0]) * np.ones(len(t)), np.log(STEP) * np.ones(len(t))
-        for _ in range(40):
+        for _ in range(28):
             middle = (low + high) / 2
             residual = s - n * expit(self.eta(t, np.exp(middle)))
             rising = (residual * d).sum(1) > 0

@@ -5,9 +5,13 @@ slope. Intervals are profile likelihoods with a continuity correction (`likeliho
 a normal interval is useless here because sharp transitions separate perfectly, and then the
 curvature at the maximum says nothing.
 
-What the interval covers is the size at which the true rate crosses `rate`. The slope of the
-interval's curves reaches up to a step, so a transition of any sharpness is inside the model; one
-shallower than the least slope, or far from logistic in shape, is not.
+What the interval covers is the size at which the true rate crosses `rate`. Its curves may be as
+steep as a step, so a transition of any sharpness is inside the model, and a nominal 95 % was 94 to
+100 % in simulation (6 to 16 sizes, 10 to 50 trials each). A transition shallower than the least
+slope, or of another shape, is outside: the interval then speaks of the logistic curve nearest to
+the truth, and the more trials, the less it covers the crossing. A normal curve is near enough
+(95 %); with 50 trials at 16 sizes a complementary log-log curve was covered in 45 to 88 %, a rate
+that saturates at 0.95 in 27 to 94 %. `Threshold.bracket` needs no shape.
 """
 
 from dataclasses import dataclass, field
@@ -18,6 +22,7 @@ from scipy.special import expit, logit
 
 from limelight.core.errors import InputError
 from limelight.fit.inputs import Numbers, check_level, counts, numbers
+from limelight.fit.intervals import exact
 from limelight.fit.likelihood import Curve
 
 SLOPES = (0.5, 20.0)
@@ -68,10 +73,26 @@ class Threshold:
         """Upper end of the interval."""
         return self.interval[1]
 
+    def bracket(self) -> tuple[float, float]:
+        """A wider interval that assumes nothing of the curve but that it is monotone.
+
+        From the largest size whose rate is surely on the near side of `rate` to the smallest that
+        is surely beyond it, by exact intervals at a level shared out over the sizes (Bonferroni).
+        0 or infinity where no size is sure; ends out of order say that no monotone curve fits.
+        """
+        if not self.n:
+            return 0.0, np.inf
+        each = 1 - (1 - self.level) / len(self.x)
+        low, high = exact(np.round(self.rates * self.trials), self.trials, each)
+        under, over = high < self.rate, low > self.rate
+        if self.slope < 0:
+            under, over = over, under
+        return float(self.x[under].max(initial=0.0)), float(self.x[over].min(initial=np.inf))
+
     def predict(self, x: Numbers) -> Float[np.ndarray, "..."]:
         """Success rate of the fitted curve at the given sizes."""
-        sizes = np.asarray(x, float)
-        return expit(self.slope * np.log(sizes / self.value) + logit(self.rate))
+        odds = self.slope * np.log(numbers(x, "x") / self.value) + logit(self.rate)
+        return np.asarray(expit(odds))
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -102,8 +123,9 @@ def fit_threshold(
     NaN and the interval is everything.
 
     Notation: `rate` is $q$; with $q = 1/2$, `value` is li2023's $N_{50}$.
-    Departures: the value uses slopes up to 20, the interval up to a step, because a slope held
-        below the true one makes intervals too short (2 % instead of 95 % in the worst case).
+    Departures: the slope of the value is limited as specified, that of the interval only from
+        below: with 20 as its limit, an interval from 16 sizes would never cover a step just above
+        one of them.
 
     Args:
         x: Sizes, positive; equal sizes are merged.

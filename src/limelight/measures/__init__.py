@@ -5,7 +5,7 @@ centres, `extremes` its worst case, `filters` fixed filters side by side. The ke
 set, so measures given one key see one test set.
 """
 
-from limelight.measures.accuracy import Accuracy, TestLoss, accuracy, test_loss
+from limelight.measures.accuracy import Accuracy, FreshLoss, accuracy, fresh_loss
 from limelight.measures.attention import AttentionMass, RoleMass
 from limelight.measures.extremes import WorstErrors, worst_errors
 from limelight.measures.filters import cross_errors, filter_errors
@@ -14,16 +14,16 @@ from limelight.measures.noise import noise_left, noise_parts, noise_path, purity
 __all__ = [
     "Accuracy",
     "AttentionMass",
+    "FreshLoss",
     "RoleMass",
-    "TestLoss",
     "WorstErrors",
     "accuracy",
     "cross_errors",
     "filter_errors",
+    "fresh_loss",
     "noise_left",
     "noise_parts",
     "noise_path",
     "purity",
-    "test_loss",
     "worst_errors",
 ]

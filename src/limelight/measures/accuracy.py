@@ -21,7 +21,7 @@ def margins(
 
 
 @dataclass(frozen=True)
-class TestLoss:
+class FreshLoss:
     """Mean hinge loss on fresh examples.
 
     Args:
@@ -54,4 +54,4 @@ class Accuracy:
 
 #: The measures at their usual sizes.
 accuracy = Accuracy()
-test_loss = TestLoss()
+fresh_loss = FreshLoss()

@@ -42,6 +42,7 @@ def curves(
     x_label: str,
     y_label: str,
     title: str = "",
+    guides: Sequence[Line] = (),
     references: Sequence[Reference] = (),
     log_x: bool = False,
     log_y: bool = False,
@@ -59,6 +60,7 @@ def curves(
         x_label: What `x` is, with its unit.
         y_label: What `y` is, with its unit.
         title: One line over the figure.
+        guides: Lines to compare with, such as a law: thin and without marks.
         references: Horizontal lines, named in the right margin.
         log_x: Whether x is logarithmic.
         log_y: Whether y is logarithmic.
@@ -78,6 +80,10 @@ def curves(
     _scales(axes, lines, log_x, log_y, limits, [float(line.at) for line in references])
     style.label(axes, x_label, y_label)
     handles = [_draw_line(axes, line, i, len(lines)) for i, line in enumerate(lines)]
+    for i, line in enumerate(map(as_series, guides), len(lines)):
+        x, middle, _, _ = line.arrays()
+        look = style.line_style(i) | {"marker": "", "linewidth": 1.0, "zorder": 2}
+        handles += axes.plot(x, middle, label=line.label, **look)
     style.legend_above(axes, handles, room=float(width) - 0.65, grow=height is None)
     _draw_references(axes, references, [line.label for line in lines])
     return figure

@@ -1,11 +1,9 @@
 """How a figure reaches the disk: whole, and the same bytes for the same figure."""
 
 import io
-import os
 import threading
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from limelight.core.errors import InputError
+from limelight.core.files import write_whole
 from limelight.plot.style import DOTS_PER_INCH
 
 Kind = Literal["png", "svg", "pdf"]
@@ -60,28 +59,6 @@ def render(figure: Figure, kind: Kind = "png", dots_per_inch: int = DOTS_PER_INC
             metadata=_METADATA[kind],  # pyright: ignore[reportArgumentType]
         )
     return buffer.getvalue()
-
-
-def write_whole(path: str | Path, content: bytes) -> None:
-    """Put a file in its place in one step; a failure leaves what was there, and no litter.
-
-    Raises:
-        InputError: When the folder or the file cannot be written.
-    """
-    target = Path(os.path.realpath(path))
-    part = target.parent / f".{uuid.uuid4().hex}.part"
-    try:
-        with part.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(target)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise InputError(f"cannot write {path}: {why}", "choose a folder that exists") from None
-    finally:
-        with suppress(OSError):
-            part.unlink()
 
 
 @contextmanager

@@ -189,8 +189,8 @@ def _fitting_columns(labels: list[str], room: float) -> int:
     beside = (2.4 + 0.8 + 1.2) * TICK / 72  # the handle, its padding and the gap between columns
     widths = [text_width(text, TICK) + beside for text in labels]
     for columns in range(len(labels), 1, -1):
-        rows = -(-len(labels) // columns)
-        if sum(max(widths[i : i + rows]) for i in range(0, len(labels), rows)) <= room:
+        # The legend fills its columns as array_split does: the first ones take the remainder.
+        if sum(max(part) for part in np.array_split(widths, columns)) <= room:
             return columns
     return 1
 

@@ -7,6 +7,6 @@ engine; `cost` FLOPs and bytes counted before compiling; `device` memory, cache,
 from limelight.study.base import Experiment, Study
 from limelight.study.grid import Grid
 from limelight.study.plan import Plan, make_plan
-from limelight.study.run import Progress, run
+from limelight.study.run import Progress
 
-__all__ = ["Experiment", "Grid", "Plan", "Progress", "Study", "make_plan", "run"]
+__all__ = ["Experiment", "Grid", "Plan", "Progress", "Study", "make_plan"]

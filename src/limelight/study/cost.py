@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 
@@ -38,8 +37,8 @@ def _flops(jaxpr: Jaxpr, trips: int) -> float:
             total += repeat * sum(inner)
         elif eqn.primitive.name == "dot_general":
             (contract, _), _ = eqn.params["dimension_numbers"]
-            shape = getattr(eqn.invars[0].aval, "shape", ())
-            total += 2.0 * _size(eqn.outvars[0]) * math.prod(shape[axis] for axis in contract)
+            summed = math.prod(_shape(eqn.invars[0])[axis] for axis in contract)
+            total += 2.0 * _size(eqn.outvars[0]) * summed
         else:
             total += sum(_size(var) for var in eqn.outvars)
     return total
@@ -78,10 +77,14 @@ def _inner(eqn) -> list[Jaxpr]:
     return found
 
 
-def _size(var) -> int:
-    return int(np.prod(getattr(var.aval, "shape", ()), dtype=np.int64))
+def _shape(var: Any) -> tuple[int, ...]:
+    return getattr(var.aval, "shape", ())
 
 
-def _bytes(var) -> int:
+def _size(var: Any) -> int:
+    return math.prod(_shape(var))
+
+
+def _bytes(var: Any) -> int:
     width = getattr(getattr(var.aval, "dtype", None), "itemsize", 4)
     return _size(var) * width

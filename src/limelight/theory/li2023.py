@@ -95,11 +95,6 @@ def learning(
     )
 
 
-def frozen_learning(**settings) -> Bound:
-    """Proposition 1: `learning` with keys and queries kept at their start."""
-    return learning(**settings, frozen=True)
-
-
 def relevant_needed(
     idle: float, value_error: float, key_error: float, noise: float, share: float = 0.5
 ) -> float:
@@ -168,9 +163,7 @@ def mass_bound(relevant: float = 0.5, confusing: float = 0.04) -> Bound:
         conditions=(Condition("a majority is relevant", relevant, ">", confusing),),
         quantities={f"{role} queries, at most": ceiling[role] for role in ceiling if role != "all"}
         | {"claimed by Proposition 2": 1.0},
-        notes=()
-        if confusing == 0
-        else ("the claim fails for idle queries: they meet both labels",),
+        notes=("the claim fails for idle queries: they meet both labels",) * (confusing > 0),
         reference="li2023, Proposition 2",
     )
 

@@ -1,10 +1,13 @@
 """li2023: how a shallow ViT learns from label-relevant tokens.
 
-`boundary` Figure 1(a), the sample complexity; `concentration` Figure 4, where attention goes.
+`boundary` the sample complexity read off a table; `fig1a` its figures; `concentration` Figure 4,
+where attention goes.
 """
 
+from functools import partial
+
 from limelight.papers.base import Paper, Statement
-from limelight.papers.li2023 import boundary, concentration
+from limelight.papers.li2023 import concentration, fig1a
 from limelight.theory import li2023 as theory
 
 paper = Paper(
@@ -35,10 +38,17 @@ paper = Paper(
     },
     statements=(
         Statement("theorem1", "samples, batch, steps and width that suffice", theory.learning),
-        Statement("proposition1", "the same with keys and queries frozen", theory.frozen_learning),
+        Statement(
+            "proposition1",
+            "the same with keys and queries frozen",
+            partial(theory.learning, frozen=True),
+        ),
         Statement("proposition2", "attention mass that any weights can reach", theory.mass_bound),
     ),
-    figures=(*boundary.figures, concentration.figure),
+    figures=(*fig1a.figures, concentration.figure),
 )
 
-__all__ = ["paper"]
+#: A figure by name, so that `papers.li2023.figure("fig1a")` reads as one expects.
+figure = paper.figure
+
+__all__ = ["figure", "paper"]

@@ -11,16 +11,7 @@ import numpy as np
 from limelight import fit
 from limelight.claims import AtLeast, Bands, Claim, Estimate, Inside
 from limelight.fit import Edge
-from limelight.measures import Accuracy, TestLoss
-from limelight.models import Shallow
-from limelight.papers.base import Figure, Setup
-from limelight.plot import Marked, TopAxis, Validity, caption, curves, phase_diagram, provenance
-from limelight.plot.marks import Series
-from limelight.study import Study
 from limelight.table import Table
-from limelight.theory.li2023 import relevant_needed
-from limelight.train import Train
-from limelight.worlds import Patterns
 
 #: A trial succeeds when its test hinge loss is below the first, as in the paper; the second shows
 #: how much hangs on that choice.
@@ -34,25 +25,6 @@ POINTS = 5
 DRAWS = 1000
 
 PAIR = ("world.relevant", "world.confusing")
-
-
-def study(scale: str, steps: int) -> Study:
-    """One trial: the paper's model on its data, tokens without noise, grouped."""
-    tokens, width, test = {"smoke": (50, 50, 100), "small": (100, 100, 100)}.get(
-        scale, (100, 1000, 200)
-    )
-    return Study(
-        world=Patterns(tokens=tokens),
-        model=Shallow(width=width, groups=True),
-        train=Train(steps=steps, batch=16, rate=2.0, every=20),
-        measures=(TestLoss(test), Accuracy(test)),
-    )
-
-
-def setup(scale: str, steps: int, relevant, confusing: Callable, examples, trials: int) -> Setup:
-    """A grid over the fractions, together, and the number of examples."""
-    pairs = [(a, round(confusing(a), 6)) for a in relevant]
-    return Setup(study(scale, steps), {PAIR: pairs, "train.examples": list(examples)}, trials)
 
 
 # --- what is read off a table -----------------------------------------------------------------
@@ -88,26 +60,23 @@ def relevant(edge: Edge) -> np.ndarray:
     return edge.x("world.relevant")
 
 
-def _fit(edge: Edge, x: np.ndarray, use: np.ndarray, law: Callable) -> tuple[float, np.ndarray]:
-    """A statistic of the boundary, and of its bootstrap draws; NaN where a draw is unresolved."""
-    values, known = edge.draws(DRAWS)
-    draws = np.full(len(values), np.nan)
-    whole = known[:, use].all(axis=1)
-    for i in np.flatnonzero(whole):
-        draws[i] = law(x[use], values[i, use])
-    return law(x[use], edge.values[use]), draws
-
-
-def _estimate(edge: Edge, value: float, draws: np.ndarray, used: int) -> Estimate:
-    finite = draws[np.isfinite(draws)]
+def _law(edge: Edge, law: Callable, part: str, x: np.ndarray, use: np.ndarray) -> Estimate:
+    """One number of a law fitted to the boundary, with its bootstrap over trials."""
     n = sum(found.n for found in edge.thresholds)
-    note = f"{used} of {len(edge)} boundary points used"
-    if len(finite) < len(draws):
-        note += f"; {len(draws) - len(finite)} of {len(draws)} bootstrap draws unresolved"
-    if len(finite) < 0.9 * len(draws):
+    if use.sum() < POINTS:
+        return Estimate(np.nan, None, n, f"{use.sum()} usable points, {POINTS} needed")
+    if np.ptp(x[use]) < 1e-9:
+        return Estimate(np.nan, None, n, "the points do not differ in this variable")
+    values, known = edge.draws(DRAWS)
+    whole = known[:, use].all(axis=1)
+    found = law(x[use], edge.values[use], level=0.9, samples=values[whole][:, use])
+    value, interval = getattr(found, part), getattr(found, f"{part}_interval")
+    note = f"{use.sum()} of {len(edge)} boundary points used"
+    if not whole.all():
+        note += f"; {(~whole).sum()} of {DRAWS} bootstrap draws unresolved"
+    if whole.mean() < 0.9:
         return Estimate(value, (np.nan, np.nan), n, note + ": too many to give an interval")
-    low, high = np.percentile(finite, [5, 95])
-    return Estimate(value, (float(low), float(high)), n, note)
+    return Estimate(value, interval, n, note)
 
 
 def exponent(level: float, x_of: Callable[[Edge], np.ndarray]) -> Callable[[Table], Estimate]:
@@ -115,28 +84,18 @@ def exponent(level: float, x_of: Callable[[Edge], np.ndarray]) -> Callable[[Tabl
 
     def estimate(table: Table) -> Estimate:
         edge = boundary(table, level)
-        x = x_of(edge)
-        use = edge.resolved & (edge.values >= FLOOR) & (x > 0)
-        if use.sum() < POINTS:
-            n = sum(found.n for found in edge.thresholds)
-            return Estimate(np.nan, None, n, f"{use.sum()} usable points, {POINTS} needed")
-        slope = lambda x, y: float(np.polyfit(-np.log(x), np.log(y), 1)[0])
-        return _estimate(edge, *_fit(edge, x, use, slope), int(use.sum()))
+        use = edge.resolved & (edge.values >= FLOOR)
+        return _law(edge, fit.power, "slope", 1 / x_of(edge), use)
 
     return estimate
 
 
-def straightness(x_of: Callable[[Edge], np.ndarray], level: float = STRICT):
+def straightness(x_of: Callable[[Edge], np.ndarray]) -> Callable[[Table], Estimate]:
     """R squared of a straight line of N50 in x to the power -2, all resolved points."""
 
     def estimate(table: Table) -> Estimate:
-        edge = boundary(table, level)
-        use = edge.resolved & (x_of(edge) > 0)
-        if use.sum() < POINTS:
-            n = sum(found.n for found in edge.thresholds)
-            return Estimate(np.nan, None, n, f"{use.sum()} usable points, {POINTS} needed")
-        squared = lambda x, y: float(np.corrcoef(x, y)[0, 1] ** 2)
-        return _estimate(edge, *_fit(edge, x_of(edge) ** -2.0, use, squared), int(use.sum()))
+        edge = boundary(table)
+        return _law(edge, fit.linear, "r_squared", x_of(edge) ** -2.0, edge.resolved)
 
     return estimate
 
@@ -200,235 +159,5 @@ ND_CLAIMS = (
             "limelight; suggested by li2023, condition (8)",
         )
         for suffix, level in (("", STRICT), (".loose", LOOSE))
-    ),
-)
-
-
-# --- pictures ---------------------------------------------------------------------------------
-
-
-def draw_phase(table: Table):
-    """Success map with N50, its interval, theory curves, and where Theorem 1 does not apply."""
-    edge = boundary(table)
-    x, y, rate = _rates(table)
-    loss = _grid(table, "training_loss")
-    alphas = x
-    line = _line(edge, relevant(edge) ** -2.0)
-    power = _line(edge, gap(edge) ** -2.0)
-    needed = relevant_needed(0.5, 0.1, 0.2, 0.0)
-    is_nd = np.allclose(relevant(edge) + edge.x("world.confusing"), 0.5)
-    figure = phase_diagram(
-        alphas**-2.0,
-        y,
-        rate,
-        x_label=r"$\alpha_*^{-2}$",
-        y_label="training examples $N$",
-        edge=Series("N50, 95 % interval", relevant(edge) ** -2.0, *_ends(edge)),
-        theory=[
-            (
-                rf"line in $\alpha_*^{{-2}}$ ($R^2$ = {line[1]:.2f})",
-                relevant(edge) ** -2.0,
-                line[0],
-            ),
-            (
-                rf"line in $(\alpha_*-\alpha_\#)^{{-2}}$ ($R^2$ = {power[1]:.2f})",
-                relevant(edge) ** -2.0,
-                power[0],
-            ),
-        ],
-        validity=Validity(needed**-2.0, "right", "Theorem 1 does not apply") if is_nd else None,
-        marked=Marked("training not converged", loss >= CONVERGED),
-        top=TopAxis(r"$\alpha_*$", alphas),
-        width=4.6,
-    )
-    caption(figure, *_facts(table))
-    return figure
-
-
-def draw_law(table: Table):
-    """N50 against one over the relevant fraction, on logarithmic axes, with the slope 2 beside."""
-    found = []
-    for name, level in (("test loss < 0.001", STRICT), ("test loss < 0.01", LOOSE)):
-        edge = boundary(table, level)
-        found.append(Series(f"N50, {name}", 1 / relevant(edge), *_ends(edge)))
-    edge = boundary(table)
-    x = 1 / relevant(edge)
-    use = edge.resolved & (edge.values >= FLOOR)
-    guides = []
-    if use.any():
-        middle = np.exp(np.mean(np.log(edge.values[use]) - 2 * np.log(x[use])))
-        guides.append(Series(r"slope 2: $N \propto \alpha_*^{-2}$", x, middle * x**2))
-        inverse = 1 / gap(edge)
-        middle = np.exp(np.mean(np.log(edge.values[use]) - 2 * np.log(inverse[use])))
-        label = r"$N \propto (\alpha_*-\alpha_\#)^{-2}$"
-        guides.append(Series(label, x, middle * inverse**2))
-    figure = curves(
-        [*found, *guides],
-        x_label=r"$1/\alpha_*$",
-        y_label="N50, training examples",
-        log_x=True,
-        log_y=True,
-        width=4.6,
-    )
-    caption(figure, *_facts(table))
-    return figure
-
-
-def summary(table: Table) -> list[str]:
-    """N50 for each fraction, and both straight lines with their intervals."""
-    lines = ["N50 (examples at which half of the trials succeed), 95 % interval:"]
-    for level in (STRICT, LOOSE):
-        edge = boundary(table, level)
-        points = [
-            f"  alpha_* {at['world.relevant']:.2f}, alpha_# {at['world.confusing']:.2f}: {found}"
-            for at, found in edge
-        ]
-        lines += [f" test loss below {level:g}", *points]
-    for name, x_of in (("alpha_*", relevant), ("alpha_* - alpha_#", gap)):
-        straight, slope = straightness(x_of)(table), exponent(STRICT, x_of)(table)
-        lines.append(
-            f"against ({name})^-2: R^2 {_range(straight)}; exponent in 1/({name}) {_range(slope)}"
-        )
-    return lines
-
-
-def _range(estimate: Estimate) -> str:
-    if not np.isfinite(estimate.value):
-        return f"unresolved ({estimate.note})"
-    low, high = estimate.interval or (np.nan, np.nan)
-    return f"{estimate.value:.2f} [{low:.2f}, {high:.2f}]"
-
-
-def _grid(table: Table, column: str) -> np.ndarray:
-    x, i = np.unique(table["world.relevant"], return_inverse=True)
-    y, j = np.unique(table["train.examples"], return_inverse=True)
-    place = j * len(x) + i
-    size = len(x) * len(y)
-    total, count = np.bincount(place, table[column], size), np.bincount(place, minlength=size)
-    return (total / np.maximum(count, 1)).reshape(len(y), len(x))
-
-
-def _rates(table: Table):
-    success = Table({**table.columns, "success": table["test_loss"] < STRICT}, table.axes)
-    return table.values("world.relevant"), table.values("train.examples"), _grid(success, "success")
-
-
-def _ends(edge: Edge) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values and ends; what the data do not bound is open."""
-    low = np.where([t.censored_low for t in edge.thresholds], 0.0, edge.low)
-    high = np.where([t.censored_high for t in edge.thresholds], np.inf, edge.high)
-    return np.where(edge.resolved, edge.values, np.nan), low, high
-
-
-def _line(edge: Edge, x: np.ndarray) -> tuple[np.ndarray, float]:
-    use = edge.resolved
-    if use.sum() < 2:
-        return np.full(len(x), np.nan), np.nan
-    slope, start = np.polyfit(x[use], edge.values[use], 1)
-    fitted = start + slope * x
-    squared = np.corrcoef(x[use], edge.values[use])[0, 1] ** 2 if use.sum() > 2 else np.nan
-    return np.where(fitted > 0, fitted, np.nan), float(squared)
-
-
-def _facts(table: Table) -> tuple[str, ...]:
-    trials = table.manifest.get("configuration", {}).get("trials")
-    return provenance(scale=table.manifest.get("scale", ""), trials=trials)
-
-
-# --- recipes ----------------------------------------------------------------------------------
-
-EXAMPLES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96)
-DEPARTURES = (
-    "step size 2, batch 16 and steps are ours (the paper states none); token noise is 0, so that "
-    "equal tokens are grouped exactly; positions are permuted in every example; the start is "
-    "`perturb` because the printed one saturates the softmax"
-)
-
-nd = lambda a: 0.5 - a
-ratio = lambda a: a / 4
-fixed_gap = lambda a: a - 0.24
-
-
-def steps_of(first: float, last: float, step: float) -> list[float]:
-    """Round numbers from first to last."""
-    return [round(v, 6) for v in np.arange(first, last + step / 2, step)]
-
-
-figures = (
-    Figure(
-        name="fig1a",
-        title="examples needed against the fraction of label-relevant tokens",
-        statement="the sample complexity is almost linear in alpha_*^-2",
-        setups={
-            "smoke": setup("smoke", 200, (0.36, 0.42, 0.5), nd, (2, 8, 32), 4),
-            # Up to 96 examples, so that the boundary is inside the grid at every fraction.
-            "small": setup(
-                "small", 400, (0.32, 0.34, 0.36, 0.39, 0.43, 0.46, 0.5), nd, EXAMPLES, 20
-            ),
-            "paper": setup("paper", 1000, steps_of(0.32, 0.5, 0.02), nd, EXAMPLES, 50),
-        },
-        claims=ND_CLAIMS,
-        draws={"phase": draw_phase, "law": draw_law},
-        summary=summary,
-        reference="Figure 1(a)",
-        departures=DEPARTURES,
-    ),
-    Figure(
-        name="fig1a-ratio",
-        title="the same with alpha_# held at a quarter of alpha_*",
-        statement="by Theorem 1 the sample complexity grows as alpha_*^-2 here too",
-        setups={
-            "smoke": setup("smoke", 300, (0.16, 0.32, 0.48), ratio, (2, 8, 32), 4),
-            "small": setup(
-                "small", 800, (0.08, 0.12, 0.16, 0.24, 0.36, 0.52), ratio, (4, 8, 16, 32, 64), 12
-            ),
-            "paper": setup(
-                "paper",
-                2000,
-                (0.08, 0.12, 0.16, 0.2, 0.24, 0.28, 0.36, 0.44, 0.52, 0.6),
-                ratio,
-                (*EXAMPLES, 128, 192),
-                50,
-            ),
-        },
-        claims=laws("1a.ratio", "alpha_# a quarter of alpha_*"),
-        draws={"phase": draw_phase, "law": draw_law},
-        summary=summary,
-        reference="Figure 1(a), without its confounder",
-        departures=DEPARTURES + "; the protocol is ours: alpha_# = alpha_*/4",
-    ),
-    Figure(
-        name="fig1a-gap",
-        title="the same with alpha_* - alpha_# held at 0.24",
-        statement="by Theorem 1 the sample complexity grows as alpha_*^-2 here too",
-        setups={
-            "smoke": setup("smoke", 300, (0.32, 0.5), fixed_gap, (4, 32), 4),
-            "small": setup(
-                "small", 600, (0.26, 0.32, 0.4, 0.5, 0.6), fixed_gap, (4, 8, 16, 32, 64), 16
-            ),
-            "paper": setup(
-                "paper",
-                1500,
-                (0.26, 0.28, 0.3, 0.34, 0.38, 0.42, 0.46, 0.5, 0.54, 0.58),
-                fixed_gap,
-                (*EXAMPLES, 128, 192),
-                50,
-            ),
-        },
-        claims=(
-            *laws("1a.which.alpha", "alpha_* - alpha_# held at 0.24"),
-            Claim(
-                "1a.which.gap",
-                "Examples needed depend on the gap alpha_* - alpha_# alone.",
-                "log-log slope of N50 in 1/alpha_* at a fixed gap, test loss below 0.001",
-                exponent(STRICT, relevant),
-                Inside(-0.5, 0.5),
-                "limelight",
-            ),
-        ),
-        draws={"phase": draw_phase, "law": draw_law},
-        summary=summary,
-        reference="Figure 1(a), without its confounder",
-        departures=DEPARTURES + "; the protocol is ours: alpha_# = alpha_* - 0.24",
     ),
 )

@@ -5,7 +5,7 @@ import numpy as np
 from limelight import fit
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
 from limelight.core.types import Role
-from limelight.measures import Accuracy, AttentionMass, RoleMass, TestLoss
+from limelight.measures import Accuracy, AttentionMass, FreshLoss, RoleMass
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
 from limelight.plot import Reference, Series, caption, curves, mass_by_role, provenance
@@ -33,7 +33,7 @@ def setup(scale: str, trials: int, cells, width: int, examples: int, steps: int,
         world=Patterns(tokens=50, relevant=0.5, confusing=0.04, noise=noise),
         model=Shallow(width=width, groups=noise is None),
         train=Train(steps=steps, batch=20, rate=2.0, examples=examples, every=every),
-        measures=(TestLoss(100), Accuracy(100)),
+        measures=(FreshLoss(100), Accuracy(100)),
         traces=(AttentionMass(looks), RoleMass(looks)),
     )
     return Setup(experiment, {AXIS: list(cells)}, trials, shared=AXIS)

@@ -1,0 +1,18 @@
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+from limelight import fit
+
+
+@pytest.mark.parametrize("name", [module.name for module in pkgutil.iter_modules(fit.__path__)])
+def test_examples_in_docstrings_run(name):
+    assert not doctest.testmod(importlib.import_module(f"limelight.fit.{name}")).failed
+
+
+def test_everything_named_is_there_and_documented():
+    assert fit.__all__ == sorted(fit.__all__, key=lambda n: (not n.isupper(), n[0].islower(), n))
+    for name in fit.__all__:
+        assert getattr(fit, name).__doc__
