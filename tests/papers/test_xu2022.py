@@ -41,7 +41,7 @@ def check(name: str, decided: int, tmp_path) -> Table:
 
 @pytest.mark.parametrize(
     ("name", "decided"),
-    [("curves", 2), ("phase", 2), ("depth", 2), ("guarantees", 4), ("autopsy", 4)],
+    [("curves", 2), ("phase", 2), ("depth", 2), ("autopsy", 4)],
 )
 def test_figures_at_smoke_scale(name, decided, tmp_path):
     check(name, decided, tmp_path)
@@ -49,7 +49,8 @@ def test_figures_at_smoke_scale(name, decided, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "decided"), [("cross", 1), ("patches", 5), ("scaling", 2), ("trained", 5)]
+    ("name", "decided"),
+    [("guarantees", 4), ("cross", 1), ("patches", 5), ("scaling", 2), ("trained", 5)],
 )
 def test_slower_figures_at_smoke_scale(name, decided, tmp_path):
     check(name, decided, tmp_path)
@@ -83,10 +84,11 @@ def test_autopsy_rows_meet_every_printed_condition():
         assert printed.softmax(C * size, size, sigma, d, lam).applies
 
 
+@pytest.mark.slow
 def test_training_lowers_the_error():
     base = Denoising(side=4, clusters=2, dimension=6, batch=8, steps=60, images=16)
     table = base.sweep({"network": ["cos-mask"]}, trials=1)
     assert np.isfinite(table["loss"]).all()
     assert np.sqrt(table["mild.clean"][0]) < 1.0
-    with pytest.raises(InputError, match="unknown network"):
-        base.sweep({"network": ["mlp"]}, trials=1)
+    with pytest.raises(InputError, match="steps = 0"):
+        base.sweep({"steps": [0]}, trials=1)

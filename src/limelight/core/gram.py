@@ -3,13 +3,18 @@ r"""Gram matrices of unit vectors: make them, refuse impossible ones, turn them 
 Plain NumPy in double precision: no device is woken up to check four numbers.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from jaxtyping import Float
 
 from limelight.core.errors import InputError
 
-#: What a plain number may be.
-Number = float | int | np.floating | np.integer
+if TYPE_CHECKING:
+    Number = float
+else:  # NumPy's own numbers are welcome too
+    Number = float | int | np.floating | np.integer
+
 #: How far below zero an eigenvalue may be before a Gram matrix is refused, relative to its size.
 SLACK = 1e-9
 

@@ -11,9 +11,8 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from limelight.claims import Estimate
+from limelight.core.gram import Number
 
-#: What a plain number may be.
-Number = float | int | np.floating | np.integer
 #: Family-wise error of a claim.
 ERROR = 0.01
 #: Fewer draws than this take Student's quantile.

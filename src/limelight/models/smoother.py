@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import InputError
-from limelight.core.types import PRNGKey
+from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.worlds.base import World
 
@@ -163,10 +163,10 @@ class Smoother(Recipe):
     """
 
     operator: Operator = eqx.field(static=True, default="softmax")
-    strength: float = 6.0
-    neighbours: int = 10
+    strength: Number = 6.0
+    neighbours: Number = 10
     steps: int = eqx.field(static=True, default=1)
-    gain: float = 1.0
+    gain: Number = 1.0
 
     def init(self, key: PRNGKey, world, truth) -> Smoothing:
         """The operator; nothing is random about it."""

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from limelight.core.errors import InputError
 from limelight.core.keys import named
-from limelight.core.types import PRNGKey
+from limelight.core.types import Number, PRNGKey
 from limelight.measures.filters import populations
 from limelight.measures.noise import square_errors
 from limelight.models.denoiser import NETWORKS, Network, make
@@ -53,9 +53,9 @@ class Denoising(Experiment):
     dimension: int = eqx.field(static=True, default=32)
     hidden: int = eqx.field(static=True, default=64)
     frame: Literal["fresh", "fixed"] = eqx.field(static=True, default="fresh")
-    sigma: float = 0.5
-    loud: float = 1.5
-    share: float = 0.1
+    sigma: Number = 0.5
+    loud: Number = 1.5
+    share: Number = 0.1
     batch: int = eqx.field(static=True, default=32)
     steps: int = eqx.field(static=True, default=1200)
     images: int = eqx.field(static=True, default=256)

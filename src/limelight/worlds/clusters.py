@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 from limelight.core import gram as grams
 from limelight.core.errors import InputError
 from limelight.core.keys import named
-from limelight.core.types import PRNGKey
+from limelight.core.types import Number, PRNGKey
 from limelight.worlds.base import World
 
 METHODS = ("auto", "direct", "reduced")
@@ -80,10 +80,10 @@ class Clusters(World[Centres, Cloud]):
     clusters: int = eqx.field(static=True, default=10)
     size: int = eqx.field(static=True, default=50)
     sizes: str | tuple[int, ...] | None = eqx.field(static=True, default=None)
-    cosine: float = 0.0
+    cosine: Number = 0.0
     gram: tuple[tuple[float, ...], ...] | None = eqx.field(static=True, default=None)
-    sigma: float = 0.5
-    dimension: int = 1024
+    sigma: Number = 0.5
+    dimension: Number = 1024
     method: Literal["auto", "direct", "reduced"] = eqx.field(static=True, default="auto")
 
     @classmethod
@@ -180,7 +180,7 @@ def cloud(
     centres: Float[Array, "clusters rank"],
     labels: Int[Array, " tokens"],
     scale: Float[Array, " tokens"],
-    dimension: int | Int[Array, ""],
+    dimension: Number,
     method: str = "auto",
 ) -> Cloud:
     """Tokens around given centres with a noise level each, in the sampler's coordinates."""
@@ -213,7 +213,7 @@ def direct_noise(key: PRNGKey, tokens: int, dimension: int) -> Float[Array, "tok
 
 
 def reduced_noise(
-    key: PRNGKey, tokens: int, span: int, dimension: int | Int[Array, ""]
+    key: PRNGKey, tokens: int, span: int, dimension: Number
 ) -> Float[Array, "tokens width"]:
     r"""Standard Gaussian noise in rotated coordinates: the law of all its inner products is exact.
 
@@ -232,9 +232,7 @@ def reduced_noise(
     return jnp.concatenate([normal[:, :span], low], axis=1)
 
 
-def equiangular_centres(
-    clusters: int, cosine: float | Float[Array, ""]
-) -> Float[Array, "clusters clusters"]:
+def equiangular_centres(clusters: int, cosine: Number) -> Float[Array, "clusters clusters"]:
     r"""The symmetric root of $(1-\rho)I + \rho 11^\top$: rows at one angle, $\rho$ traced."""
     cosine = jnp.asarray(cosine, dtype=float)
     narrow = jnp.sqrt(1 - cosine)

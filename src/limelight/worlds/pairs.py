@@ -6,7 +6,7 @@ from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import InputError
 from limelight.core.numerics import count
-from limelight.core.types import PRNGKey
+from limelight.core.types import Number, PRNGKey
 from limelight.worlds.base import World
 from limelight.worlds.clusters import LARGEST, Centres, Cloud, reduced_noise
 
@@ -45,11 +45,11 @@ class Pairs(World[Centres, Pair]):
 
     clusters: int = eqx.field(static=True, default=10)
     size: int = eqx.field(static=True, default=50)
-    alignment: float = 1.0
-    wrong: float = 0.0
-    sigma_source: float = 1.0
-    sigma_target: float = 1.0
-    dimension: int = 100_000
+    alignment: Number = 1.0
+    wrong: Number = 0.0
+    sigma_source: Number = 1.0
+    sigma_target: Number = 1.0
+    dimension: Number = 100_000
 
     def draw(self, key: PRNGKey) -> Centres:
         """Target centres, then the source centre, in one more coordinate than clusters."""

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.errors import InputError
 from limelight.core.keys import named
-from limelight.core.types import PRNGKey
+from limelight.core.types import Number, PRNGKey
 from limelight.worlds.base import World
 from limelight.worlds.clusters import LARGEST, Centres, Cloud, cloud
 
@@ -53,12 +53,12 @@ class Regions(World[Centres, Image]):
     layout: Literal["regions", "fragmented", "scattered", "permuted"] = eqx.field(
         static=True, default="regions"
     )
-    sigma: float = 0.5
-    loud: float = 1.5
-    share: float = 0.1
+    sigma: Number = 0.5
+    loud: Number = 1.5
+    share: Number = 0.1
     independent: bool = eqx.field(static=True, default=False)
     frame: Literal["fixed", "fresh"] = eqx.field(static=True, default="fixed")
-    dimension: int = 384
+    dimension: Number = 384
     method: Literal["auto", "direct", "reduced"] = eqx.field(static=True, default="auto")
 
     @property

@@ -52,13 +52,13 @@ paper = Paper(
         Statement("limit", "the exact law for large dimension", statements.limit_law),
         Statement("window", "Theorem 2 repaired, limit form", statements.window),
         Statement("finite", "the finite-dimension prediction, flagged", statements.finite),
-        Statement("scaling", "exponent of the best ratio in m_k", statements.scaling),
+        Statement("exponent", "exponent of the best ratio in m_k", statements.scaling),
         Statement("knn", "T1', certificate for kNN", statements.neighbours_certificate),
         Statement(
             "softmax", "T2' and T2'', certificates for softmax", statements.softmax_certificate
         ),
-        Statement("depth", "many steps, exact recursion", statements.depth),
-        Statement("cross", "cross-attention, exact law", statements.cross),
+        Statement("recursion", "many steps, exact recursion", statements.depth),
+        Statement("crossing", "cross-attention, exact law", statements.cross),
     ),
     figures=(
         curves.figure,

@@ -61,8 +61,8 @@ def optimal_strength(
         as good.
 
     Example:
-        >>> [round(v, 4) for v in optimal_strength(Setting.equal(10, 100, 0.5))]
-        [6.5991, 0.1093]
+        >>> [round(v, 3) for v in optimal_strength(Setting.equal(10, 100, 0.5))]
+        [6.599, 0.109]
     """
     if cluster is None:
         return minimise(lambda lam: limit.softmax_ratio(setting, lam, masked=masked))

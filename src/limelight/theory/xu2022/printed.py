@@ -193,7 +193,7 @@ def norm_band(tokens: Number, dimension: Number, delta: Number = 0.05) -> Bound:
     Example:
         >>> band = norm_band(1000, 80)
         >>> round(band.value, 2), band.applies
-        (0.81, False)
+        (0.8, False)
 
     Reference: xu2022, proof of Theorem 1, first display.
     """

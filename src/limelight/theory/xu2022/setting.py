@@ -12,11 +12,10 @@ import numpy as np
 
 from limelight.core import gram as grams
 from limelight.core.errors import InputError
+from limelight.core.gram import Number
 
 #: Distance of orthonormal centres.
 ORTHONORMAL = float(np.sqrt(2))
-#: What a plain number may be.
-Number = float | int | np.floating | np.integer
 
 
 @dataclass(frozen=True, eq=False)
