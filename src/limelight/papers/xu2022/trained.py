@@ -43,23 +43,16 @@ def cell(table: Table, network: str, frame: str = "fresh", loud: Number = 1.5) -
 
 def less(table: Table, tests, factor: Number, frames=("fresh", "fresh")) -> Estimate:
     """Order over seeds: each test is (network, column, network, column)."""
-    points, note = [], ""
+    points = []
     for a, column_a, b, column_b in tests:
         one, two = cell(table, a, frames[0]), cell(table, b, frames[1])
         if not len(one) or not len(two):
             return Estimate(float("nan"), None, 0, f"{a} or {b} not in this table")
-        points.append(
-            families.difference_point(
-                f"{a} {column_a} against {b} {column_b}",
-                one[column_a],
-                two[column_b],
-                factor,
-                len(tests),
-            )
-        )
-        values = [float(np.sqrt(rows[c].mean())) for rows, c in ((one, column_a), (two, column_b))]
-        note = "{:.3f} against {:.3f}".format(*values)
-    return families.below(points, 0.0, note)
+        left, right = (float(np.sqrt(r[c].mean())) for r, c in ((one, column_a), (two, column_b)))
+        name = f"{a} {column_a} {left:.3f} against {b} {column_b} {right:.3f}"
+        squares = one[column_a], two[column_b]
+        points.append(families.difference_point(name, *squares, factor, len(tests)))
+    return families.below(points)
 
 
 def fairly(table: Table, tests, factor: Number) -> Estimate:
