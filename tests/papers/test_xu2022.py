@@ -50,7 +50,7 @@ def test_figures_at_smoke_scale(name, decided, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "decided"),
-    [("guarantees", 4), ("cross", 1), ("patches", 5), ("scaling", 2), ("trained", 5)],
+    [("guarantees", 4), ("cross", 1), ("patches", 5), ("scaling", 2), ("trained", 3)],
 )
 def test_slower_figures_at_smoke_scale(name, decided, tmp_path):
     check(name, decided, tmp_path)

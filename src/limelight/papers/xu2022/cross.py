@@ -47,7 +47,7 @@ def law(table: Table, at, strength=None) -> tuple[np.ndarray, np.ndarray]:
     cosines = np.eye(C) * at["world.alignment"]
     lam = at["model.strength"] if strength is None else strength
     error, leaked = limit.cross_parts(cosines, target, lam, np.broadcast_to(sizes, (C, C)))
-    return np.sqrt(error[..., 0]) / sigma, leaked[..., 0]
+    return np.asarray(np.sqrt(error[..., 0]) / sigma), np.asarray(leaked[..., 0])
 
 
 def usable(table: Table):

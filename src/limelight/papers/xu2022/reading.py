@@ -70,7 +70,7 @@ def panel(
     axes.set_yscale("log" if log_y else "linear")
 
 
-def bars(axes: Axes, x: Sequence[float], points: Sequence[families.Point], **look: Any):
+def bars(axes: Axes, x: Sequence[Any], points: Sequence[families.Point], **look: Any):
     """Measured points with their intervals."""
     look = LOOKS["measured"] | {"markeredgecolor": "white", "markeredgewidth": 0.3} | look
     y = np.array([p.value for p in points])
@@ -94,7 +94,7 @@ def legend_over(figure: Figure, handles: Sequence[Artist], columns: int = 6) -> 
     )
 
 
-def plain_ticks(axes: Axes, x: Sequence[float] = (), y: Sequence[float] = ()) -> None:
+def plain_ticks(axes: Axes, x: Sequence[Any] = (), y: Sequence[Any] = ()) -> None:
     """Ticks at the given values, as plain numbers, and no others."""
     axes.minorticks_off()
     if len(x):
@@ -103,7 +103,7 @@ def plain_ticks(axes: Axes, x: Sequence[float] = (), y: Sequence[float] = ()) ->
         axes.set_yticks(list(y), [_short(v) for v in y])
 
 
-def _short(value: float) -> str:
+def _short(value: Any) -> str:
     power = np.log10(value) if value > 0 else 0.5
     return f"$10^{{{power:.0f}}}$" if value >= 1000 and power == round(power) else f"{value:g}"
 

@@ -239,7 +239,7 @@ figure = Figure(
         "smoke": setup(
             Denoising(side=6, clusters=3, dimension=16, hidden=32, batch=16, steps=400, images=128),
             rows("linear5", "cnn2", "att", "cos-mask"),
-            2,
+            3,
         ),
         "small": setup(
             Denoising(),
