@@ -1,7 +1,7 @@
 """Models read data: a recipe makes one, and it is called on one example.
 
 `base` the contract; `attention` heads as pure functions; `shallow` the one-layer ViT of li2023;
-`heads` those that capacity bounds speak of; `sequence` bounded-norm attention over bits;
+`smoother` attention as averaging (xu2022); `heads` those that capacity bounds speak of; `sequence` bounded-norm attention over bits;
 `construct` sparse functions as weights; `checkpoint` attention blocks of real networks, read with
 `weights` from safetensors files.
 """
@@ -10,6 +10,7 @@ from limelight.models.base import Model, Recipe
 from limelight.models.checkpoint import Checkpoint
 from limelight.models.sequence import Constructed, Loaded, Sequence, SequenceNet, load_construction
 from limelight.models.shallow import GroupedViT, Shallow, ShallowViT
+from limelight.models.smoother import Smoother, Smoothing
 
 __all__ = [
     "Checkpoint",
@@ -22,5 +23,7 @@ __all__ = [
     "SequenceNet",
     "Shallow",
     "ShallowViT",
+    "Smoother",
+    "Smoothing",
     "load_construction",
 ]

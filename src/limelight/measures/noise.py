@@ -1,0 +1,118 @@
+r"""What is left of the noise: distances of smoothed tokens to their centres, and why.
+
+Errors of the tokens of one draw depend on each other, so every measure here is one number a draw;
+intervals are formed over draws.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from limelight.core.types import PRNGKey
+from limelight.worlds.base import World, example
+
+
+def square_errors(
+    tokens: Float[Array, "tokens width"], targets: Float[Array, "tokens width"]
+) -> Float[Array, " tokens"]:
+    r"""$|x'_i - u_{k_i}|^2$ of each token."""
+    return jnp.sum((tokens - targets) ** 2, axis=-1)
+
+
+@dataclass(frozen=True)
+class NoiseLeft:
+    r"""How far the tokens of one draw are from their centres after smoothing.
+
+    `square` is the mean of $e_i^2/\sigma^2$ (its root over draws is the ratio of every table),
+    `worst` and `best` the largest and smallest $e_i/\sigma$, `worst_ratio` the largest $e_i/|h_i|$,
+    `mean_ratio` its mean, `improved` the share of tokens with $e_i < |h_i|$.
+
+    Reference: xu2022, Section 3.
+    """
+
+    name: str = "noise"
+
+    def __call__(
+        self, key: PRNGKey, world: World, truth: Any, model: Any
+    ) -> dict[str, Float[Array, ""]]:
+        """The measure."""
+        draw = example(world, key, truth, jnp.array(0))
+        after = jnp.sqrt(square_errors(model(model.prepare(draw)), draw.targets))
+        before = jnp.sqrt(square_errors(draw.tokens, draw.targets))
+        sigma = jnp.asarray(world.sigma, dtype=float)  # pyright: ignore[reportAttributeAccessIssue]
+        return {
+            "square": jnp.mean((after / sigma) ** 2),
+            "worst": jnp.max(after) / sigma,
+            "best": jnp.min(after) / sigma,
+            "worst_ratio": jnp.max(after / before),
+            "mean_ratio": jnp.mean(after / before),
+            "improved": jnp.mean(after < before),
+        }
+
+
+@dataclass(frozen=True)
+class NoiseParts:
+    r"""The squared error in units of $\sigma^2$ and its three parts: itself, averaging, leak.
+
+    Mean over tokens of $|w_{ii} h_i|^2$, $|\sum_{j \in k, j \ne i} w_{ij} h_j|^2$ and
+    $|\sum_{j \notin k} w_{ij}(x_j - u_k)|^2$; `square` is that of their sum.
+    """
+
+    name: str = "parts"
+
+    def __call__(
+        self, key: PRNGKey, world: World, truth: Any, model: Any
+    ) -> dict[str, Float[Array, ""]]:
+        """The measure."""
+        draw = example(world, key, truth, jnp.array(0))
+        weights = model.weights(model.prepare(draw))
+        same = draw.labels[:, None] == draw.labels[None, :]
+        diagonal = jnp.diagonal(weights)
+        noise = draw.noise
+        inside = jnp.where(same, weights, 0.0) - jnp.diag(diagonal)
+        outside = jnp.where(same, 0.0, weights)
+        leak = outside @ draw.tokens - jnp.sum(outside, axis=-1, keepdims=True) * draw.targets
+        parts = {
+            "itself": diagonal[:, None] * noise,
+            "averaging": inside @ noise,
+            "leak": leak,
+        }
+        parts["square"] = parts["itself"] + parts["averaging"] + parts["leak"]
+        scale = jnp.asarray(world.sigma, dtype=float) ** 2  # pyright: ignore[reportAttributeAccessIssue]
+        return {k: jnp.mean(jnp.sum(v**2, axis=-1)) / scale for k, v in parts.items()}
+
+
+@dataclass(frozen=True)
+class NoisePath:
+    r"""Mean of $e_i^2/\sigma^2$ before the first step of an iterated operator and after each."""
+
+    name: str = "path"
+
+    def __call__(
+        self, key: PRNGKey, world: World, truth: Any, model: Any
+    ) -> dict[str, Float[Array, " steps"]]:
+        """The measure."""
+        draw = example(world, key, truth, jnp.array(0))
+        path = model.path(model.prepare(draw))
+        square = jax.vmap(lambda x: jnp.mean(square_errors(x, draw.targets)))(path)
+        return {"square": square / jnp.asarray(world.sigma, dtype=float) ** 2}  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@dataclass(frozen=True)
+class Purity:
+    """Share of the weight that stays in the token's own cluster."""
+
+    name: str = "purity"
+
+    def __call__(self, key: PRNGKey, world: World, truth: Any, model: Any) -> Float[Array, ""]:
+        """The measure."""
+        draw = example(world, key, truth, jnp.array(0))
+        weights = model.weights(model.prepare(draw))
+        same = draw.labels[:, None] == draw.labels[None, :]
+        return jnp.mean(jnp.sum(jnp.where(same, weights, 0.0), axis=-1))
+
+
+noise_left, noise_parts, noise_path, purity = NoiseLeft(), NoiseParts(), NoisePath(), Purity()

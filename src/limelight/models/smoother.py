@@ -1,0 +1,195 @@
+r"""Attention as averaging: what is made of each token is a weighted mean of tokens.
+
+Pure functions of one token set, and `Smoother`, which picks one by name so that a study can sweep
+it. There is no $1/\sqrt d$: a layer with logits $\langle q,k\rangle/\sqrt{d_h}$ has
+$\lambda$ = (scale of $W_Q^\top W_K$)$/\sqrt{d_h}$.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from limelight.core.errors import InputError
+from limelight.core.types import Number, PRNGKey
+from limelight.models.base import Model, Recipe
+from limelight.worlds.base import World
+
+Tokens = Float[Array, "tokens width"]
+Weights = Float[Array, "queries keys"]
+Operator = Literal["softmax", "masked", "cosine", "cosine-masked", "knn-l2", "knn-dot", "knn-cos"]
+OPERATORS = ("softmax", "masked", "cosine", "cosine-masked", "knn-l2", "knn-dot", "knn-cos")
+
+
+def normalised(tokens: Tokens) -> Tokens:
+    """Tokens scaled to unit length; a token at the origin stays there."""
+    length = jnp.linalg.norm(tokens, axis=-1, keepdims=True)
+    return tokens / jnp.where(length > 0, length, 1.0)
+
+
+def softmax_weights(
+    tokens: Tokens, strength, *, mask_self: bool = False, normalise: bool = False
+) -> Weights:
+    r"""$w_{ij} \propto \exp(\lambda\langle x_i, x_j\rangle)$, rows summing to 1.
+
+    Args:
+        tokens: One a row.
+        strength: $\lambda$.
+        mask_self: Whether a token may not attend to itself.
+        normalise: Whether logits use directions only (cosine attention).
+    """
+    z = normalised(tokens) if normalise else tokens
+    logits = strength * (z @ z.T)
+    kept = ~jnp.eye(tokens.shape[0], dtype=bool) if mask_self else None
+    return jax.nn.softmax(logits, axis=-1, where=kept)
+
+
+def cross_weights(queries: Tokens, keys: Float[Array, "keys width"], strength) -> Weights:
+    r"""$w_{ij} \propto \exp(\lambda\langle q_i, x_j\rangle)$: queries and keys of two sets."""
+    return jax.nn.softmax(strength * (queries @ keys.T), axis=-1)
+
+
+def knn_weights(
+    tokens: Tokens, neighbours, *, include_self: bool = True, metric: str = "l2"
+) -> Weights:
+    """The mean of the K nearest tokens, by distance, dot product or cosine; K may be traced.
+
+    With `include_self` a token is always one of its own K, as at distance zero.
+    """
+    order = nearest_order(tokens, include_self=include_self, metric=metric)
+    rank = jnp.argsort(order, axis=-1)
+    return jnp.where(rank < neighbours, 1.0 / neighbours, 0.0)
+
+
+def nearest_order(
+    tokens: Tokens, *, include_self: bool = True, metric: str = "l2"
+) -> Int[Array, "tokens tokens"]:
+    """Indices of all tokens, nearest first, one row a query; itself first, or last of all."""
+    z = normalised(tokens) if metric == "cos" else tokens
+    near = z @ z.T
+    if metric == "l2":
+        square = jnp.sum(tokens**2, axis=-1)
+        near = 2 * near - square[None, :]
+    itself = jnp.inf if include_self else -jnp.inf
+    near = jnp.where(jnp.eye(tokens.shape[0], dtype=bool), itself, near)
+    return jnp.argsort(-near, axis=-1)
+
+
+def local_weights(side: int, radius: int) -> Float[Array, "patches patches"]:
+    """A square filter over a grid of side x side patches, divided by the neighbours inside it."""
+    row, column = jnp.divmod(jnp.arange(side**2), side)
+    apart = jnp.maximum(
+        jnp.abs(row[:, None] - row[None, :]), jnp.abs(column[:, None] - column[None, :])
+    )
+    near = (apart <= radius).astype(float)
+    return near / jnp.sum(near, axis=-1, keepdims=True)
+
+
+def iterate(
+    operator: Callable[[Tokens], Tokens], tokens: Tokens, steps: int, gain: Any = 1.0
+) -> Float[Array, "steps_and_start tokens width"]:
+    r"""The path of $x \leftarrow (1-g)x + g\,A(x)$, its start included.
+
+    Args:
+        operator: One step $A$.
+        tokens: The start.
+        steps: How many.
+        gain: $g$: 1 for plain iteration, less for a residual stream.
+    """
+
+    def step(x, _):
+        x = (1 - gain) * x + gain * operator(x)
+        return x, x
+
+    _, path = jax.lax.scan(step, tokens, None, length=steps)
+    return jnp.concatenate([tokens[None], path])
+
+
+class Smoothing(Model):
+    """One averaging operator with its numbers set."""
+
+    fixed = ("strength", "neighbours", "gain")
+
+    operator: Operator = eqx.field(static=True)
+    strength: Float[Array, ""]
+    neighbours: Float[Array, ""]
+    steps: int = eqx.field(static=True)
+    gain: Float[Array, ""]
+
+    def prepare(self, example) -> Tokens:
+        """The tokens of a cloud."""
+        return example.tokens
+
+    def weights(self, tokens: Tokens) -> Weights:
+        """What each output takes from each token, in one step."""
+        kind, _, rest = self.operator.partition("-")
+        if kind == "knn":
+            return knn_weights(tokens, self.neighbours, metric=rest)
+        return softmax_weights(
+            tokens,
+            self.strength,
+            mask_self=self.operator.endswith("masked"),
+            normalise=kind == "cosine",
+        )
+
+    def __call__(self, prepared: Tokens, key: PRNGKey | None = None) -> Tokens:
+        """The tokens after all steps."""
+        if self.steps == 1:
+            return (1 - self.gain) * prepared + self.gain * (self.weights(prepared) @ prepared)
+        return self.path(prepared)[-1]
+
+    def path(self, tokens: Tokens) -> Float[Array, "steps_and_start tokens width"]:
+        """The tokens before the first step and after each."""
+        return iterate(lambda x: self.weights(x) @ x, tokens, self.steps, self.gain)
+
+
+class Smoother(Recipe):
+    r"""Which operator, and its numbers; only the operator and the depth cost a compilation.
+
+    Notation: `strength` is their $\lambda$, `neighbours` their $K$.
+
+    Args:
+        operator: `softmax`, `masked` (no diagonal), `cosine`, `cosine-masked`, `knn-l2`,
+            `knn-dot`, `knn-cos`.
+        strength: Logit scale.
+        neighbours: Tokens averaged by the nearest-neighbour operators.
+        steps: How often it is applied.
+        gain: Share of the new value in each step; 1 is plain iteration.
+
+    Reference: xu2022, Sections 3.1 and 3.2.
+    """
+
+    operator: Operator = eqx.field(static=True, default="softmax")
+    strength: Number = 6.0
+    neighbours: Number = 10
+    steps: int = eqx.field(static=True, default=1)
+    gain: Number = 1.0
+
+    def init(self, key: PRNGKey, world, truth) -> Smoothing:
+        """The operator; nothing is random about it."""
+        numbers = (jnp.asarray(v, dtype=float) for v in (self.strength, self.neighbours, self.gain))
+        strength, neighbours, gain = numbers
+        return Smoothing(self.operator, strength, neighbours, self.steps, gain)
+
+    def check(self, world: World) -> None:
+        """Refuse unknown operators and numbers out of range."""
+        if self.operator not in OPERATORS:
+            raise InputError(
+                f"unknown operator {self.operator!r}", "known: " + ", ".join(OPERATORS)
+            )
+        if not self.strength >= 0:
+            raise InputError(f"strength = {self.strength}", "a logit scale is not negative")
+        tokens = getattr(world, "tokens", None)
+        if self.operator.startswith("knn"):
+            most = self.neighbours if tokens is None else tokens
+            if not 1 <= self.neighbours <= most:
+                raise InputError(f"neighbours = {self.neighbours}", f"between 1 and {most}")
+        if self.operator.endswith("masked") and tokens == 1:
+            raise InputError("one token with its diagonal masked attends to nothing")
+        if self.steps < 1 or not 0 < self.gain <= 1:
+            raise InputError(
+                f"steps = {self.steps}, gain = {self.gain}", "steps at least 1, gain in (0, 1]"
+            )

@@ -1,0 +1,76 @@
+"""xu2022: attention as noise removal, with the theorem repaired.
+
+One module a figure: `curves`, `phase`, `scaling`, `autopsy`, `depth`, `cross`, `patches`,
+`trained`, `guarantees`; `statements` by label; `reading` what the figures share.
+"""
+
+from limelight.papers.base import Paper, Statement
+from limelight.papers.xu2022 import (
+    autopsy,
+    cross,
+    curves,
+    depth,
+    guarantees,
+    patches,
+    phase,
+    scaling,
+    statements,
+    trained,
+)
+from limelight.theory.xu2022.calculator import calculator
+
+paper = Paper(
+    key="xu2022",
+    title=(
+        "CDTrans: Cross-domain Transformer for Unsupervised Domain Adaptation (theory supplement)"
+    ),
+    authors="Tongkun Xu, Weihua Chen, Pichao Wang, Fan Wang, Hao Li, Rong Jin",
+    venue="ICLR 2022, arXiv 2109.06165",
+    symbols={
+        "C": "world.clusters",
+        "m_k": "world.size (world.sizes where they differ)",
+        "m": "tokens, all clusters together",
+        "sigma": "world.sigma, noise over signal in norm",
+        "d": "world.dimension",
+        "u_k": "truth.centres",
+        "h_i": "noise of a token",
+        "r_l, gamma_l": "Setting.nearest, smallest distance of two centres",
+        "r_u": "Setting.farthest",
+        "lambda": "model.strength, the logit scale",
+        "K": "model.neighbours",
+        "delta": "delta, failure probability",
+    },
+    statements=(
+        Statement(
+            "calculator", "everything at once, for given clusters, noise and dim", calculator
+        ),
+        Statement("theorem1", "kNN averaging, as printed (unsound)", statements.theorem1),
+        Statement("theorem2", "softmax attention, as printed (false)", statements.theorem2),
+        Statement("lemma1", "cosine of two centres, as printed (false)", statements.lemma1),
+        Statement("lemma2", "products of noise, as printed (false for i = j)", statements.lemma2),
+        Statement("band", "norms of noise, as printed (false)", statements.norm_band),
+        Statement("limit", "the exact law for large dimension", statements.limit_law),
+        Statement("window", "Theorem 2 repaired, limit form", statements.window),
+        Statement("finite", "the finite-dimension prediction, flagged", statements.finite),
+        Statement("exponent", "exponent of the best ratio in m_k", statements.scaling),
+        Statement("knn", "T1', certificate for kNN", statements.neighbours_certificate),
+        Statement(
+            "softmax", "T2' and T2'', certificates for softmax", statements.softmax_certificate
+        ),
+        Statement("recursion", "many steps, exact recursion", statements.depth),
+        Statement("crossing", "cross-attention, exact law", statements.cross),
+    ),
+    figures=(
+        curves.figure,
+        phase.figure,
+        scaling.figure,
+        autopsy.figure,
+        depth.figure,
+        cross.figure,
+        patches.figure,
+        trained.figure,
+        guarantees.figure,
+    ),
+)
+
+__all__ = ["paper"]

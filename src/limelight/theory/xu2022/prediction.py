@@ -1,0 +1,196 @@
+"""Finite-dimension predictions: derived, not proved, never given without a validity flag."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from limelight.core.errors import InputError
+from limelight.theory.xu2022 import optimum
+from limelight.theory.xu2022.setting import Number, Setting, check_strength
+
+#: Nodes of the Gauss-Hermite rule in each of the two directions averaged over.
+NODES = 16
+#: Beyond this spread of the logits even the moments overflow: no number is given.
+HOPELESS = 50.0
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Predicted ratios and where they may be used.
+
+    Args:
+        ratio: Root mean square error over sigma; NaN where it is hopeless.
+        valid: Whether the prediction's assumptions hold there.
+        spread: The logit variance $s^2$ that decides it.
+        limit: What the spread may be at most.
+    """
+
+    ratio: np.ndarray
+    valid: np.ndarray
+    spread: np.ndarray
+    limit: Number
+
+
+def logit_spread(setting: Setting, strength) -> np.ndarray:
+    r"""Variance of the logits of one query over tokens of a cluster.
+
+    $$s^2 = \lambda^2\sigma^2(1+\sigma^2)/d$$
+    """
+    _check_dimension(setting)
+    lam = check_strength(strength)
+    spread = lam**2 * setting.sigma**2 * (1 + setting.sigma**2) / setting.dimension
+    return np.asarray(spread)
+
+
+def spread_limit(setting: Setting, *, masked: bool = False) -> float:
+    r"""The prediction is valid while $s^2 \le \frac12\log n$ (masked: $0.1\log n$)."""
+    n = max(float(setting.sizes.min()) - 1, 1.0)
+    return (0.1 if masked else 0.5) * float(np.log(n))
+
+
+def frozen_strength(setting: Setting) -> float:
+    r"""Beyond this $\lambda$ a few extreme weights dominate: $s^2 = \frac12 \log n$."""
+    unit = float(logit_spread(setting, 1.0))
+    return float(np.sqrt(spread_limit(setting) / unit))
+
+
+def softmax(setting: Setting, strength, *, masked: bool = False) -> Prediction:
+    r"""Ratio of softmax attention at finite $d$, by Gaussian tilting of every other token.
+
+    Given the query $x = u_k + h$ with $t = |h|^2$ and $v = \langle h, u_k\rangle$, a token of
+    cluster $b$ has mean weight $e^{\lambda\langle u_b,x\rangle + s^2/2}$ and, under that weight,
+    mean $u_b + (\lambda\sigma^2/d)x$. The moments are put together inside the average over $(t,
+    v)$, which is a $16 \times 16$ Gauss-Hermite rule (Wilson-Hilferty for $t$).
+
+    Departures: none in the paper to depart from. Dropped as small while valid: the tilt of
+        $\langle h,u_b\rangle$ in the cross term, the dependence of $t$ and $v$, fluctuations of
+        the normaliser.
+
+    Args:
+        setting: The cluster model, dimension included.
+        strength: Logit scale $\lambda$, one value or an array.
+        masked: Whether a token may not attend to itself.
+
+    Example:
+        >>> p = softmax(Setting.equal(10, 50, 0.5, dimension=64), 6.0)
+        >>> round(float(p.ratio), 4), bool(p.valid)
+        (0.1829, True)
+    """
+    lam = check_strength(strength)
+    spread = logit_spread(setting, lam)
+    most = spread_limit(setting, masked=masked)
+    kinds = setting.representatives
+    if len(kinds) < setting.clusters and len(kinds) == len(np.unique(setting.sizes)):
+        weight = np.array([setting.sizes[setting.sizes == setting.sizes[k]].sum() for k in kinds])
+    else:
+        kinds, weight = np.arange(setting.clusters), setting.sizes
+    flat = []
+    for value, s2 in zip(lam.ravel(), spread.ravel(), strict=True):
+        if s2 > HOPELESS:
+            flat.append(np.nan)
+            continue
+        squares = np.array([_square_error(setting, int(k), float(value), masked) for k in kinds])
+        flat.append(np.sqrt((squares * weight).sum() / weight.sum()) / setting.sigma)
+    ratio = np.array(flat).reshape(lam.shape)
+    valid = np.asarray((spread <= most) & np.isfinite(ratio))
+    return Prediction(ratio, valid, spread, most)
+
+
+def optimal_strength(setting: Setting, *, masked: bool = False) -> tuple[float, float]:
+    """The best logit scale at this dimension among those where the prediction is valid."""
+    most = np.sqrt(spread_limit(setting, masked=masked) / float(logit_spread(setting, 1.0)))
+    if not most > 0:
+        return float("nan"), float("nan")
+
+    def valid_ratio(lam: np.ndarray) -> np.ndarray:
+        found = softmax(setting, lam, masked=masked)
+        return np.where(found.valid, found.ratio, np.nan)
+
+    high = min(float(most), optimum.HIGHEST)
+    return optimum.minimise(valid_ratio, min(1e-2, high / 10), high * (1 - 1e-12), 120)
+
+
+def _square_error(setting: Setting, k: int, lam: Number, masked: bool) -> float:
+    """Expected squared error of a token of cluster k."""
+    d, sigma2 = setting.dimension, setting.sigma**2
+    z, weight = np.polynomial.hermite_e.hermegauss(NODES)
+    weight = weight / weight.sum()
+    # One axis for each node of t and v, then the clusters b (and c).
+    t = sigma2 * (1 - 2 / (9 * d) + z * np.sqrt(2 / (9 * d))) ** 3
+    t, v = np.meshgrid(np.clip(t, 0, None), setting.sigma * z / np.sqrt(d), indexing="ij")
+    other = setting.others[k]
+    m_b, D, rho = setting.sizes[other], setting.gaps[k][other], setting.gram[k][other]
+    G = setting.gram[np.ix_(other, other)]
+    n = setting.sizes[k] - 1
+    c = lam**2 * sigma2 / d
+    s2 = c * np.clip(1 + 2 * v + t, 0, None)
+    log_alpha = lam * (t + v) - s2 / 2
+    log_e = -lam * D * (1 + v[..., None]) + c * (1 - rho**2) / 2
+    top = np.zeros_like(t) if n > 0 else np.full_like(t, -np.inf)
+    if not masked:
+        top = np.maximum(top, log_alpha)
+    if len(D):
+        top = np.maximum(top, log_e.max(axis=-1))
+    alpha = 0.0 if masked else np.exp(log_alpha - top)
+    one = np.exp(-top)  # the mean in-cluster weight on the common scale
+    e = np.exp(log_e - top[..., None])
+    beta = m_b * e
+    Z = alpha + n * one + beta.sum(axis=-1)
+    g = (n * one + beta.sum(axis=-1)) * lam * sigma2 / d
+    pull = (beta * D).sum(axis=-1)
+    bent = np.exp(c * (G - np.outer(rho, rho))) * (G - rho[:, None] - rho[None, :] + 1)
+    shift = np.einsum("...b,bc,...c->...", beta, bent, beta)
+    grown = np.exp(s2)
+    q = sigma2 * (grown * (1 + 4 * s2 / d) - s2 / d)
+    noise = n * one**2 * q + (
+        m_b * e**2 * np.exp(c * (1 - rho**2)) * (q[..., None] + 2 * D * (grown - 1)[..., None])
+    ).sum(axis=-1)
+    own = (alpha + g) ** 2 * t + g**2 + 2 * (alpha + g) * g * v
+    own = own - 2 * g * pull - 2 * (alpha + g) * v * pull
+    return float(weight @ ((own + shift + noise) / Z**2) @ weight)
+
+
+def nearest_neighbours(size: Number, neighbours, dimension: Number) -> np.ndarray:
+    r"""Ratio of averaging the $K \le m_k$ nearest tokens (itself included), clusters pure.
+
+    The neighbours are selected by the query: their noise is tilted toward $h_i$. With $q = K-1$,
+    $f = q/(m_k-1)$, $\tau = \varphi(z_f)/f$ and $c = \tau\sqrt{2/(3d)}$,
+    $$E e^2 \approx \sigma^2\,[1 + 2qc + q(1-c) + q(q-1)c^2]/K^2.$$
+
+    Departures: the paper treats the neighbours as independent and centred, which gives
+        $1/\sqrt K$.
+
+    Args:
+        size: Tokens in the cluster, $m_k$.
+        neighbours: $K$, one value or an array, from 1 to `size`.
+        dimension: $d$.
+    """
+    K = np.asarray(neighbours, dtype=float)
+    if (K < 1).any() or (size < K).any():
+        raise InputError(f"neighbours = {neighbours}", f"from 1 to the cluster size {size:g}")
+    q = K - 1
+    f = np.where(q > 0, q / max(size - 1, 1), 1.0)
+    z = ndtri(1 - np.clip(f, None, 1 - 1e-16))
+    tilt = np.where(f < 1, np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / f, 0.0)
+    c = tilt * np.sqrt(2 / (3 * dimension))
+    return np.asarray(np.sqrt(1 + 2 * q * c + q * (1 - c) + q * (q - 1) * c**2) / K)
+
+
+def neighbour_overflow(setting: Setting, neighbours: Number, cluster: int = 0) -> float:
+    r"""Estimated ratio when $K > m_k$: tokens of other clusters must be averaged in.
+
+    $e^2 \approx f'^2 |w - u_k|^2 + \sigma^2/K$, $f' = (K - m_k)/K$, $w$ the mean of the other
+    centres; measured 0 to 5 % above it.
+    """
+    m, K = setting.sizes[cluster], float(neighbours)
+    if not m < K <= setting.tokens:
+        raise InputError(f"neighbours = {neighbours}", "more than a cluster, at most all tokens")
+    share = np.where(setting.others[cluster], setting.sizes, 0.0)
+    w = share / share.sum() - np.eye(setting.clusters)[cluster]
+    return float(np.sqrt(((K - m) / K) ** 2 * (w @ setting.gram @ w) / setting.sigma**2 + 1 / K))
+
+
+def _check_dimension(setting: Setting) -> None:
+    if not np.isfinite(setting.dimension):
+        raise InputError("a finite-dimension prediction needs a dimension", "set dim")

@@ -1,0 +1,130 @@
+"""Images as grids of noisy patches whose clusters form regions, some corrupted (xu2022)."""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Float, Int
+
+from limelight.core.errors import InputError
+from limelight.core.keys import named
+from limelight.core.types import Number, PRNGKey
+from limelight.worlds.base import World
+from limelight.worlds.clusters import LARGEST, Centres, Cloud, cloud
+
+LAYOUTS = ("regions", "fragmented", "scattered", "permuted")
+
+
+class Image(eqx.Module):
+    """A grid of patches in row order, and which of them are corrupted."""
+
+    patches: Cloud
+    corrupted: Bool[Array, " patches"]
+
+
+class Regions(World[Centres, Image]):
+    r"""A $g \times g$ grid of tokens around orthonormal centres, a share of them corrupted.
+
+    Layouts: `regions` (Voronoi cells of one random seed a cluster), `fragmented` (three seeds a
+    cluster), `scattered` (labels independent and uniform), `permuted` (the labels of regions in
+    random order).
+
+    Notation: `sigma` their $\sigma$; `loud` is the noise level of a corrupted patch, ours.
+    Departures: the paper has no such experiment; it claims its outcome in words.
+
+    Args:
+        side: Patches along a side.
+        clusters: Clusters, each with a centre of its own.
+        layout: Where the clusters lie.
+        sigma: Noise level of a clean patch.
+        loud: Noise level of a corrupted patch; equal to `sigma` for no corruption.
+        share: Share of the patches that is corrupted, rounded to a count.
+        independent: Whether each patch is corrupted by a coin of its own instead of a fixed count.
+        frame: `fixed` centres on the axes, or a `fresh` random orthonormal frame in every image.
+        dimension: Dimension of a token.
+        method: The sampler of `clusters`; `direct` gives all coordinates, as networks need them,
+            and so does a fresh frame.
+    """
+
+    side: int = eqx.field(static=True, default=14)
+    clusters: int = eqx.field(static=True, default=6)
+    layout: Literal["regions", "fragmented", "scattered", "permuted"] = eqx.field(
+        static=True, default="regions"
+    )
+    sigma: Number = 0.5
+    loud: Number = 1.5
+    share: Number = 0.1
+    independent: bool = eqx.field(static=True, default=False)
+    frame: Literal["fixed", "fresh"] = eqx.field(static=True, default="fixed")
+    dimension: Number = 384
+    method: Literal["auto", "direct", "reduced"] = eqx.field(static=True, default="auto")
+
+    @property
+    def tokens(self) -> int:
+        """Patches in an image."""
+        return self.side**2
+
+    def draw(self, key: PRNGKey) -> Centres:
+        """The centres on the first axes (of a fresh frame only the number is known)."""
+        return Centres(jnp.eye(self.clusters))
+
+    def labels(self, key: PRNGKey) -> Int[Array, " patches"]:
+        """The cluster of each patch."""
+        k_seeds, k_order = named(key, "seeds", "order")
+        if self.layout == "scattered":
+            return jr.randint(k_seeds, (self.tokens,), 0, self.clusters)
+        copies = 3 if self.layout == "fragmented" else 1
+        seeds = self.side * jr.uniform(k_seeds, (copies * self.clusters, 2))
+        row, column = jnp.divmod(jnp.arange(self.tokens), self.side)
+        place = jnp.stack([row, column], axis=-1) + 0.5
+        far = jnp.sum((place[:, None, :] - seeds[None, :, :]) ** 2, axis=-1)
+        labels = jnp.argmin(far, axis=-1) % self.clusters
+        return jr.permutation(k_order, labels) if self.layout == "permuted" else labels
+
+    def corrupted(self, key: PRNGKey) -> Bool[Array, " patches"]:
+        """Which patches are corrupted."""
+        if self.independent:
+            return jr.bernoulli(key, self.share, (self.tokens,))
+        rank = jnp.argsort(jnp.argsort(jr.uniform(key, (self.tokens,))))
+        return rank < jnp.round(jnp.asarray(self.share, dtype=float) * self.tokens)
+
+    def sample(self, key: PRNGKey, truth: Centres, index: Int[Array, ""]) -> Image:
+        """One image."""
+        k_labels, k_loud, k_noise, k_frame = named(key, "labels", "loud", "noise", "frame")
+        labels, loud = self.labels(k_labels), self.corrupted(k_loud)
+        scale = jnp.where(loud, jnp.asarray(self.loud, float), jnp.asarray(self.sigma, float))
+        if self.frame == "fixed":
+            tokens = cloud(k_noise, truth.centres, labels, scale, self.dimension, self.method)
+            return Image(tokens, loud)
+        centres = random_frame(k_frame, self.clusters, int(self.dimension))
+        return Image(cloud(k_noise, centres, labels, scale, int(self.dimension), "direct"), loud)
+
+    def check(self) -> None:
+        """Refuse shapes and levels that make no sense."""
+        if self.layout not in LAYOUTS:
+            raise InputError(f"unknown layout {self.layout!r}", "known: " + ", ".join(LAYOUTS))
+        if self.side < 2 or self.clusters < 1:
+            raise InputError(f"side = {self.side}, clusters = {self.clusters}", "2 and 1 at least")
+        if not (self.sigma > 0 and self.loud > 0 and 0 <= self.share <= 1):
+            raise InputError("noise levels must be positive and the share between 0 and 1")
+        if not self.clusters <= self.dimension <= LARGEST:
+            raise InputError(
+                f"dimension = {self.dimension} for {self.clusters} orthonormal centres",
+                f"between {self.clusters} and {LARGEST}",
+            )
+
+
+def random_frame(key: PRNGKey, vectors: int, dimension: int) -> Float[Array, "vectors dimension"]:
+    """Orthonormal vectors in random directions, by Gram and Schmidt twice (no batched QR)."""
+    start = jr.normal(key, (vectors, dimension))
+
+    def orthogonal(done, i):
+        v = start[i]
+        for _ in range(2):
+            v = v - done.T @ (done @ v)
+        return done.at[i].set(v / jnp.linalg.norm(v)), None
+
+    frame, _ = jax.lax.scan(orthogonal, jnp.zeros_like(start), jnp.arange(vectors))
+    return frame

@@ -1,0 +1,58 @@
+"""Families of points: intervals, hulls and the point that contradicts."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm, t
+
+from limelight.claims import AtMost, Inside
+from limelight.fit import families
+from limelight.fit.families import Point
+
+
+def test_quantiles_share_out_the_error():
+    assert families.quantile(10, 50) == pytest.approx(norm.isf(0.0005))
+    assert families.quantile(10, 5) == pytest.approx(t.isf(0.0005, 4))
+    assert families.quantile(1, 1) == np.inf
+
+
+def test_root_and_difference_by_simulation():
+    """The 99 % intervals cover about that often."""
+    generator = np.random.default_rng(0)
+    hits = paired = 0
+    for _ in range(600):
+        squares = 4.0 * generator.chisquare(50, 40) / 50
+        other = squares * generator.chisquare(80, 40) / 80
+        point = families.root_point("", squares, 1)
+        hits += point.low <= 2.0 <= point.high
+        found = families.difference_point("", other, squares, 1.0, 1)
+        paired += found.low <= 0.0 <= found.high
+    assert hits / 600 > 0.97
+    assert paired / 600 > 0.97
+
+
+def test_inside_reports_the_hull_or_the_contradiction():
+    good = [Point("a", 1.0, 0.995, 1.005, 8), Point("b", 1.01, 1.0, 1.02, 8)]
+    found = families.inside(good, 0.97, 1.03)
+    assert found.interval == (0.995, 1.02)
+    assert "worst at b" in found.note
+    assert Inside(0.97, 1.03)(*found.interval) == "holds"
+    bad = [*good, Point("c", 1.2, 1.1, 1.3, 8)]
+    found = families.inside(bad, 0.97, 1.03)
+    assert Inside(0.97, 1.03)(*found.interval) == "fails"
+    assert "worst at c" in found.note
+    assert np.isnan(families.inside([], 0, 1).value)
+
+
+def test_below_reports_the_contradiction_first():
+    points = [Point("a", -0.5, -2.0, 1.0, 8), Point("b", 0.3, 0.2, 0.4, 8)]
+    found = families.below(points)
+    assert found.interval == (0.2, 0.4)
+    assert AtMost(0.0)(*found.interval) == "fails"
+    found = families.below(points[:1])
+    assert AtMost(0.0)(*found.interval) == "inconclusive"
+
+
+def test_rates():
+    found = families.rate(0, 104)
+    assert found.interval[1] < 0.05
+    assert families.rate(0, 102).interval[1] > 0.05

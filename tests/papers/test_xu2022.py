@@ -1,0 +1,94 @@
+"""Every figure of xu2022 at smoke scale: it runs, it is drawn, its verdict is the expected one."""
+
+import numpy as np
+import pytest
+
+from limelight.core.errors import InputError
+from limelight.papers.xu2022 import paper
+from limelight.plot import render
+from limelight.study.denoising import Denoising
+from limelight.table import Table
+
+#: Claims about printed statements that are false, and about limits of our own: they must fail.
+FALSE = {
+    "autopsy.theorem2",
+    "autopsy.theorem1",
+    "autopsy.band",
+    "autopsy.lemma1",
+    "patches.corrupted",
+    "trained.corrupted",
+    "trained.unseen",
+    "depth.not_a_prediction",
+}
+
+
+def check(name: str, decided: int, tmp_path) -> Table:
+    figure = paper.figure(name)
+    table = figure.run("smoke")
+    found = {c.name: c.decide(table, "smoke").verdict for c in figure.claims}
+    for claim, verdict in found.items():
+        # At smoke scale a claim may stay open, but it never comes out the other way.
+        assert verdict in ("inconclusive", "fails" if claim in FALSE else "holds"), claim
+    assert sum(v != "inconclusive" for v in found.values()) >= decided
+    assert all(v.verdict == "inconclusive" for v in figure.verdict(table))
+    assert figure.summary(table)
+    path = tmp_path / "table.parquet"
+    table.save(path)
+    for drawn in figure.plots(Table.load(path)).values():
+        assert len(render(drawn, "png", 60)) > 2000
+    return table
+
+
+@pytest.mark.parametrize(
+    ("name", "decided"),
+    [("curves", 2), ("phase", 2), ("depth", 2), ("autopsy", 4)],
+)
+def test_figures_at_smoke_scale(name, decided, tmp_path):
+    check(name, decided, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "decided"),
+    [("guarantees", 4), ("cross", 1), ("patches", 5), ("scaling", 2), ("trained", 3)],
+)
+def test_slower_figures_at_smoke_scale(name, decided, tmp_path):
+    check(name, decided, tmp_path)
+
+
+def test_every_statement_evaluates_at_its_defaults():
+    for statement in paper.statements:
+        found = statement.evaluate({})
+        assert str(found)
+        assert found.as_json()["kind"] in ("printed", "exact", "prediction", "certificate")
+    printed = {s.label for s in paper.statements if s.evaluate({}).kind == "printed"}
+    assert printed == {"theorem1", "theorem2", "lemma1", "lemma2", "band"}
+
+
+def test_the_calculator_comes_first_and_takes_words():
+    first = paper.statements[0]
+    assert first.label == "calculator"
+    found = first.evaluate({"clusters": "10", "size": "50", "sigma": ".5", "dim": "384"})
+    assert found.value == pytest.approx(0.1613, abs=1e-3)
+    with pytest.raises(InputError, match="did you mean"):
+        first.evaluate({"sigme": "1"})
+    with pytest.raises(InputError):
+        first.evaluate({"sigma": "0"})
+
+
+def test_autopsy_rows_meet_every_printed_condition():
+    from limelight.papers.xu2022 import autopsy
+    from limelight.theory.xu2022 import printed
+
+    for C, size, sigma, d, _, lam, _ in autopsy.ROWS:
+        assert printed.softmax(C * size, size, sigma, d, lam).applies
+
+
+@pytest.mark.slow
+def test_training_lowers_the_error():
+    base = Denoising(side=4, clusters=2, dimension=6, batch=8, steps=60, images=16)
+    table = base.sweep({"network": ["cos-mask"]}, trials=1)
+    assert np.isfinite(table["loss"]).all()
+    assert np.sqrt(table["mild.clean"][0]) < 1.0
+    with pytest.raises(InputError, match="steps = 0"):
+        base.sweep({"steps": [0]}, trials=1)
