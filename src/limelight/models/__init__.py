@@ -1,9 +1,9 @@
 """Models read data: a recipe makes one, and it is called on one example.
 
 `base` the contract; `attention` heads as pure functions; `shallow` the one-layer ViT of li2023;
-`smoother` attention as averaging (xu2022); `heads` those that capacity bounds speak of; `sequence` bounded-norm attention over bits;
-`construct` sparse functions as weights; `checkpoint` attention blocks of real networks, read with
-`weights` from safetensors files.
+`smoother` attention as averaging (xu2022); `heads` those that capacity bounds speak of; `sequence`
+bounded-norm attention over bits; `construct` sparse functions as weights; `checkpoint` attention
+blocks of real networks, read with `weights` from safetensors files.
 """
 
 from limelight.models.base import Model, Recipe
