@@ -1,10 +1,30 @@
 """Measures read a number off a trained model: `(key, world, truth, model)` to a scalar.
 
-`accuracy` test loss and accuracy; `attention` mass on the relevant tokens. The key names the test
-set, so measures given one key see one test set.
+`accuracy` test loss and accuracy; `attention` mass on the relevant tokens; `features` and
+`neurons` what becomes of the maps of a shallow ViT (Lemma 2 of li2023); `tokens` what sparsified
+examples still say; `base` how a measure is begun before training. The key names the test set, so
+measures given one key see one test set.
 """
 
 from limelight.measures.accuracy import Accuracy, FreshLoss, accuracy, fresh_loss
 from limelight.measures.attention import AttentionMass, RoleMass
+from limelight.measures.base import Begun
+from limelight.measures.features import FeatureNorms, Invariants, OwnAttention
+from limelight.measures.neurons import LuckyNeurons, OutputProjections
+from limelight.measures.tokens import KeptTokens
 
-__all__ = ["Accuracy", "AttentionMass", "FreshLoss", "RoleMass", "accuracy", "fresh_loss"]
+__all__ = [
+    "Accuracy",
+    "AttentionMass",
+    "Begun",
+    "FeatureNorms",
+    "FreshLoss",
+    "Invariants",
+    "KeptTokens",
+    "LuckyNeurons",
+    "OutputProjections",
+    "OwnAttention",
+    "RoleMass",
+    "accuracy",
+    "fresh_loss",
+]

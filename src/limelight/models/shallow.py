@@ -161,6 +161,11 @@ class Shallow(Recipe):
     start: str = eqx.field(static=True, default="perturb")
     groups: bool = eqx.field(static=True, default=False)
 
+    @property
+    def honours_masks(self) -> bool:
+        """Not when grouped: removal gives every example counts of its own."""
+        return not self.groups
+
     def init(self, key: PRNGKey, world: Patterns, truth: PatternTruth) -> "ShallowViT | GroupedViT":
         """Weights at the start, and the fixed readout."""
         k_maps, k_output, k_readout = named(key, "maps", "output", "readout")

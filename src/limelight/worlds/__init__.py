@@ -1,11 +1,21 @@
 """Worlds make data: a truth is drawn once a trial, examples are sampled from it.
 
 `base` the contract; `patterns` relevant, confusing and idle tokens (li2023); `boolean` sparse
-Boolean functions of hidden bits (edelman2022).
+Boolean functions of hidden bits (edelman2022); `sparse` any of them with tokens removed.
 """
 
-from limelight.worlds.base import World, dataset, example
+from limelight.worlds.base import World, dataset, example, law
 from limelight.worlds.boolean import SparseBoolean
 from limelight.worlds.patterns import Patterns
+from limelight.worlds.sparse import POLICIES, Sparse
 
-__all__ = ["Patterns", "SparseBoolean", "World", "dataset", "example"]
+__all__ = [
+    "POLICIES",
+    "Patterns",
+    "Sparse",
+    "SparseBoolean",
+    "World",
+    "dataset",
+    "example",
+    "law",
+]

@@ -93,7 +93,8 @@ class Patterns(World[PatternTruth, Example]):
             tokens = tokens + scale[:, None] * jr.normal(k_noise, tokens.shape)
             if self.normalise:
                 tokens = tokens / jnp.linalg.norm(tokens, axis=-1, keepdims=True)
-        return Example(tokens, label, self._everything(), roles(pattern, label))
+        distance = jnp.linalg.norm(tokens - truth.patterns[pattern], axis=-1)
+        return Example(tokens, label, self._everything(), roles(pattern, label), distance)
 
     def fractions(self) -> tuple[float, float]:
         """The realised fractions of relevant and confusing tokens, after rounding to counts."""

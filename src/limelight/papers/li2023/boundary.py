@@ -39,8 +39,12 @@ def converged(table: Table) -> Table:
 
 def boundary(table: Table, level: float = STRICT) -> Edge:
     """N50 for every fraction: the number of examples at which half of the trials succeed."""
+    rows = converged(table)
+    if not len(rows):  # nothing counts: a boundary without points
+        others = {name: rows[name] for name in rows.axes if name != "train.examples"}
+        return Edge("train.examples", "test_loss", level, True, others, (), rows)
     return fit.threshold(
-        converged(table),
+        rows,
         along="train.examples",
         measure="test_loss",
         level=level,
