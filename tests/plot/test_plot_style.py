@@ -7,7 +7,7 @@ import pytest
 
 from limelight.core.errors import InputError
 from limelight.core.files import write_whole
-from limelight.plot import caption, curves, files, new_figure, provenance, render, save, style
+from limelight.plot import caption, curves, new_figure, provenance, render, save, style
 
 
 def lines():

@@ -19,9 +19,16 @@ from limelight.worlds.base import World
 
 
 class PatternTruth(eqx.Module):
-    """What one trial keeps fixed: the patterns, one a row."""
+    """What one trial keeps fixed.
+
+    Args:
+        patterns: One a row.
+        duals: Rows whose products with the patterns are 1 and 0; `None` for orthonormal patterns,
+            which are their own.
+    """
 
     patterns: Float[Array, "patterns dimension"]
+    duals: Float[Array, "patterns dimension"] | None = None
 
 
 class Patterns(World[PatternTruth, Example]):

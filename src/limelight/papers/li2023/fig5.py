@@ -53,7 +53,7 @@ def told(where: dict) -> str:
 
 
 def draw_loss(table: Table, where: dict | None = None):
-    """Test loss against the number of removed tokens, one line for each policy."""
+    """Test loss against removed tokens by policy; bands are 95 % of the paired difference."""
     if where is None:
         where = first(table)
     series = []
@@ -64,10 +64,13 @@ def draw_loss(table: Table, where: dict | None = None):
         loss = [cell(table, policy, k, **where)["test_loss"].astype(float) for k in counts]
         if any(len(part) == 0 for part in loss):
             continue
-        ends = np.array([fit.mean_interval(part, level=0.95) for part in loss]).reshape(-1, 2)
+        whole = loss[counts.index(WHOLE)]
+        # Trials are common, so what compares cells is the paired difference: its interval is shown.
+        ends = [fit.mean_interval(part - whole, level=0.95) for part in loss]
+        low, high = whole.mean() + np.array(ends).reshape(-1, 2).T
         mean = np.array([part.mean() for part in loss])
         removed = WHOLE - np.array(counts)
-        series.append(Series(NAMES[policy], removed, mean, *np.maximum(ends.T, 0)))
+        series.append(Series(NAMES[policy], removed, mean, np.maximum(low, 0), high))
     figure = curves(series, x_label="removed tokens, of 50", y_label="test hinge loss", width=4.6)
     note = told(where).replace("alpha_*", "α*").replace("alpha_#", "α#").replace("delta", "δ")
     caption(figure, *facts(table), *([note] if note else []))

@@ -201,7 +201,6 @@ def draw_envelope(table: Table):
         ],
         x_label="training step",
         y_label=r"mass of a $\mu_1$ query on $\mu_1$",
-        limits=(0, 1.02),
         width=4.6,
     )
     caption(figure, *facts(table), "first trial")

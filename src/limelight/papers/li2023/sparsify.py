@@ -50,7 +50,11 @@ def study(scale: str, steps: int, *, dimension: int = 10, patterns: int = 5, exa
         world=Sparse(inner, policy=0, kept=WHOLE),
         model=Shallow(width=width),
         train=Train(
-            steps=steps, batch=16, rate=2.0, examples=40 if scale == "smoke" else examples, every=10
+            steps=steps,
+            batch=16,
+            rate=2.0,
+            examples=40 if scale == "smoke" else examples,
+            every=10 if steps < 100 else 20,
         ),
         measures=(FreshLoss(test), Accuracy(test), KeptTokens(test)),
     )
