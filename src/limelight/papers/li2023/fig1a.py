@@ -152,7 +152,7 @@ def _rates(table: Table):
 def ends(edge: Edge) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values and ends; what the data do not bound is open."""
     if not len(edge):
-        return (np.zeros(0),) * 3
+        return np.zeros(0), np.zeros(0), np.zeros(0)
     low = np.where([t.censored_low for t in edge.thresholds], 0.0, edge.low)
     high = np.where([t.censored_high for t in edge.thresholds], np.inf, edge.high)
     return np.where(edge.resolved, edge.values, np.nan), low, high

@@ -81,7 +81,7 @@ def smallest(found: Quotients) -> Estimate:
     if not use.any():
         return Estimate(np.nan, None, found.n, "no ratio has both boundaries inside the grid")
     low, high = ends[use].min(axis=0)
-    note = f"{use.sum()} of {len(use)} ratios resolved, from {found.values[use].min():.2f} to "
+    note = f"{use.sum()} of {use.size} ratios resolved, from {found.values[use].min():.2f} to "
     note += f"{found.values[use].max():.2f}"
     return Estimate(float(found.values[use].min()), (float(low), float(high)), found.n, note)
 
