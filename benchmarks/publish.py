@@ -1,8 +1,9 @@
-"""Run figures and publish their tables under results/.
+"""Run figures and publish their tables under a results folder.
 
-    python benchmarks/publish.py SCALE RESULTS KEY/FIGURE [KEY/FIGURE ...]
+    python benchmarks/publish.py SCALE RESULTS KEY[/FIGURE] [KEY[/FIGURE] ...]
 
-Each run is kept under runs/, so that the same command again goes on where it stopped.
+A key alone means every figure of the paper. Runs are kept under runs/, so that the same command
+again goes on where it stopped. A figure that fails is named and the rest goes on.
 """
 
 import shlex
@@ -10,29 +11,48 @@ import sys
 import time
 from pathlib import Path
 
+from limelight.core.errors import LimelightError
 from limelight.papers import load
 from limelight.papers.published import publish
 
 
-def main(scale: str, results: str, *names: str) -> None:
+def figures(names: list[str]) -> list:
+    found = []
     for name in names:
-        key, figure = name.split("/")
-        store = Path("runs") / f"{key}-{figure}-{scale}"
-        command = "python " + shlex.join(sys.argv)
-        last = []
-        began = time.perf_counter()
-        recipe = load(key).figure(figure)
-        table = recipe.run(scale, store, progress=last.append, command=command)
-        seen = last[-1]
-        print(
-            f"{name} {scale}: {len(table)} trials, {time.perf_counter() - began:.1f} s in all,"
-            f" {seen.compile_seconds:.1f} s compiling {seen.compilations} programs",
-            flush=True,
-        )
-        for verdict in recipe.verdict(table):
-            print(f"  {verdict}", flush=True)
-        print(f"  published in {publish(store, results)}", flush=True)
+        key, _, figure = name.partition("/")
+        found += [load(key).figure(figure)] if figure else load(key).figures
+    return found
+
+
+def run(figure, scale: str, results: str) -> None:
+    store = Path("runs") / f"{figure.paper}-{figure.name}-{scale}"
+    seen: list = []
+    began = time.perf_counter()
+    command = "python " + shlex.join(sys.argv)
+    table = figure.run(scale, store, progress=seen.append, command=command)
+    print(
+        f"{figure.paper}/{figure.name} {scale}: {len(table)} trials,"
+        f" {time.perf_counter() - began:.1f} s in all, {seen[-1].compile_seconds:.1f} s compiling"
+        f" {seen[-1].compilations} programs",
+        flush=True,
+    )
+    for verdict in figure.verdict(table):
+        print(f"  {verdict}", flush=True)
+    publish(store, results)
+
+
+def main(scale: str, results: str, *names: str) -> int:
+    failed = []
+    began = time.perf_counter()
+    for figure in figures(list(names)):
+        try:
+            run(figure, scale, results)
+        except LimelightError as error:
+            failed.append(figure.name)
+            print(f"{figure.name} failed: {error}", flush=True)
+    print(f"all: {time.perf_counter() - began:.1f} s; failed: {', '.join(failed) or 'none'}")
+    return bool(failed)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    sys.exit(main(*sys.argv[1:]))

@@ -123,6 +123,16 @@ def test_a_diverging_trial_is_flagged_and_harms_no_neighbour():
         assert np.isfinite(np.asarray(a)).all()
 
 
+def test_a_loss_that_overflows_is_a_divergence_even_when_the_weights_are_finite():
+    truth, model = start()
+    maps = lambda m: (m.weights.output, m.weights.value)
+    huge = eqx.tree_at(maps, model, tuple(1e30 * w for w in maps(model)))  # their product is not
+    train = Train(steps=5, batch=4, rate=1e-38, examples=6, every=5)
+    trained, record, _ = train(jr.key(2), WORLD, truth, huge)
+    assert bool(record.diverged)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(split(trained)[0]))
+
+
 def test_the_kink_of_the_hinge_has_no_gradient():
     assert float(jax.grad(hinge)(jnp.array(1.0), jnp.array(1.0))) == 0.0
     assert float(jax.grad(hinge)(jnp.array(0.999), jnp.array(1.0))) == -1.0

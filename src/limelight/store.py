@@ -32,6 +32,8 @@ except ImportError:  # not on every system; locks only save work
     fcntl = None
 
 FORMAT = 1
+#: Where a chunk's file says which study it belongs to.
+STUDY = b"limelight.study"
 
 
 class Store:
@@ -86,12 +88,9 @@ class Store:
 
     def _damage(self, path: Path, rows: int) -> str | None:
         try:
-            arrow = pq.read_table(path, page_checksum_verification=True)
+            arrow = _read_chunk(path, self.manifest["hash"])
         except (OSError, pa.ArrowException, ValueError) as error:
             return str(error).splitlines()[0]
-        meta = (arrow.schema.metadata or {}).get(b"limelight.study", b"").decode()
-        if meta != self.manifest["hash"]:
-            return "it belongs to another study"
         return None if arrow.num_rows == rows else f"{arrow.num_rows} rows instead of {rows}"
 
     def set_aside(self, chunk: str, why: str) -> Path:
@@ -115,7 +114,7 @@ class Store:
     ) -> None:
         """Keep a chunk's rows and how they were made."""
         arrow = Table(columns).to_arrow()
-        arrow = arrow.replace_schema_metadata({"limelight.study": self.manifest["hash"]})
+        arrow = arrow.replace_schema_metadata({STUDY: self.manifest["hash"]})
         with atomic(self.chunks / f"{chunk}.json") as temporary:
             temporary.write_text(json.dumps({**facts, "finished": now()}) + "\n")
         with atomic(self.file(chunk)) as temporary:
@@ -154,16 +153,14 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
     file = Path(path) / "manifest.json"
     if not file.exists():
         raise StoreError(
-            f"{path} is no run folder: it has no manifest.json", "limelight run --store"
+            f"{path} is no run folder: it has no manifest.json",
+            "limelight run KEY FIGURE --store FOLDER makes one",
         )
-    try:
+    manifest: Any = None
+    with contextlib.suppress(OSError, ValueError):
         manifest = json.loads(file.read_text())
-        if not {"hash", "configuration"} <= set(manifest):
-            raise KeyError("hash")
-    except (ValueError, KeyError, TypeError, UnicodeDecodeError):
-        raise StoreError(
-            f"{file} is not a manifest", "it may be damaged; restore or delete it"
-        ) from None
+    if not _is_manifest(manifest):
+        raise StoreError(f"{file} is not a manifest", "it may be damaged; restore or delete it")
     if manifest.get("format") != FORMAT:
         raise StoreError(f"{file} has format {manifest.get('format')}, this version reads {FORMAT}")
     return manifest
@@ -176,8 +173,8 @@ def read_table(path: str | Path) -> Table:
     if not files:
         raise StoreError(f"{path} has no finished chunk yet", f"limelight resume {path}")
     try:
-        arrow = pa.concat_tables([pq.read_table(f, page_checksum_verification=True) for f in files])
-    except (OSError, pa.ArrowException) as error:
+        arrow = pa.concat_tables([_read_chunk(file, manifest["hash"]) for file in files])
+    except (OSError, pa.ArrowException, ValueError) as error:
         raise StoreError(
             f"cannot read the chunks of {path}: {str(error).splitlines()[0]}",
             f"limelight resume {path} sets a damaged chunk aside and computes it again",
@@ -189,9 +186,13 @@ def read_table(path: str | Path) -> Table:
 
 
 def read_facts(path: str | Path) -> list[dict[str, Any]]:
-    """How each finished chunk was made."""
-    files = sorted((Path(path) / "chunks").glob("*.json"))
-    return [json.loads(f.read_text()) for f in files if f.with_suffix(".parquet").exists()]
+    """How each finished chunk was made; facts that cannot be read are left out."""
+    facts = []
+    for file in sorted((Path(path) / "chunks").glob("*.json")):
+        if file.with_suffix(".parquet").exists():
+            with contextlib.suppress(OSError, ValueError):
+                facts.append(json.loads(file.read_text()))
+    return [f for f in facts if isinstance(f, dict) and {"seconds", "compile_seconds"} <= set(f)]
 
 
 def difference(there: Any, here: Any, path: str = "") -> str:
@@ -206,6 +207,23 @@ def difference(there: Any, here: Any, path: str = "") -> str:
 def now() -> str:
     """This moment, UTC, to the second."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _is_manifest(value: Any) -> bool:
+    configuration = value.get("configuration") if isinstance(value, dict) else None
+    return (
+        isinstance(configuration, dict)
+        and isinstance(value.get("hash"), str)
+        and isinstance(configuration.get("axes"), list)
+        and {"trials", "width"} <= set(configuration)
+    )
+
+
+def _read_chunk(path: Path, study: str) -> pa.Table:
+    arrow = pq.read_table(path, page_checksum_verification=True)
+    if (arrow.schema.metadata or {}).get(STUDY, b"").decode() != study:
+        raise ValueError(f"{path.name} belongs to another study")
+    return arrow
 
 
 def _short(value: Any) -> str:

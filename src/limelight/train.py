@@ -192,7 +192,7 @@ class Train(eqx.Module):
             lambda s: (s.block < self.blocks) & ~(s.settled & self.early_exit), advance, state
         )
         loss = task.mean_loss(state.trained)
-        record = Record(state.block * self.every, state.diverged, loss)
+        record = Record(state.block * self.every, state.diverged | ~jnp.isfinite(loss), loss)
         return eqx.combine(state.trained, rest), record, state.traces
 
     def _task(self, key: PRNGKey, world: World, truth: Any, model: Model, rest: Any) -> Task:
@@ -209,15 +209,16 @@ class Train(eqx.Module):
         optimizer = self._optimizer()
 
         def update(carry, step):
-            trained, memory = carry
-            gradient = jax.grad(task.batch_loss)(trained, step)
+            trained, memory, finite = carry
+            loss, gradient = jax.value_and_grad(task.batch_loss)(trained, step)
             change, memory = optimizer.update(gradient, memory, trained)
-            return (eqx.apply_updates(trained, change), memory), None
+            return (eqx.apply_updates(trained, change), memory, finite & jnp.isfinite(loss)), None
 
         def advance(state: State) -> State:
             steps = state.block * self.every + jnp.arange(self.every)
-            (trained, memory), _ = jax.lax.scan(update, (state.trained, state.memory), steps)
-            diverged = ~tree_finite(trained)
+            start = (state.trained, state.memory, jnp.array(True))
+            (trained, memory, finite), _ = jax.lax.scan(update, start, steps)
+            diverged = ~(finite & tree_finite(trained))
             # A diverged trial keeps the last weights that were seen finite; its flag says the rest.
             keep = lambda new, old: jnp.where(diverged, old, new)
             trained = jax.tree.map(keep, trained, state.trained)

@@ -16,7 +16,7 @@ import pytest
 from limelight.core.errors import InputError, RunError, StallError
 from limelight.measures import FreshLoss, accuracy
 from limelight.models import Shallow
-from limelight.study import Experiment, Study, make_plan
+from limelight.study import Experiment, Study, device, make_plan
 from limelight.study.plan import program
 from limelight.study.run import patiently, run
 from limelight.train import Train
@@ -168,3 +168,14 @@ def test_all_local_devices_share_the_trials():
     (one, alone), (two, together) = (json.loads(o.splitlines()[-1]) for o in outputs)
     assert (one, two) == (1, 2)
     np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-5)
+
+
+def test_widths_are_powers_of_two_that_fit_and_hold_no_more_than_there_is(monkeypatch):
+    monkeypatch.setattr(device, "memory", lambda: 10 * 2**30)
+    monkeypatch.setattr(device, "ROOM", {"cpu": 100 * 1000})
+    assert device.chunk_width(1000, rows=10_000) == 64  # 100 fit
+    assert device.chunk_width(1000, rows=40) == 64  # padding beats a second chunk
+    assert device.chunk_width(1000, rows=32) == 32
+    assert device.chunk_width(1000, rows=3) == 4
+    assert device.chunk_width(10**9, rows=50) == 1  # never none
+    assert device.chunk_width(1, rows=10**6) == 128  # never more than the widest

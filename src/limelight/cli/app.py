@@ -3,12 +3,18 @@
 Nothing here imports JAX before a command needs it, so `--help` is quick.
 """
 
+import contextlib
+import inspect
+import os
 import sys
+import threading
+from collections.abc import Callable
 from typing import NoReturn
 
 import typer
 
 from limelight.cli import bench, cite, papers, plot, report, resume, run, show, verify
+from limelight.cli.common import Stopped, console, tell
 from limelight.core.errors import LimelightError
 
 app = typer.Typer(
@@ -34,13 +40,31 @@ COMMANDS = {
     "bench": bench.bench,
     "cite": cite.cite,
 }
+#: What does something useful without arguments; the others then show their help.
+BARE = ("papers", "verify", "bench")
+
+#: What Typer raises when words do not fit a command.
+UsageError = typer.BadParameter.__bases__[0]
+
+
+def help_page(command: Callable) -> str:
+    """A docstring for the terminal: paragraphs reflowed, the examples kept one a line."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    flowed = [p if p.startswith("Examples:\n") else " ".join(p.split()) for p in paragraphs]
+    # Typer removes the margin of what follows the first line; an empty first line saves it.
+    first, *rest = flowed
+    return (first + "\n\n\n" + "\n\n".join(rest)).replace("[", r"\[")
+
+
 for name, command in COMMANDS.items():
-    app.command(name, no_args_is_help=name in ("run", "resume", "plot", "report", "cite"))(command)
+    app.command(name, help=help_page(command), no_args_is_help=name not in BARE)(command)
 
 
 @app.callback(invoke_without_command=True)
 def _version(
-    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+    version: bool = typer.Option(
+        False, "--version", metavar="", help="Print the version and leave."
+    ),
 ) -> None:
     if version:
         from importlib.metadata import version as installed
@@ -52,22 +76,64 @@ def _version(
 def main() -> None:
     """Run the command line; an error a user can act on is one line and a hint, no traceback."""
     try:
-        app()
+        code = app(standalone_mode=False) or 0
+        flush()
+        if code == Stopped.code:  # Ctrl-C before or after the work itself
+            code = complain("stopped", "nothing is lost", "the same command starts again", code)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
     except LimelightError as error:
-        sys.stdout.flush()
-        print(f"error: {error.message}", file=sys.stderr)
-        if error.hint:
-            print(f"hint: {error.hint}", file=sys.stderr)
-        leave(error.code)
+        word = "stopped" if isinstance(error, Stopped) else "error"
+        code = complain(word, error.message, error.hint, error.code)
+    except UsageError as error:
+        code = complain_of_usage(error)
+    except BrokenPipeError:  # whoever read the output has left, as `head` does
+        code = 1
+        silence()
+    except OSError as error:
+        silence()
+        where = f" {error.filename}" if error.filename else " the output"
+        code = complain("error", f"cannot read or write{where}: {error.strerror}", "", 2)
+    leave(code)
+
+
+def complain(word: str, message: str, hint: str, code: int) -> int:
+    """One line that says what is wrong, one that says what to do; gives back the exit code."""
+    with contextlib.suppress(OSError):
+        flush()
+        console(stderr=True).show_cursor()  # Ctrl-C may have come while a bar had hidden it
+    tell(f"{word}: {' '.join(message.split())}")
+    if hint:
+        tell(f"hint: {' '.join(hint.split())}")
+    return code
+
+
+def complain_of_usage(error) -> int:
+    """The same for words that do not fit a command; help asked for by giving none is no error."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        return error.exit_code
+    path = error.ctx.command_path if error.ctx else "limelight"
+    return complain("error", error.format_message(), f"{path} --help", error.exit_code)
+
+
+def flush() -> None:
+    """Write out what was printed; a stream that was closed from outside is `None`."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+
+
+def silence() -> None:
+    """Send what is left of stdout nowhere, so that leaving does not stumble over it."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def leave(code: int) -> NoReturn:
     """Leave at once: a stuck or still running chunk must not keep the process alive."""
-    import os
-
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if "jax" in sys.modules:
+    with contextlib.suppress(OSError):
+        flush()
+    if any(thread.daemon for thread in threading.enumerate()):
         os._exit(code)
     sys.exit(code)
 

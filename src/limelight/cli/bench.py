@@ -2,34 +2,42 @@
 
 import typer
 
-from limelight.cli.common import Json, console, emit, say
+from limelight.cli.common import Json, busy, emit, print_table, say
 
 
 def bench(
-    trials: int = typer.Option(128, "--trials", help="Trials the engine runs at once."),
-    loop: int = typer.Option(3, "--loop", help="Trials the ordinary loop runs, one by one."),
+    trials: int = typer.Option(
+        4, "--trials", metavar="NUMBER", help="Trials a cell that the engine runs."
+    ),
+    loop: int = typer.Option(
+        3, "--loop", metavar="NUMBER", help="Trials the ordinary loop runs, one by one."
+    ),
     json: bool = Json,
 ) -> None:
     """Measure trials per second of li2023 fig1a here, beside the ordinary way, in one run.
 
     The ordinary way is a PyTorch loop, one trial after another, token by token, with the same
-    model, batch and steps; without PyTorch the same loop is measured in JAX.
+    model, batch and steps; without PyTorch the same loop is measured in JAX. A few minutes on a
+    laptop, most of it compilation.
 
-    Examples: limelight bench   |   limelight bench --json
+    Examples:
+      limelight bench
+      limelight bench --trials 20 --json
     """
-    from limelight.bench import measure
+    from limelight.core.errors import InputError
 
-    rows = measure(trials=trials, loop=loop)
+    for option, value in (("--trials", trials), ("--loop", loop)):
+        if value < 1:
+            raise InputError(f"{option} {value}", "at least 1")
+    with busy("measuring"):
+        from limelight.bench import measure
+
+        rows = measure(trials=trials, loop=loop)
     if json:
         emit([row.as_json() for row in rows])
         return
-    from rich.table import Table as Grid
-
-    grid = Grid(box=None, pad_edge=False, header_style="bold")
-    for title in ("what", "value", "unit", "beside", "ratio"):
-        grid.add_column(title, justify="right" if title in ("value", "ratio") else "left")
-    for row in rows:
-        ratio = "" if row.ratio is None else f"{row.ratio:.1f}x"
-        grid.add_row(row.name, f"{row.value:.4g}", row.unit, row.baseline, ratio)
-    console().print(grid)
+    titles = ("what", "value", "unit", "beside", "ratio")
+    ratio = lambda row: "" if row.ratio is None else f"{row.ratio:.1f}x"
+    cells = [(r.name, f"{r.value:.4g}", r.unit, r.baseline, ratio(r)) for r in rows]
+    print_table(titles, cells, right=("value", "ratio"))
     say("\nRatios were measured side by side in this run; absolute numbers are this machine's.")

@@ -1,36 +1,44 @@
 """`limelight cite`: BibTeX for what was used."""
 
-from pathlib import Path
-
 import typer
 
-from limelight.cli.common import Json, emit, say
+from limelight.cli.common import Json, emit
 
 
 def cite(
-    what: str = typer.Argument(help="A run folder, a table.parquet, or a paper's key."),
+    what: str = typer.Argument(
+        metavar="WHAT", help="A run folder, a table.parquet, or a paper's key."
+    ),
     json: bool = Json,
 ) -> None:
     """Print BibTeX for the paper and the software behind a run.
 
-    Examples: limelight cite runs/li2023-fig1a-small   |   limelight cite li2023
+    Examples:
+      limelight cite li2023
+      limelight cite runs/li2023-fig1a-small > used.bib
     """
-    from limelight.papers import KEYS, load
-    from limelight.papers.published import entries, open_table
+    from limelight.papers import KEYS
+    from limelight.papers.published import entries
 
-    key = what if what in KEYS else load_key(open_table(Path(what)).manifest, what)
-    load(key)
+    key = what if what in KEYS else _key_of(what)
     found = entries([key, "limelight", "jax", "equinox", "optax"])
     if json:
         emit([{"key": name, "bibtex": text} for name, text in found.items()])
     else:
-        say("\n\n".join(found.values()))
+        typer.echo("\n\n".join(found.values()))
 
 
-def load_key(manifest, what: str) -> str:
-    """The paper behind a manifest."""
-    from limelight.core.errors import InputError
+def _key_of(place: str) -> str:
+    """The paper behind a run or a table."""
+    from pathlib import Path
 
-    if "paper" not in manifest:
-        raise InputError(f"{what} does not say which paper it is from")
-    return manifest["paper"]
+    from limelight.core.errors import InputError, suggest
+    from limelight.papers import KEYS
+    from limelight.papers.published import open_manifest, recipe_of
+
+    if not Path(place).exists():
+        raise InputError(
+            f"{place} is neither a paper nor a run folder",
+            suggest(place, list(KEYS)),
+        )
+    return recipe_of(open_manifest(place), place).paper

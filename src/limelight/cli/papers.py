@@ -1,12 +1,14 @@
 """`limelight papers`: what is here."""
 
-from limelight.cli.common import Json, console, emit, say
+from limelight.cli.common import Json, emit, print_table, say
 
 
 def papers(json: bool = Json) -> None:
     """List the papers, their figures and their claims.
 
-    Examples: limelight papers   |   limelight papers --json
+    Examples:
+      limelight papers
+      limelight papers --json
     """
     from limelight.papers import KEYS, load
 
@@ -24,18 +26,15 @@ def papers(json: bool = Json) -> None:
             ]
         )
         return
-    from rich.table import Table as Grid
-
-    grid = Grid(box=None, pad_edge=False, header_style="bold")
-    for title in ("key", "title", "figures", "statements", "claims"):
-        grid.add_column(title)
-    for paper in found:
-        grid.add_row(
+    rows = [
+        (
             paper.key,
             paper.title,
             ", ".join(figure.name for figure in paper.figures),
             ", ".join(statement.label for statement in paper.statements),
             str(len(paper.claims)),
         )
-    console().print(grid)
+        for paper in found
+    ]
+    print_table(("key", "title", "figures", "statements", "claims"), rows, right=("claims",))
     say("\nNext: limelight show KEY, or limelight run KEY FIGURE --scale smoke")

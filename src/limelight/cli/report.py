@@ -4,19 +4,27 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.common import Json, emit, say
+from limelight.cli.common import Json, busy, check_output, emit, say
 
 
 def report(
-    stores: list[Path] = typer.Argument(help="Run folders, or table.parquet files."),
-    output: Path = typer.Option(Path("report.html"), "-o", "--output", help="The page to write."),
+    stores: list[Path] = typer.Argument(
+        metavar="FOLDER...", help="Run folders, or table.parquet files."
+    ),
+    output: Path = typer.Option(
+        Path("report.html"), "-o", "--output", metavar="FILE", help="The page to write."
+    ),
     json: bool = Json,
 ) -> None:
     """Write one HTML page: claims with verdicts, figures, settings, cost, how to rerun.
 
-    Examples: limelight report runs/li2023-fig1a-small runs/li2023-fig4-small -o report.html
+    Examples:
+      limelight report runs/li2023-fig1a-small
+      limelight report runs/li2023-fig1a-small runs/li2023-fig4-small -o page.html
     """
-    from limelight.papers.published import write_page
+    check_output(output, ".html", ".htm")
+    with busy("writing the page"):
+        from limelight.papers.published import write_page
 
-    write_page(output, stores)
+        write_page(output, stores)
     emit({"file": str(output)}) if json else say(f"written: {output}")

@@ -1,7 +1,5 @@
 """`limelight resume`: go on where a run stopped."""
 
-import shlex
-import sys
 from pathlib import Path
 
 import typer
@@ -11,28 +9,33 @@ from limelight.cli.run import work
 
 
 def resume(
-    store: Path = typer.Argument(help="A run folder."),
+    store: Path = typer.Argument(metavar="FOLDER", help="A run folder."),
     stall: float = Stall,
     json: bool = Json,
 ) -> None:
     """Compute what is missing of a run; several processes may resume one folder at once.
 
-    Examples: limelight resume runs/li2023-fig1a-small
+    The folder says which study it is: nothing else needs to be given again.
+
+    Examples:
+      limelight resume runs/li2023-fig1a-small
+      limelight resume runs/li2023-fig1a-small --stall 7200 --json
     """
+    from limelight.core.errors import InputError
     from limelight.papers.published import recipe_of
     from limelight.store import read_manifest
 
+    if (store / "table.parquet").exists():
+        raise InputError(
+            f"{store} holds a published table, which is whole",
+            f"limelight plot {store} and limelight report {store} read it as it is",
+        )
     manifest = read_manifest(store)
     recipe = recipe_of(manifest, store)
-    command = "limelight " + shlex.join(sys.argv[1:])
-    work(
-        recipe,
-        manifest["scale"],
-        store,
-        manifest["seed"],
-        manifest["settings"],
-        None,
-        stall,
-        command,
-        json,
-    )
+    seed, settings = manifest.get("seed"), manifest.get("settings")
+    if not isinstance(seed, int) or not isinstance(settings, dict):
+        raise InputError(
+            f"{store}/manifest.json does not say how to go on",
+            "give the limelight run command again, with the same --store",
+        )
+    work(recipe, store, manifest["scale"], seed, settings, None, stall, json)

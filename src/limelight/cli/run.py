@@ -1,24 +1,27 @@
 """`limelight run`: a figure's study, from nothing or from where it stopped."""
 
-import hashlib
-import json as json_module
 import shlex
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 import typer
 
 from limelight.cli.common import (
     Bar,
     Json,
+    Key,
     Scale,
     Seed,
     Settings,
     Stall,
+    Stopped,
+    busy,
+    check_stall,
     clock,
     emit,
+    plural,
     print_verdicts,
+    quoted,
     say,
     settings,
     size,
@@ -26,48 +29,60 @@ from limelight.cli.common import (
 
 
 def run(
-    key: str = typer.Argument(help="A paper's key, such as li2023."),
-    figure: str = typer.Argument(help="A figure's name, such as fig1a."),
+    key: str = Key,
+    figure: str = typer.Argument(metavar="FIGURE", help="A figure's name, such as fig1a."),
     scale: str = Scale,
-    store: Path | None = typer.Option(None, "--store", help="Folder for the results."),
+    store: Path | None = typer.Option(
+        None, "--store", metavar="FOLDER", help="Folder for the results, under runs/ if not given."
+    ),
     seed: int = Seed,
     sets: list[str] = Settings,
-    width: int | None = typer.Option(None, "--width", help="Trials in one program."),
+    width: int | None = typer.Option(
+        None, "--width", metavar="NUMBER", help="Trials in one program; found from the memory."
+    ),
     stall: float = Stall,
-    dry_run: bool = typer.Option(False, "--dry-run", help="Say what it would cost, and stop."),
+    dry_run: bool = typer.Option(
+        False, "--dry-run", metavar="", help="Say what it would cost; compute and write nothing."
+    ),
     json: bool = Json,
 ) -> None:
     """Run a figure's study; the same command again resumes it.
 
-    Examples: limelight run li2023 fig1a --scale smoke   |
-    limelight run li2023 fig4 --scale small --store runs/a --set train.steps=600   |
-    limelight run li2023 fig1a --scale paper --dry-run
+    Examples:
+      limelight run li2023 fig1a --scale smoke
+      limelight run li2023 fig1a --scale paper --dry-run
+      limelight run li2023 fig4 --store runs/long --set train.steps=600
+      limelight run li2023 fig1a --set train.examples=4,16,64 --seed 1
     """
-    from limelight.papers import load
-
-    recipe = load(key).figure(figure)
+    check_stall(stall)
     chosen = settings(sets)
-    place = store or default_store(key, figure, scale, seed, chosen)
+    with busy("loading"):
+        from limelight.papers import load
+        from limelight.papers.published import default_store
+
+        recipe = load(key).figure(figure)
+        place = store or default_store(recipe, scale, seed, chosen)
     if dry_run:
         print_plan(recipe.plan(scale, seed=seed, settings=chosen, width=width, store=place), json)
-        return
-    command = "limelight " + shlex.join(sys.argv[1:])
-    work(recipe, scale, place, seed, chosen, width, stall, command, json)
+    else:
+        work(recipe, place, scale, seed, chosen, width, stall, json)
 
 
-def default_store(key: str, figure: str, scale: str, seed: int, chosen: dict[str, str]) -> Path:
-    """A folder that names what it holds."""
-    name = f"{key}-{figure}-{scale}" + (f"-seed{seed}" if seed else "")
-    if chosen:
-        text = json_module.dumps(chosen, sort_keys=True)
-        name += "-" + hashlib.sha256(text.encode()).hexdigest()[:6]
-    return Path("runs") / name
-
-
-def work(recipe, scale, place, seed, chosen, width, stall, command, json) -> None:
+def work(
+    recipe,
+    place: Path,
+    scale: str,
+    seed: int,
+    chosen: dict[str, str],
+    width: int | None,
+    stall: float,
+    json: bool,
+) -> None:
     """Run, then print what was found."""
-    with Bar(f"{recipe.paper} {recipe.name}") as bar:
-        try:
+    check_stall(stall)
+    bar = Bar(f"{recipe.paper} {recipe.name}")
+    try:
+        with bar:
             table = recipe.run(
                 scale,
                 place,
@@ -76,50 +91,57 @@ def work(recipe, scale, place, seed, chosen, width, stall, command, json) -> Non
                 width=width,
                 progress=bar,
                 stall=stall,
-                command=command,
+                command="limelight " + shlex.join(sys.argv[1:]),
             )
-        except KeyboardInterrupt:
-            bar.__exit__()
-            say_stopped(place, bar.last)
-    verdicts, last = recipe.verdict(table), bar.last
+    except KeyboardInterrupt:
+        raise stopped(place, bar.last) from None
+    with busy("deciding"):
+        verdicts, lines = recipe.verdict(table), recipe.lines(table)
     if json:
-        emit(
-            {
-                "store": str(place),
-                "figure": recipe.name,
-                "scale": scale,
-                "cells": len(table) // table.manifest["configuration"]["trials"],
-                "trials": len(table),
-                "seconds": round(last.seconds, 3),
-                "trials_per_second": round(last.trials_per_second, 3),
-                "compilations": last.compilations,
-                "verdicts": [verdict.as_json() for verdict in verdicts],
-            }
-        )
+        emit(as_json(recipe, scale, place, table, bar.last, verdicts))
         return
     say(f"{recipe.paper} {recipe.name}: {recipe.title}")
-    if last.computed:
-        say(
-            f"{last.computed} of {len(table)} trials computed in {clock(last.seconds)}"
-            f" ({last.trials_per_second:.0f} a second, {last.compilations} compilation"
-            f"{'s' if last.compilations != 1 else ''}, {clock(last.compile_seconds)} of it)"
-        )
-    else:
-        say(f"all {len(table)} trials were there already")
-    for line in recipe.summary(table):
-        say(line)
+    say(took(bar.last, len(table)))
+    for line in lines:
+        say(line, hang=4)
     say()
     print_verdicts(verdicts)
-    say(f"\nStored in {place}. Next: limelight plot {place}   |   limelight report {place}")
+    here = quoted(place)
+    say(f"\nStored in {place}. Next:\n  limelight plot {here}\n  limelight report {here}")
 
 
-def say_stopped(place: Path, last) -> NoReturn:
+def stopped(place: Path, last) -> Stopped:
     """Ctrl-C: what is kept and how to go on."""
-    from limelight.cli.app import leave
+    if not (place / "manifest.json").exists():
+        return Stopped("nothing was computed yet", "the same command starts again")
+    done = f"{last.done} of {last.total} trials are stored" if last else "what was stored is kept"
+    return Stopped(f"{done} in {place}", f"go on with: limelight resume {quoted(place)}")
 
-    done = f"{last.done} of {last.total} trials are stored" if last else "nothing was computed yet"
-    print(f"\nstopped: {done}; go on with: limelight resume {place}", file=sys.stderr)
-    leave(130)
+
+def took(last, rows: int) -> str:
+    """What this run computed, and how quickly."""
+    if not last.computed:
+        return f"all {rows} trials were there already"
+    return (
+        f"{last.computed} of {rows} trials computed in {clock(last.seconds)}"
+        f" ({last.trials_per_second:.3g} a second;"
+        f" {plural(last.compilations, 'compilation')}, {clock(last.compile_seconds)} of it)"
+    )
+
+
+def as_json(recipe, scale: str, place: Path, table, last, verdicts) -> dict:
+    """What a run left, for machines."""
+    return {
+        "store": str(place),
+        "figure": recipe.name,
+        "scale": scale,
+        "cells": len(table) // table.manifest["configuration"]["trials"],
+        "trials": len(table),
+        "seconds": round(last.seconds, 3),
+        "trials_per_second": round(last.trials_per_second, 3),
+        "compilations": last.compilations,
+        "verdicts": [verdict.as_json() for verdict in verdicts],
+    }
 
 
 def print_plan(plan, json: bool) -> None:
@@ -139,8 +161,9 @@ def print_plan(plan, json: bool) -> None:
         emit(facts)
         return
     say(f"cells         {facts['cells']}")
-    say(f"trials        {facts['trials']} in {facts['chunks']} chunks of {facts['width']}")
-    say(f"compilations  {facts['compilations']}")
-    say(f"memory        at most {size(facts['memory_bytes'])} a chunk")
+    say(f"trials        {plan.rows} in {plural(len(plan.chunks), 'chunk')} of {plan.width}")
+    say(f"compilations  {plan.compilations}, often half a minute each; kept for the next time")
+    say(f"memory        at most {size(plan.memory)} a chunk")
     say(f"arithmetic    at most {facts['flops']:.2g} floating-point operations")
-    say(f"time          roughly {clock(facts['seconds'])} or less, and compilation")
+    say(f"time          very roughly {clock(plan.seconds)} or less, and the compilations")
+    say("Nothing was computed or written.")

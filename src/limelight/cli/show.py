@@ -2,19 +2,25 @@
 
 import typer
 
-from limelight.cli.common import Json, Settings, console, emit, say, settings
+from limelight.cli.common import Json, Key, console, emit, plural, say, settings
 
 
 def show(
-    key: str = typer.Argument(help="A paper's key, such as li2023."),
-    label: str = typer.Argument("", help="A figure or a statement; the whole paper without."),
-    sets: list[str] = Settings,
+    key: str = Key,
+    label: str = typer.Argument(
+        "", metavar="LABEL", help="A figure or a statement; the whole paper without."
+    ),
+    sets: list[str] = typer.Option(
+        [], "--set", metavar="NAME=VALUE", help="A setting of a statement. Repeatable."
+    ),
     json: bool = Json,
 ) -> None:
     """Show a paper's contents, a figure's recipe, or evaluate a statement at given settings.
 
-    Examples: limelight show li2023   |   limelight show li2023 fig1a   |
-    limelight show li2023 theorem1 --set relevant=0.3 --set rate=0.5
+    Examples:
+      limelight show li2023
+      limelight show li2023 fig1a
+      limelight show li2023 theorem1 --set relevant=0.3 --set rate=0.5
     """
     from limelight.core.errors import InputError
     from limelight.papers import load
@@ -32,8 +38,10 @@ def show(
         if json:
             emit(bound.as_json())
         else:
-            say(f"{paper.key} {item.label}: {item.title}\n\n{bound}")
-            say("\nsettings: " + ", ".join(f"{k}={v}" for k, v in item.settings.items()))
+            say(f"{paper.key} {item.label}: {item.title}\n\n{bound}", hang=4)
+            if item.settings:
+                taken = {**item.settings, **chosen}
+                say("\nSettings: " + ", ".join(f"{k}={v}" for k, v in taken.items()), hang=4)
         return
     if chosen:
         raise InputError("--set needs a statement here", f"limelight run {key} {label} takes --set")
@@ -78,31 +86,43 @@ def figure_json(figure) -> dict:
 
 def print_paper(paper) -> None:
     """A paper for people."""
-    out = console()
-    out.print(f"[bold]{paper.key}[/bold]  {paper.title}")
-    say(f"{paper.authors}. {paper.venue}\n\nFigures")
-    for figure in paper.figures:
-        say(f"  {figure.name:14} {figure.title}")
-    say("\nStatements")
-    for statement in paper.statements:
-        say(f"  {statement.label:14} {statement.title}")
-    say("\nSymbols")
-    for symbol, name in paper.symbols.items():
-        say(f"  {symbol:14} {name}")
+    print_title(paper.key, paper.title)
+    say(f"{paper.authors}. {paper.venue}")
+    parts = {
+        "Figures": {figure.name: figure.title for figure in paper.figures},
+        "Statements": {statement.label: statement.title for statement in paper.statements},
+        "Symbols, and their names here": dict(paper.symbols),
+    }
+    for title, entries in parts.items():
+        say(f"\n{title}")
+        for name, text in entries.items():
+            say(f"  {name:14} {text}", hang=15)
+    first = paper.figures[0].name if paper.figures else "FIGURE"
+    say(f"\nNext: limelight show {paper.key} {first}")
 
 
 def print_figure(paper, figure) -> None:
     """A figure for people."""
-    console().print(f"[bold]{paper.key} {figure.name}[/bold]  {figure.title}  ({figure.reference})")
-    say(f"\nThe paper reads: {figure.statement}\nDepartures: {figure.departures}\n\nClaims")
+    print_title(f"{paper.key} {figure.name}", f"{figure.title} ({figure.reference})")
+    say(f"\nThe paper reads: {figure.statement}.\nDepartures: {figure.departures}.", hang=2)
+    say("\nClaims")
     for claim in figure.claims:
-        say(f"  {claim.name}: {claim.statement}\n      {claim.rule_text}")
+        say(f"{claim.name}: {claim.statement}", indent=2, hang=4)
+        say(f"{claim.rule_text}.", indent=6)
     say("\nScales")
     for name, setup in figure.setups.items():
         axes = "; ".join(
-            f"{k if isinstance(k, str) else ' with '.join(k)}: {len(v)} values"
+            f"{k if isinstance(k, str) else ' with '.join(k)}: {plural(len(v), 'value')}"
             for k, v in setup.axes.items()
         )
         cost = figure.cost.get(name, "not measured")
-        say(f"  {name:6} {axes}; {setup.trials} trials a cell. Cost: {cost}")
+        say(f"{name:6} {axes}; {plural(setup.trials, 'trial')} a cell.", indent=2, hang=7)
+        say(f"Cost: {cost}", indent=9)
     say(f"\nRun it: limelight run {paper.key} {figure.name} --scale smoke")
+
+
+def print_title(name: str, title: str) -> None:
+    """A heading for people."""
+    from rich.text import Text
+
+    console().print(Text.assemble((name, "bold"), f"  {title}"))

@@ -4,7 +4,7 @@
 """
 
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from limelight.core.errors import InputError, suggest
 
@@ -22,8 +22,8 @@ def load(key: str) -> "Paper":
     return importlib.import_module(f"limelight.papers.{key}").paper
 
 
-def __getattr__(name: str) -> "Paper":
-    """`papers.li2023` is the paper, loaded when it is asked for."""
+def __getattr__(name: str) -> Any:
+    """`papers.li2023` is the paper's module, loaded when it is asked for."""
     if name in KEYS:
-        return load(name)
+        return importlib.import_module(f"limelight.papers.{name}")
     raise AttributeError(f"module 'limelight.papers' has no attribute {name!r}")

@@ -4,6 +4,7 @@ Nothing here computes. `Paper`, `Figure` and `Statement` are filled in one modul
 """
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,13 +13,15 @@ from typing import Any
 from limelight.claims import Claim, Verdict, check_unique, undecided
 from limelight.core.errors import InputError, suggest
 from limelight.study.base import Experiment
-from limelight.study.grid import Axes, assign, lookup, parse
+from limelight.study.grid import Axes, assign, lookup, parse, read
 from limelight.study.plan import Plan, make_plan
 from limelight.study.run import run
 from limelight.table import Table
 from limelight.theory.base import Bound
 
 SCALES = ("smoke", "small", "paper")
+#: Trials a cell at most; more is surely a slip, and its plan alone would fill the memory.
+MOST_TRIALS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -49,8 +52,8 @@ class Setup:
         if not words:
             raise InputError(f"--set {path}= has no value", f"for example --set {path}=1")
         if path == "trials":
-            return replace(self, trials=parse(text, 1))
-        current = lookup(self.experiment, path)
+            return replace(self, trials=_trials(text))
+        lookup(self.experiment, path)
         together = [paths for paths in self.axes if isinstance(paths, tuple) and path in paths]
         if together:
             names = ", ".join(together[0])
@@ -58,8 +61,8 @@ class Setup:
                 f"{path} moves together with others in this figure ({names})",
                 "they cannot be set alone",
             )
-        example = self.axes[path][0] if path in self.axes else current
-        values = [parse(word, example) for word in words]
+        example = self.axes[path][0] if path in self.axes else None
+        values = [read(self.experiment, path, word, example) for word in words]
         if path in self.axes or len(values) > 1:
             return replace(self, axes={**self.axes, path: values})
         return replace(self, experiment=assign(self.experiment, {path: values[0]}))
@@ -156,13 +159,65 @@ class Figure:
         return {name: draw(table) for name, draw in self.draws.items()}
 
     def verdict(self, table: Table) -> tuple[Verdict, ...]:
-        """Every claim decided by its rule; smoke runs exercise the machinery and decide nothing."""
+        """Every claim decided by its rule, or marked when the table cannot decide it.
+
+        Smoke runs exercise the machinery and decide nothing; neither does an unfinished run.
+        """
         scale = table.manifest.get("scale", "custom")
-        source = f"{self.paper} {self.name}, {scale} scale, {len(table)} trials"
-        verdicts = tuple(claim.decide(table, source) for claim in self.claims)
+        changed = "".join(f", {k}={v}" for k, v in table.manifest.get("settings", {}).items())
+        source = f"{self.paper} {self.name}, {scale} scale{changed}, {len(table)} trials"
+        verdicts = tuple(_decide(claim, table, source) for claim in self.claims)
+        planned = planned_rows(table.manifest) or len(table)
+        if len(table) < planned:
+            why = f"unfinished, {len(table)} of {planned} trials"
+            verdicts = tuple(undecided(v, why) for v in verdicts)
         if scale == "smoke":
             return tuple(undecided(v, "smoke scale decides nothing") for v in verdicts)
         return verdicts
+
+    def lines(self, table: Table) -> list[str]:
+        """The summary; where a table does not allow one, why."""
+        try:
+            return self.summary(table)
+        except InputError as error:
+            return [f"no summary: {error.message}"]
+
+
+def planned_rows(manifest: Mapping[str, Any]) -> int | None:
+    """Trials that a run was to have; `None` when its manifest does not say."""
+    configuration = manifest.get("configuration", {})
+    if not {"axes", "trials"} <= set(configuration):
+        return None
+    return math.prod(len(values) for _, values in configuration["axes"]) * configuration["trials"]
+
+
+def unknown(claim: Claim, source: str, why: str) -> Verdict:
+    """A claim that could not be decided, and why."""
+    return Verdict(
+        claim.name,
+        claim.statement,
+        "inconclusive",
+        math.nan,
+        None,
+        0,
+        claim.rule_text,
+        source,
+        why,
+    )
+
+
+def _decide(claim: Claim, table: Table, source: str) -> Verdict:
+    try:
+        return claim.decide(table, source)
+    except InputError as error:  # such as a run in which no cell converged
+        return unknown(claim, source, f"not estimated: {error.message}")
+
+
+def _trials(text: str) -> int:
+    trials = parse(text, 1) if text.strip().lstrip("+-").isdigit() else 0
+    if not 1 <= trials <= MOST_TRIALS:
+        raise InputError(f"trials = {text}", f"a whole number from 1 to {MOST_TRIALS:,}")
+    return trials
 
 
 @dataclass(frozen=True)
@@ -182,8 +237,8 @@ class Statement:
     @property
     def settings(self) -> dict[str, Any]:
         """Names and defaults."""
-        parameters = inspect.signature(self.function).parameters
-        return {name: parameter.default for name, parameter in parameters.items()}
+        parameters = inspect.signature(self.function).parameters.values()
+        return {p.name: p.default for p in parameters if p.default is not p.empty}
 
     def evaluate(self, settings: Mapping[str, str]) -> Bound:
         """Evaluate at the defaults, overridden by words from the command line."""
@@ -191,11 +246,25 @@ class Statement:
         values = {}
         for name, text in settings.items():
             if name not in known:
-                raise InputError(
-                    f"{self.label} has no setting {name!r}", suggest(name, list(known))
-                )
-            values[name] = parse(text, known[name])
-        return self.function(**values)
+                hint = suggest(name, list(known)) if known else "it takes none"
+                raise InputError(f"{self.label} has no setting {name!r}", hint)
+            values[name] = self._value(name, text, known[name])
+        try:
+            return self.function(**values)
+        except (ArithmeticError, ValueError) as error:  # a root or a quotient that does not exist
+            raise InputError(
+                f"{self.label} says nothing at these settings: {error}",
+                "defaults: " + ", ".join(f"{name}={known[name]}" for name in values),
+            ) from None
+
+    def _value(self, name: str, text: str, default: Any) -> Any:
+        try:
+            value = parse(text, default)
+        except InputError as error:
+            raise InputError(f"{name}: {error.message}", f"the default is {default}") from None
+        if value is None and default is not None:
+            raise InputError(f"{name} cannot be none", f"the default is {default}")
+        return value
 
 
 @dataclass(frozen=True)

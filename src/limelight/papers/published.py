@@ -1,33 +1,56 @@
 """From tables on disk back to their recipes: pages, published verdicts, citations."""
 
+import hashlib
 import importlib.resources
 import json
 import re
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from limelight.claims import Verdict
-from limelight.core.errors import InputError, RunError, StallError
+from limelight.core.errors import InputError, RunError
 from limelight.core.files import write_whole
 from limelight.papers import load
-from limelight.papers.base import Figure, Paper
+from limelight.papers.base import Figure, Paper, planned_rows, unknown
 from limelight.plot import save
 from limelight.report import Cost, Picture, Section, write_report
-from limelight.store import read_facts, read_table
+from limelight.store import read_facts, read_manifest, read_table
 from limelight.table import Table
 
 
-def recipe_of(manifest: Any, where: Any) -> Figure:
+def default_store(
+    figure: Figure,
+    scale: str,
+    seed: int = 0,
+    settings: Mapping[str, str] | None = None,
+    folder: str | Path = "runs",
+) -> Path:
+    """The folder of a run, when none is chosen: its name says what it holds."""
+    name = f"{figure.paper}-{figure.name}-{scale}" + (f"-seed{seed}" if seed else "")
+    if settings:
+        text = json.dumps(dict(settings), sort_keys=True)
+        name += "-" + hashlib.sha256(text.encode()).hexdigest()[:6]
+    return Path(folder) / name
+
+
+def recipe_of(manifest: Mapping[str, Any], where: Any) -> Figure:
     """The figure that a manifest belongs to."""
-    if "paper" not in manifest or "figure" not in manifest:
+    if not all(isinstance(manifest.get(name), str) for name in ("paper", "figure", "scale")):
         raise InputError(
             f"{where} does not belong to a paper's figure",
             "use the script that made it: study.sweep(...) resumes by itself",
         )
     return load(manifest["paper"]).figure(manifest["figure"])
+
+
+def open_manifest(path: str | Path) -> Mapping[str, Any]:
+    """How a run or a table was made; a run need not have finished anything."""
+    path = Path(path)
+    if path.is_dir() and not (path / "table.parquet").exists():
+        return read_manifest(path)
+    return open_table(path).manifest
 
 
 def open_table(path: str | Path) -> Table:
@@ -42,6 +65,12 @@ def open_table(path: str | Path) -> Table:
     return Table.load(path)
 
 
+def unfinished(table: Table) -> str:
+    """What is missing of a run, in words; nothing when it is whole."""
+    planned = planned_rows(table.manifest) or len(table)
+    return f"only {len(table)} of {planned} trials are there" if len(table) < planned else ""
+
+
 def write_page(path: str | Path, stores: Iterable[str | Path]) -> None:
     """One HTML page for several runs: verdicts first, then figures, settings, cost, rerun."""
     sections = [section(store) for store in stores]
@@ -53,21 +82,24 @@ def section(store: str | Path) -> Section:
     table = open_table(store)
     manifest = table.manifest
     figure = recipe_of(manifest, store)
-    rows = len(table)
+    pictures, notes = _pictures(figure, table)
+    missing = unfinished(table)
     return Section(
         name=f"{figure.paper}-{figure.name}",
         title=f"{figure.paper}, {figure.reference or figure.name}: {figure.title}",
         statement=f"The paper reads: {figure.statement}",
         verdicts=figure.verdict(table),
-        figures=[
-            Picture(drawn, caption=_first_line(figure.draws[name]), alt=figure.title)
-            for name, drawn in figure.plots(table).items()
-        ],
+        figures=pictures,
         settings=_settings(manifest),
         cost=_cost(store, table),
         versions={**manifest.get("versions", {}), **manifest.get("device", {})},
         rerun=[_command(manifest, store), f"limelight cite {figure.paper}"],
-        notes=[f"{rows} trials.", f"Departures: {figure.departures}", *figure.summary(table)],
+        notes=[
+            f"Unfinished: {missing}." if missing else f"{len(table)} trials.",
+            f"Departures: {figure.departures}",
+            *notes,
+            *figure.lines(table),
+        ],
     )
 
 
@@ -88,24 +120,31 @@ def publish(store: str | Path, folder: str | Path) -> Path:
 
 def decide_published(paper: Paper, results: str | Path) -> list[Verdict]:
     """Every claim of a paper from the published tables; a missing table is said, not hidden."""
-    folder = Path(results) / paper.key
     if not Path(results).is_dir():
         raise InputError(f"there is no folder {results}", "published tables live in results/")
     verdicts: list[Verdict] = []
     for figure in paper.figures:
-        path = folder / figure.name / "table.parquet"
-        if path.exists():
-            verdicts += figure.verdict(Table.load(path))
-        else:
-            verdicts += unknown(figure, f"no published table {path}")
+        path = Path(results) / paper.key / figure.name / "table.parquet"
+        if not path.exists():
+            verdicts += all_unknown(figure, f"no published table {path}")
+            continue
+        table = Table.load(path)
+        made_by = recipe_of(table.manifest, path)
+        if (made_by.paper, made_by.name) != (paper.key, figure.name):
+            raise InputError(
+                f"{path} holds {made_by.paper} {made_by.name}, not {paper.key} {figure.name}",
+                "publish the right table there",
+            )
+        verdicts += figure.verdict(table)
     return verdicts
 
 
 def decide_running(
-    figure: Figure, scale: str, store: Path, seed: int, stall: float, progress: Any
+    figure: Figure, scale: str, folder: str | Path, seed: int, stall: float, progress: Any
 ) -> tuple[list[Verdict], str | None]:
     """Every claim of a figure from a run at a scale; a failed run is said and the rest goes on."""
-    place = Path(store) / f"{figure.paper}-{figure.name}-{scale}" / (f"seed{seed}" if seed else "")
+    place = default_store(figure, scale, seed, folder=folder)
+    command = f"limelight run {figure.paper} {figure.name} --scale {scale} --seed {seed}"
     try:
         table = figure.run(
             scale,
@@ -113,21 +152,17 @@ def decide_running(
             seed=seed,
             progress=progress,
             stall=stall,
-            command=f"limelight verify {figure.paper} --scale {scale} --seed {seed}",
+            command=f"{command} --store {shlex.quote(str(place))}",
         )
-    except StallError:
-        raise
     except RunError as error:
-        return unknown(figure, f"the run failed: {error.message}"), error.message
+        return all_unknown(figure, f"the run failed: {error.message}"), error.message
     return list(figure.verdict(table)), None
 
 
-def unknown(figure: Figure, why: str) -> list[Verdict]:
+def all_unknown(figure: Figure, why: str) -> list[Verdict]:
     """Every claim of a figure, inconclusive for a reason."""
-    return [
-        Verdict(c.name, c.statement, "inconclusive", np.nan, None, 0, c.rule_text, "none", why)
-        for c in figure.claims
-    ]
+    source = f"{figure.paper} {figure.name}, no table"
+    return [unknown(claim, source, why) for claim in figure.claims]
 
 
 def entries(keys: Iterable[str]) -> dict[str, str]:
@@ -135,6 +170,17 @@ def entries(keys: Iterable[str]) -> dict[str, str]:
     text = (importlib.resources.files("limelight.papers") / "references.bib").read_text()
     found = {key: entry for entry, key in re.findall(r"(?ms)^(@\w+\{(\w+),.*?^\})", text)}
     return {key: found[key] for key in keys if key in found}
+
+
+def _pictures(figure: Figure, table: Table) -> tuple[list[Picture], list[str]]:
+    """Every picture that the table allows, and why the others are not there."""
+    pictures, notes = [], []
+    for name, draw in figure.draws.items():
+        try:
+            pictures.append(Picture(draw(table), caption=_first_line(draw), alt=figure.title))
+        except InputError as error:
+            notes.append(f"The picture {name!r} could not be drawn: {error.message}.")
+    return pictures, notes
 
 
 def _first_line(draw: Any) -> str:
@@ -168,8 +214,8 @@ def _cost(store: str | Path, table: Table) -> Cost:
 
 
 def _command(manifest: Any, store: Any) -> str:
-    extra = "".join(f" --set {k}={v}" for k, v in manifest.get("settings", {}).items())
-    return (
-        f"limelight run {manifest['paper']} {manifest['figure']} --scale {manifest['scale']}"
-        f" --seed {manifest['seed']} --store {store}{extra}"
-    )
+    extra = [w for k, v in manifest.get("settings", {}).items() for w in ("--set", f"{k}={v}")]
+    words = ["limelight", "run", manifest["paper"], manifest["figure"]]
+    words += ["--scale", manifest["scale"], "--seed", str(manifest.get("seed", 0))]
+    published = not (Path(store) / "chunks").is_dir()
+    return shlex.join([*words, *([] if published else ["--store", str(store)]), *extra])

@@ -11,7 +11,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import equinox as eqx
 
@@ -20,6 +21,9 @@ from limelight.core.errors import InputError, suggest
 Axes = Mapping[str | tuple[str, ...], Sequence[Any]]
 Cell = dict[str, Any]
 Tree = TypeVar("Tree", bound=eqx.Module)
+
+#: What a program of 32-bit numbers can hold.
+LARGEST_WHOLE, LARGEST = 2**31 - 1, 3.4e38
 
 
 def lookup(tree: Any, path: str) -> Any:
@@ -136,6 +140,58 @@ def parse(text: str, current: Any) -> Any:
     return word
 
 
+def read(tree: Any, path: str, text: str, example: Any = None) -> Any:
+    """A word from the command line as a value of the kind that the field at a path declares.
+
+    Args:
+        tree: The configuration that has the field.
+        path: Dotted path of the field.
+        text: The word.
+        example: A value of the kind that is wanted; the field's own when `None`.
+
+    Example:
+        >>> from limelight.worlds import Patterns
+        >>> read(Patterns(), "relevant", "0.3"), read(Patterns(), "noise", "none")
+        (0.3, None)
+    """
+    owner, field = _owner(tree, path)
+    current, kinds = getattr(owner, field.name), _kinds(field.type)
+    if not kinds & {bool, int, float, str}:
+        parts = dataclasses.fields(current) if dataclasses.is_dataclass(current) else ()
+        inside = ", ".join(f"{path}.{part.name}" for part in parts)
+        raise InputError(
+            f"{path} is not a single value", f"its parts: {inside}" if parts else "leave it alone"
+        )
+    if text.strip().lower() == "none":
+        if NoneType not in kinds:
+            raise InputError(f"{path} cannot be none", f"it is {current} now")
+        return None
+    if example is None:
+        example = current if current is not None else _kind_of_example(kinds)
+    try:
+        value = parse(text, example)
+    except InputError as error:
+        raise InputError(f"{path}: {error.message}", error.hint or f"it is {current} now") from None
+    largest = LARGEST_WHOLE if isinstance(value, int) else LARGEST
+    if isinstance(value, int | float) and abs(value) > largest:
+        raise InputError(f"{path} = {text} is too large", f"at most {largest:g} in size")
+    return value
+
+
+def _kinds(declared: Any) -> set[type]:
+    """The types that an annotation allows: one, a union's, or those of literal words."""
+    origin = get_origin(declared)
+    if origin in (Union, UnionType):
+        return set().union(*(_kinds(kind) for kind in get_args(declared)))
+    if origin is Literal:
+        return {type(word) for word in get_args(declared)}
+    return {declared} if isinstance(declared, type) else set()
+
+
+def _kind_of_example(kinds: set[type]) -> Any:
+    return next(value for value in (0.0, 0, False, "") if type(value) in kinds)
+
+
 def _paths(paths: str | tuple[str, ...]) -> tuple[str, ...]:
     return (paths,) if isinstance(paths, str) else paths
 
@@ -161,6 +217,8 @@ def _owner(tree: Any, path: str) -> tuple[Any, dataclasses.Field]:
         if name not in fields:
             prefix = "".join(part + "." for part in path.split(".")[:depth])
             hint = suggest(prefix + name, [prefix + field for field in fields])
+            if not fields:
+                hint = f"{prefix.strip('.')} is one value, nothing is known inside it"
             raise InputError(f"nothing is called {path!r}", hint)
         if depth == len(parents):
             return tree, fields[name]

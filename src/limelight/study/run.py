@@ -36,6 +36,7 @@ class Progress:
         seconds: Since this run began.
         compile_seconds: Of these, spent compiling.
         compilations: Programs this run compiled (or took from the cache).
+        compiling: Whether a program is being compiled now.
         messages: What the user should hear; whoever shows a message removes it.
     """
 
@@ -45,6 +46,7 @@ class Progress:
     seconds: float = 0.0
     compile_seconds: float = 0.0
     compilations: int = 0
+    compiling: bool = False
     messages: list[str] = field(default_factory=list)
 
     @property
@@ -180,11 +182,7 @@ class Engine:
     def _compute(self, chunk: Chunk) -> dict[str, np.ndarray]:
         arguments = self._place(self.plan.arguments(chunk))
         if chunk.group not in self.programs:
-            began = time.monotonic()
-            function = jax.jit(program(self.plan.groups[chunk.group]))
-            self.programs[chunk.group] = function.lower(*arguments).compile()
-            self.progress.compilations += 1
-            self.progress.compile_seconds += time.monotonic() - began
+            self.programs[chunk.group] = self._compile(chunk.group, arguments)
         results = jax.device_get(self.programs[chunk.group](*arguments))
         rows = len(chunk.cells)
         points = [self.plan.grid.cells[cell] for cell in chunk.cells]
@@ -192,6 +190,16 @@ class Engine:
         return {"cell": chunk.cells, "trial": chunk.trials, **axes} | {
             name: np.asarray(column)[:rows] for name, column in results.items()
         }
+
+    def _compile(self, group: int, arguments: tuple) -> Any:
+        began, self.progress.compiling = time.monotonic(), True
+        try:
+            compiled = jax.jit(program(self.plan.groups[group])).lower(*arguments).compile()
+        finally:
+            self.progress.compiling = False
+        self.progress.compilations += 1
+        self.progress.compile_seconds += time.monotonic() - began
+        return compiled
 
     def _place(self, arguments: tuple) -> tuple:
         seed, words, trials, swept, still = arguments

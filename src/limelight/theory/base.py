@@ -30,9 +30,9 @@ class Condition:
     """
 
     name: str
-    left: float
+    left: float | int
     relation: Literal["<", "<=", ">", ">=", "=="]
-    right: float
+    right: float | int
     note: str = ""
 
     @property
@@ -75,11 +75,11 @@ class Bound:
     """
 
     name: str
-    value: float
+    value: float | int
     kind: Kind
     conditions: tuple[Condition, ...] = ()
-    quantities: Mapping[str, float] = field(default_factory=dict)
-    constants: Mapping[str, float] = field(default_factory=dict)
+    quantities: Mapping[str, float | int] = field(default_factory=dict)
+    constants: Mapping[str, float | int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     reference: str = ""
 
@@ -125,6 +125,6 @@ class Bound:
         return "\n".join(lines)
 
 
-def plain(value: float) -> float | None:
+def plain(value: float | int) -> float | None:
     """A number for JSON; `None` when it is not finite."""
     return float(value) if math.isfinite(value) else None

@@ -6,6 +6,8 @@ laws, `fig1b` what errors and noise cost, `fig2` the iterations, `fig3` frozen a
 `lemmas` the neurons and features behind it.
 """
 
+from functools import partial
+
 from limelight.papers.base import Paper, Statement
 from limelight.papers.li2023 import (
     concentration,
@@ -48,7 +50,11 @@ paper = Paper(
     },
     statements=(
         Statement("theorem1", "samples, batch, steps and width that suffice", theory.learning),
-        Statement("proposition1", "the same with keys and queries frozen", theory.frozen_learning),
+        Statement(
+            "proposition1",
+            "the same with keys and queries frozen",
+            partial(theory.learning, frozen=True),
+        ),
         Statement("proposition2", "attention mass that any weights can reach", theory.mass_bound),
         Statement("definition1", "the envelope of attention", theory.envelope_bound),
         Statement("lemma3", "how many neurons are lucky", theory.lucky_neurons),
@@ -67,4 +73,7 @@ paper = Paper(
     ),
 )
 
-__all__ = ["paper"]
+#: A figure by name, so that `papers.li2023.figure("fig1a")` reads as one expects.
+figure = paper.figure
+
+__all__ = ["figure", "paper"]

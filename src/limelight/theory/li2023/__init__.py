@@ -11,7 +11,7 @@ from limelight.theory.li2023.attention import (
     mass_bound,
     mass_ceiling,
 )
-from limelight.theory.li2023.learning import frozen_learning, learning, relevant_needed
+from limelight.theory.li2023.learning import learning, relevant_needed
 from limelight.theory.li2023.neurons import cap_share, lucky_kept, lucky_neurons, lucky_share
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "attention_envelopes",
     "cap_share",
     "envelope_bound",
-    "frozen_learning",
     "learning",
     "lucky_kept",
     "lucky_neurons",

@@ -3,7 +3,6 @@ r"""Theorem 1 and Proposition 1 of li2023: what suffices to learn, with every co
 Hidden constants of $\Omega(\cdot)$ and $\Theta(\cdot)$ are set to 1 and reported.
 """
 
-import functools
 import math
 
 from limelight.theory.base import Bound, Condition
@@ -99,10 +98,6 @@ def learning(
         notes=_void_notes(bases, number, void),
         reference="li2023, Proposition 1" if frozen else "li2023, Theorem 1",
     )
-
-
-#: Proposition 1: `learning` with keys and queries kept at their start.
-frozen_learning = functools.partial(learning, frozen=True)
 
 
 def relevant_needed(

@@ -1,0 +1,70 @@
+"""Rules decide from the ends of an interval, and say what they do."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from limelight.claims import AtLeast, AtMost, Bands, Claim, Estimate, Inside, undecided
+from limelight.table import Table
+
+NUMBERS = st.floats(-100, 100)
+
+
+@pytest.mark.parametrize(
+    ("rule", "interval", "decision"),
+    [
+        (AtLeast(0.8), (0.8, 0.9), "holds"),
+        (AtLeast(0.8), (0.5, 0.79), "fails"),
+        (AtLeast(0.8), (0.5, 0.8), "inconclusive"),
+        (AtMost(0.0), (-1.0, 0.0), "holds"),
+        (AtMost(0.0), (0.1, 0.2), "fails"),
+        (AtMost(0.0), (-0.1, 0.2), "inconclusive"),
+        (Inside(1.5, 2.5), (1.5, 2.5), "holds"),
+        (Inside(1.5, 2.5), (2.6, 3.0), "fails"),
+        (Inside(1.5, 2.5), (0.0, 1.4), "fails"),
+        (Inside(1.5, 2.5), (2.0, 3.0), "inconclusive"),
+        (Bands(0.2, 0.8), (0.8, 0.8), "holds"),
+        (Bands(0.2, 0.8), (0.2, 0.2), "fails"),
+        (Bands(0.2, 0.8), (0.5, 0.5), "inconclusive"),
+    ],
+)
+def test_rules_at_their_edges(rule, interval, decision):
+    assert rule(*interval) == decision
+
+
+@given(NUMBERS, NUMBERS, NUMBERS, st.floats(0, 10))
+def test_a_wider_interval_never_reverses_a_decision(level, low, width, more):
+    low, high = low, low + abs(width)
+    for rule in (AtLeast(level), AtMost(level), Inside(level, level + 5)):
+        narrow, wide = rule(low, high), rule(low - more, high + more)
+        assert wide in (narrow, "inconclusive")
+
+
+def claim(estimate: Estimate) -> Claim:
+    return Claim("x.y", "It is.", "a number", lambda table: estimate, AtLeast(1.0), "here")
+
+
+def test_what_is_not_a_number_decides_nothing():
+    for estimate in (
+        Estimate(math.nan, None, 3),
+        Estimate(2.0, (math.nan, math.nan), 3),
+        Estimate(2.0, (2.0, math.inf), 3),
+    ):
+        verdict = claim(estimate).decide(Table({}), "test")
+        assert verdict.verdict == "inconclusive"
+        json.dumps(verdict.as_json(), allow_nan=False)
+
+
+def test_a_verdict_carries_what_decided_it():
+    verdict = claim(Estimate(2.0, (1.5, 2.5), 7, "a note")).decide(Table({}), "a table")
+    assert verdict.verdict == "holds"
+    assert "lower end >= 1" in verdict.rule
+    assert "a number" in verdict.rule
+    for word in ("x.y", "holds", "n = 7", "a note"):
+        assert word in str(verdict)
+    withheld = undecided(verdict, "too small")
+    assert (withheld.verdict, withheld.value) == ("inconclusive", 2.0)
+    assert "too small" in withheld.note

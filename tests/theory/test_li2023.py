@@ -1,0 +1,127 @@
+"""li2023's statements at points computed by hand, at void points, and against maximisation."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from limelight.theory.li2023 import learning, mass_ceiling, relevant_needed
+
+
+def test_theorem_1_by_hand():
+    bound = learning(
+        relevant=0.5,
+        confusing=0.04,
+        rate=0.5,
+        value_error=0.1,
+        key_error=0.2,
+        noise=0.03,
+        patterns=5,
+    )
+    assert bound.value == pytest.approx((0.5 - 0.5**10 - 0.13) ** -2)
+    assert bound.quantities["batch"] == pytest.approx((0.5 - math.exp(-0.23) * 0.13) ** -2)
+    pace = 1 - 0.1 - 0.13 * 5 / math.pi
+    assert bound.quantities["steps"] == pytest.approx(1 / (pace * 0.5 * 0.5))
+    assert bound.quantities["width"] == pytest.approx(100 * 25 * math.log(64))
+    eight = next(c for c in bound.conditions if "(8)" in c.name)
+    assert eight.right == pytest.approx(0.04 / (0.5 * math.exp(-0.23) * 0.87))
+    assert eight.holds
+
+
+def test_proposition_1_by_hand():
+    bound = learning(relevant=0.5, confusing=0.04, noise=0.03, frozen=True)
+    assert bound.value == pytest.approx((0.5 * 0.37) ** -2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"rate": 2.0}, "zeta"),
+        ({"relevant": 0.1, "confusing": 0.0}, "(10) is void"),
+        ({"relevant": 0.05, "confusing": 0.0, "value_error": 0.4}, "(9) is void"),
+        ({"value_error": 0.7}, "(11) is void"),
+        ({"relevant": 0.1, "confusing": 0.0, "frozen": True}, "(13) is void"),
+    ],
+)
+def test_void_bounds_say_so(settings, word):
+    bound = learning(**settings)
+    assert any(word in note for note in bound.notes)
+    if "(11)" not in word and "(9)" not in word:
+        assert bound.void
+        assert bound.value == math.inf
+    assert not bound.applies
+
+
+def test_each_hypothesis_can_fail_alone_and_is_named():
+    for settings, name in (
+        ({"key_error": 0.6}, "key error"),
+        ({"noise": 0.15}, "noise below the errors"),
+        ({"relevant": 0.3, "confusing": 0.2}, "relevant fraction"),
+        ({"width": 10}, "width"),
+        ({"examples": 2}, "examples"),
+        ({"steps": 1}, "steps"),
+    ):
+        failing = [c.name for c in learning(**settings).conditions if not c.holds]
+        assert any(name in found for found in failing), (settings, failing)
+
+
+def test_condition_8_has_two_equal_forms():
+    for idle in (0.3, 0.5, 0.8):
+        line = relevant_needed(idle, 0.1, 0.2, 0.03)
+        bound = learning(relevant=line, confusing=1 - idle - line, noise=0.03)
+        eight = next(c for c in bound.conditions if "(8)" in c.name)
+        assert eight.left == pytest.approx(eight.right)
+
+
+def best_mass(relevant, confusing):
+    """The ceiling by brute force: free logits for every (key pattern, query pattern) pair."""
+    idle = 1 - relevant - confusing
+    c = math.log(relevant / confusing)
+
+    def negative(u):
+        # u[0]: queries of pattern 1 (pattern 2 mirrors it); u[1]: idle queries.
+        own = relevant * expit(c + u[0]) + confusing * expit(c - u[0])
+        other = idle * 0.5 * (expit(c + u[1]) + expit(c - u[1]))
+        return -(own + other)
+
+    starts = [(a, b) for a in (-3, 0, 3) for b in (-3, 0, 3)]
+    options = {"xatol": 1e-9, "fatol": 1e-12}
+    found = [minimize(negative, s, method="Nelder-Mead", options=options).fun for s in starts]
+    return -min(found)
+
+
+@pytest.mark.parametrize(
+    ("relevant", "confusing"), [(0.5, 0.05), (0.5, 0.04), (0.32, 0.18), (0.36, 0.14), (0.43, 0.07)]
+)
+def test_the_ceiling_is_the_maximum(relevant, confusing):
+    assert mass_ceiling(relevant, confusing)["all"] == pytest.approx(
+        best_mass(relevant, confusing), abs=1e-8
+    )
+
+
+def test_the_ceiling_at_known_points():
+    assert mass_ceiling(0.5, 0.05)["idle"] == pytest.approx(0.909, abs=5e-4)
+    assert mass_ceiling(0.5, 0.05)["all"] == pytest.approx(0.933, abs=5e-4)
+    for relevant, value in ((0.32, 0.657), (0.36, 0.743), (0.43, 0.886)):
+        assert mass_ceiling(relevant, 0.5 - relevant)["all"] == pytest.approx(value, abs=1e-3)
+    free = mass_ceiling(0.5, 0.0)
+    assert free["all"] == free["idle"] == 1.0
+    assert math.isnan(free["confusing"])
+
+
+@given(st.floats(0.05, 0.9), st.floats(0.001, 0.99))
+def test_no_logits_beat_the_ceiling(relevant, share):
+    confusing = min(relevant * share, 1 - relevant)
+    if confusing <= 0 or confusing >= relevant:
+        return
+    ceiling = mass_ceiling(relevant, confusing)
+    c = math.log(relevant / confusing)
+    u = np.linspace(-30, 30, 601)
+    idle = 1 - relevant - confusing
+    reached = relevant * expit(c + u) + confusing * expit(c - u) + idle * ceiling["idle"]
+    assert reached.max() <= ceiling["all"] + 1e-9
+    assert (0.5 * (expit(c + u) + expit(c - u))).max() <= ceiling["idle"] + 1e-9
