@@ -34,7 +34,7 @@ from limelight.papers.li2023.fig1a import (
     steps_of,
 )
 from limelight.papers.li2023.quotients import quotients
-from limelight.plot import caption, fit_panel
+from limelight.plot import Series, caption, curves
 from limelight.study import Study
 from limelight.table import Table
 from limelight.train import Train
@@ -61,7 +61,7 @@ def usable(edge: Edge) -> np.ndarray:
     return edge.resolved & (edge.values >= FLOOR)
 
 
-def ranking(table: Table, level: float) -> Comparison | None:
+def ranking(table: Table, level: float, free: bool = True) -> Comparison | None:
     """Candidates by how well they foretell a point they have not seen; `None` with few points."""
     edge = boundary(table, level)
     use = usable(edge)
@@ -69,15 +69,20 @@ def ranking(table: Table, level: float) -> Comparison | None:
         return None
     values, known = edge.draws(DRAWS)
     samples = np.where(known, np.log(values), np.nan)[:, use]
-    columns = {name: column[use] for name, column in candidates(edge).items()}
+    columns = {
+        name: column[use] for name, column in candidates(edge).items() if free or name != FREE
+    }
     return fit.compare_predictors(columns, np.log(edge.values[use]), samples=samples)
 
 
-def pooled(level: float):
-    """R squared of the best candidate; it decides only when one candidate is clearly the best."""
+def pooled(level: float, free: bool = True):
+    """R squared of the best candidate; it decides only when one candidate is clearly the best.
+
+    Without `free`, of the best among the candidates of one variable.
+    """
 
     def estimate(table: Table) -> Estimate:
-        ranked = ranking(table, level)
+        ranked = ranking(table, level, free)
         if ranked is None:
             return Estimate(np.nan, None, len(table), "too few boundary points")
         best = ranked.best
@@ -120,33 +125,63 @@ def summary(table: Table) -> list[str]:
     return lines
 
 
-def draw_collapse(table: Table):
-    """N50 of all protocols against the best law that has one variable."""
+PROTOCOLS = {
+    r"$\alpha_*+\alpha_\#$ = 0.5": lambda a, b: np.isclose(a + b, 0.5),
+    r"$\alpha_\#$ = $\alpha_*/4$": lambda a, b: np.isclose(b, a / 4),
+    r"$\alpha_*-\alpha_\#$ = 0.24": lambda a, b: np.isclose(a - b, 0.24),
+}
+
+
+def draw_against(x_of, x_label: str, table: Table):
+    """N50 of every protocol against one variable, with the power law through all of them."""
     edge = boundary(table)
-    a, b, g = relevant(edge), edge.x("world.confusing"), gap(edge)
-    x = (a + b) / g**2
-    ok = edge.resolved
+    a, b, x = relevant(edge), edge.x("world.confusing"), x_of(edge)
+    low, high = (np.where(edge.resolved, ends, np.nan) for ends in (edge.low, edge.high))
+    middle = np.where(edge.resolved, edge.values, np.nan)
+    series = [
+        Series(name, x[mine], middle[mine], low[mine], high[mine])
+        for name, of in PROTOCOLS.items()
+        if (mine := of(a, b)).any()
+    ]
     use = usable(edge)
-    fits = []
+    guides = []
     if use.sum() >= 3:
         law = fit.power(x[use], edge.values[use])
-        at = np.geomspace(x.min(), x.max(), 50)
-        fits.append((f"slope {law.slope:.2f}, $R^2$ = {law.r_squared:.2f}", at, law.predict(at)))
-    figure = fit_panel(
-        x,
-        np.where(ok, edge.values, np.nan),
-        np.where(ok, edge.low, np.nan),
-        np.where(ok, edge.high, np.nan),
-        x_label=r"$(\alpha_*+\alpha_\#)\,/\,(\alpha_*-\alpha_\#)^2$",
+        at = np.geomspace(x[use].min(), x[use].max(), 50)
+        label = f"slope {law.slope:.2f}, $R^2$ = {law.r_squared:.2f}"
+        guides.append(Series(label, at, law.predict(at)))
+    figure = curves(
+        series,
+        guides=guides,
+        x_label=x_label,
         y_label="N50, training examples",
-        label="N50, three protocols, 95 % interval",
-        fits=fits,
         log_x=True,
         log_y=True,
         width=4.6,
     )
     caption(figure, *facts(table))
     return figure
+
+
+def draw_fraction(table: Table):
+    """N50 of all protocols against one over the relevant fraction: they do not collapse."""
+    return draw_against(lambda edge: 1 / relevant(edge), r"$1/\alpha_*$", table)
+
+
+def draw_gap(table: Table):
+    """N50 of all protocols against one over the gap."""
+    return draw_against(lambda edge: 1 / gap(edge), r"$1/(\alpha_*-\alpha_\#)$", table)
+
+
+def draw_collapse(table: Table):
+    """N50 of all protocols against the best product of free powers."""
+    a, b, g = powers(table, STRICT)
+    if not np.isfinite([a, b, g]).all():
+        return draw_fraction(table)
+    columns = lambda edge: np.nan_to_num(candidates(edge)[FREE], nan=np.log(0.01))
+    x_of = lambda edge: np.exp(columns(edge) @ np.array([a, b, g]))
+    words = rf"$\alpha_*^{{{a:.2f}}}\,\alpha_\#^{{{b:.2f}}}\,(\alpha_*-\alpha_\#)^{{{g:.2f}}}$"
+    return draw_against(x_of, words, table)
 
 
 def pairs(*protocols) -> list[tuple[float, float]]:
@@ -246,17 +281,21 @@ figures = (
         },
         claims=tuple(
             Claim(
-                f"1a.pool{suffix}",
-                "One function of both fractions describes the boundary in all protocols.",
+                f"1a.{name}{suffix}",
+                f"{words} describes the boundary in all protocols.",
                 f"pooled R^2 (log) of the best candidate law, test loss below {level:g}; open "
                 "unless it is best in 95 % of bootstrap draws",
-                pooled(level),
+                pooled(level, free),
                 Bands(0.8, 0.9),
                 "limelight; li2023, Theorem 1 (10) says alpha_*^-2",
             )
+            for name, words, free in (
+                ("pool", "A product of powers of alpha_*, alpha_# and their gap", True),
+                ("single", "A power of one variable", False),
+            )
             for suffix, level in (("", STRICT), (".loose", LOOSE))
         ),
-        draws={"collapse": draw_collapse},
+        draws={"collapse": draw_collapse, "fraction": draw_fraction, "gap": draw_gap},
         summary=summary,
         reference="Figure 1(a), all protocols",
         departures=DEPARTURES + "; one number of steps for all protocols",

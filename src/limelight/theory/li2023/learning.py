@@ -77,7 +77,7 @@ def learning(
         Condition("noise below the errors", noise, "<=", min(value_error, key_error)),
         Condition("noise below a quarter of the separation", noise, "<", separation / 4),
         Condition("fewer patterns than value and key dimensions", patterns, "<", dimension),
-        Condition("the constant eps_S of (8)", share, "<=", 0.5),
+        Condition("the constant eps_S at most one half", share, "<=", 0.5),
         Condition(
             "relevant fraction (8)", relevant, ">=", confusing / reach if reach > 0 else math.inf
         ),
