@@ -55,12 +55,13 @@ class ExtendedViT(Model):
         """The output for one example."""
         X = prepared.tokens
 
-        def head(w: Weights) -> Float[Array, "tokens width"]:
+        def head(weights: Weights) -> Float[Array, "tokens width"]:
+            w = weights.attention_frozen(self.frozen)
             context = bilinear_attention(X, prepared.kept, w.product) @ X
             value = context @ w.value.T
             return (value + X if self.skip else value) @ w.output.T
 
-        heads = jax.vmap(head)(self.weights.attention_frozen(self.frozen))
+        heads = jax.vmap(head)(self.weights)
         hidden = jax.nn.relu(jnp.sum(heads, axis=0))
         return kept_mean(jnp.sum(self.readout * hidden, axis=-1), prepared.kept)
 

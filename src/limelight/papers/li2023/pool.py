@@ -295,7 +295,7 @@ figures = (
             )
             for suffix, level in (("", STRICT), (".loose", LOOSE))
         ),
-        draws={"collapse": draw_collapse, "fraction": draw_fraction, "gap": draw_gap},
+        draws={"fraction": draw_fraction, "gap": draw_gap, "collapse": draw_collapse},
         summary=summary,
         reference="Figure 1(a), all protocols",
         departures=DEPARTURES + "; one number of steps for all protocols",
