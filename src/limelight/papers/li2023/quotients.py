@@ -55,7 +55,7 @@ def quotients(edge: Edge, axis: str, top: Any, bottom: Any) -> Quotients:
     tops, bottoms = row(top), row(bottom)
     pairs = [(tops[p], bottoms[p]) for p in tops if p in bottoms]
     a, b = np.array(pairs, dtype=int).reshape(-1, 2).T
-    both = edge.resolved[a].astype(bool) & edge.resolved[b].astype(bool)
+    both = edge.resolved[a] & edge.resolved[b]
     return Quotients(
         {name: edge.coordinates[name][a] for name in others},
         np.where(both, edge.values[a] / edge.values[b], np.nan),
