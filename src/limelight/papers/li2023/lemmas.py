@@ -213,7 +213,7 @@ def draw_features(table: Table):
     steps = steps_of(table, rows)
     cut = lambda name: trace(rows, f"norm.{name}")[:, : len(steps)]
     series = []
-    for word in ("key", "value"):
+    for word in ("key", "query", "value"):
         both = (cut(f"{word}.1") + cut(f"{word}.2")) / 2
         series.append(band(f"{word}, discriminative", steps, both))
         series.append(band(f"{word}, others", steps, cut(f"{word}.idle")))

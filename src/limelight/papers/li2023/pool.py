@@ -13,12 +13,12 @@ from limelight.measures import Accuracy, FreshLoss
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
 from limelight.papers.li2023.boundary import (
-    DRAWS,
     FLOOR,
     LOOSE,
     PAIR,
     STRICT,
     boundary,
+    drawn,
     gap,
     relevant,
 )
@@ -67,7 +67,7 @@ def ranking(table: Table, level: float, free: bool = True) -> Comparison | None:
     use = usable(edge)
     if use.sum() < 8:
         return None
-    values, known = edge.draws(DRAWS)
+    values, known = drawn(edge)
     samples = np.where(known, np.log(values), np.nan)[:, use]
     columns = {
         name: column[use] for name, column in candidates(edge).items() if free or name != FREE

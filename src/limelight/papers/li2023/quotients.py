@@ -8,7 +8,7 @@ import numpy as np
 from limelight import fit
 from limelight.claims import Estimate
 from limelight.fit import Edge
-from limelight.papers.li2023.boundary import DRAWS, FLOOR, POINTS
+from limelight.papers.li2023.boundary import FLOOR, POINTS, drawn
 
 #: Share of bootstrap draws that must be resolved before an interval is given.
 ENOUGH = 0.9
@@ -48,7 +48,7 @@ def quotients(edge: Edge, axis: str, top: Any, bottom: Any) -> Quotients:
     where they do not.
     """
     others = [name for name in edge.coordinates if name != axis]
-    values, known = edge.draws(DRAWS, common=True) if len(edge) else (np.zeros((1, 0)),) * 2
+    values, known = drawn(edge, common=True) if len(edge) else (np.zeros((1, 0)),) * 2
     values = np.where(known, values, np.nan)
     place = lambda i: tuple(edge.coordinates[name][i] for name in others)
     row = lambda at: {place(i): i for i in range(len(edge)) if edge.coordinates[axis][i] == at}
@@ -97,6 +97,6 @@ def growth(found: Quotients, x: np.ndarray) -> Estimate:
     law = fit.power(x[use], found.values[use], level=0.9, samples=draws[whole])
     note = f"{use.sum()} of {len(use)} ratios used"
     if whole.mean() < ENOUGH:
-        note += f"; {(~whole).sum()} of {DRAWS} bootstrap draws unresolved: no interval"
+        note += f"; {(~whole).sum()} of {len(whole)} bootstrap draws unresolved: no interval"
         return Estimate(law.slope, (np.nan, np.nan), found.n, note)
     return Estimate(law.slope, law.slope_interval, found.n, note)
