@@ -26,9 +26,14 @@ from limelight.worlds.base import World, example
 Trace = Mapping[str, Array]
 
 
-def hinge(output: Float[Array, ""], label: Float[Array, ""]) -> Float[Array, ""]:
-    r"""$\max(1 - y F, 0)$; its gradient at the kink is 0, so that zero loss means no gradient."""
-    return jax.nn.relu(1.0 - label * output)
+def hinge(output: Float[Array, "*bits"], label: Float[Array, "*bits"]) -> Float[Array, ""]:
+    r"""$\max(1 - y^\top F, 0)$; its gradient at the kink is 0: zero loss means no gradient."""
+    return jax.nn.relu(1.0 - jnp.sum(label * output))
+
+
+def per_bit(output: Float[Array, "*bits"], label: Float[Array, "*bits"]) -> Float[Array, ""]:
+    r"""$\sum_u \max(1 - y_u F_u, 0)$: unlike `hinge` it asks every label bit to be right."""
+    return jnp.sum(jax.nn.relu(1.0 - label * output))
 
 
 def logistic(output: Float[Array, ""], label: Float[Array, ""]) -> Float[Array, ""]:
@@ -36,9 +41,9 @@ def logistic(output: Float[Array, ""], label: Float[Array, ""]) -> Float[Array, 
     return jax.nn.softplus(-label * output)
 
 
-LOSSES: dict[str, Callable] = {"hinge": hinge, "logistic": logistic}
+LOSSES: dict[str, Callable] = {"hinge": hinge, "per_bit": per_bit, "logistic": logistic}
 #: Losses whose gradient vanishes where they are zero.
-FLAT_AT_ZERO = ("hinge",)
+FLAT_AT_ZERO = ("hinge", "per_bit")
 #: Updates that do nothing when the gradient is zero, whatever came before.
 MEMORYLESS = ("sgd",)
 
@@ -121,7 +126,7 @@ class Train(eqx.Module):
         examples: Size of the training set.
         capacity: Largest training set a program has room for; what an axis over `examples` needs
             is found by the sweep.
-        loss: `hinge` or `logistic`.
+        loss: `hinge`, `per_bit` (for several label bits) or `logistic`.
         optimizer: `sgd`, `adam` or `adamw`.
         decay: Weight decay of `adamw`.
         every: Steps between two looks: traces are logged and early exit is considered then.

@@ -9,13 +9,32 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.measures import Accuracy, AttentionMass, FreshLoss, RoleMass
-from limelight.models import Constructed, Sequence, Shallow
+from limelight.measures import (
+    Accuracy,
+    AttentionMass,
+    FeatureNorms,
+    FreshLoss,
+    Invariants,
+    KeptTokens,
+    LuckyNeurons,
+    OutputProjections,
+    OwnAttention,
+    RoleMass,
+)
+from limelight.models import Constructed, Extended, FourWay, Sequence, Shallow
 from limelight.models.base import split
 from limelight.papers import KEYS, load
 from limelight.study.base import measure_name
 from limelight.theory.base import Bound
-from limelight.worlds import Patterns, SparseBoolean, dataset, example
+from limelight.worlds import (
+    FourClasses,
+    Patterns,
+    PatternSets,
+    Sparse,
+    SparseBoolean,
+    dataset,
+    example,
+)
 
 WORLDS = {
     "patterns": Patterns(tokens=16),
@@ -23,6 +42,9 @@ WORLDS = {
     "patterns, loud": Patterns(tokens=16, noise=0.01, noisy_share=0.3),
     "patterns, fixed coin": Patterns(tokens=16, positions="fixed", labels="coin"),
     "patterns, no confusion": Patterns(tokens=16, confusing=0.0),
+    "pattern sets": PatternSets(Patterns(tokens=16, dimension=20)),
+    "four classes": FourClasses(tokens=16, noise=0.05),
+    "sparse": Sparse(Patterns(tokens=16), "drop_irrelevant", 9),
     "boolean and": SparseBoolean(length=12, sparsity=3),
     "boolean placed": SparseBoolean(length=12, sparsity=2, positions=(3, 7)),
     "boolean majority": SparseBoolean(length=9, sparsity=5, rule="majority", label_noise=0.1),
@@ -30,11 +52,24 @@ WORLDS = {
 MODELS = {
     "tokens": (Patterns(tokens=16, noise=0.05), Shallow(width=6)),
     "groups": (Patterns(tokens=16), Shallow(width=6, groups=True)),
+    "heads and skip": (Patterns(tokens=16), Extended(Shallow(width=6), heads=2, skip=True)),
+    "two outputs": (FourClasses(tokens=16), FourWay(Shallow(width=6), separate=True)),
     "scaled start": (Patterns(tokens=16), Shallow(width=6, start="scale", readout="shared")),
     "sequence": (SparseBoolean(length=6, sparsity=2), Sequence(width=8, heads=2, hidden=4)),
     "constructed": (SparseBoolean(length=6, sparsity=2), Constructed(mapping="bag")),
 }
-MEASURES = [Accuracy(6), FreshLoss(6), AttentionMass(4), RoleMass(4)]
+MEASURES = [
+    Accuracy(6),
+    FreshLoss(6),
+    AttentionMass(4),
+    RoleMass(4),
+    KeptTokens(4),
+    FeatureNorms(),
+    OwnAttention(),
+    Invariants(),
+    LuckyNeurons(),
+    OutputProjections(),
+]
 STATEMENTS = [(key, s.label) for key in KEYS for s in load(key).statements]
 
 

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from limelight.theory.li2023 import learning, mass_ceiling, relevant_needed
+from limelight.theory.li2023 import (
+    cap_share,
+    envelope_bound,
+    learning,
+    lucky_kept,
+    lucky_neurons,
+    mass_ceiling,
+    relevant_needed,
+)
 
 
 def test_theorem_1_by_hand():
@@ -125,3 +133,41 @@ def test_no_logits_beat_the_ceiling(relevant, share):
     reached = relevant * expit(c + u) + confusing * expit(c - u) + idle * ceiling["idle"]
     assert reached.max() <= ceiling["all"] + 1e-9
     assert (0.5 * (expit(c + u) + expit(c - u))).max() <= ceiling["idle"] + 1e-9
+
+
+def test_zeta_can_be_given_and_patterns_must_be_fewer_than_dimensions():
+    assert learning(relevant=0.5, rate=2.0, zeta=0.99).value == pytest.approx(
+        (0.5 - 0.01 - 0.13) ** -2
+    )
+    bound = learning(patterns=10, dimension=10)
+    assert "fewer patterns" in next(c.name for c in bound.conditions if not c.holds)
+
+
+def test_definition_1_by_hand():
+    bound = envelope_bound(logit=0.64, largest=0.1, smallest=-0.1, own=20, tokens=50)
+    least, most = 20 * math.exp(0.64 - 0.16), 20 * math.exp(0.64 + 0.16)
+    assert bound.value == pytest.approx(least / (least + 30))
+    assert bound.quantities["at most, 1 - (S - s) phi_n"] == pytest.approx(most / (most + 30))
+    assert bound.quantities["always at least"] == pytest.approx(20 / (20 + 30 * math.exp(-0.54)))
+    assert bound.applies
+    assert not envelope_bound(logit=0.64, largest=0.3).applies
+    # With q = 1 the printed lower envelope exceeds the true mass of the scale start (0.558).
+    assert envelope_bound(logit=1.0).value == pytest.approx(0.597, abs=1e-3)
+
+
+def test_lemma_3_by_hand():
+    bound = lucky_neurons(width=20_000, patterns=5, value_error=0.1, noise=0.0, epsilon=0.1)
+    assert bound.value == pytest.approx(20_000 / 5 * (1 - 0.1 - 0.5 / math.pi))
+    assert bound.applies
+    assert not lucky_neurons(width=1000).applies
+    assert lucky_neurons(value_error=0.7).value < 0  # void: more slack than there are angles
+    assert lucky_kept().value == 1.0
+
+
+@pytest.mark.parametrize(("dimension", "angle"), [(3, 0.5), (10, 1.0), (5, 2.2)])
+def test_the_share_of_a_cap(dimension, angle):
+    draws = np.random.default_rng(0).normal(size=(200_000, dimension))
+    cosine = draws[:, 0] / np.linalg.norm(draws, axis=1)
+    assert cap_share(dimension, angle) == pytest.approx(
+        (cosine >= math.cos(angle)).mean(), abs=4e-3
+    )

@@ -14,15 +14,18 @@ class Example(eqx.Module):
 
     Args:
         tokens: What the model reads.
-        label: What it should say, +1 or -1 for binary tasks.
+        label: What it should say, +1 or -1 for binary tasks, several of them for more classes.
         kept: Tokens that take part; the rest are masked out of every softmax and average.
         roles: Ground truth for measures and oracles (see `Role`); a model must not read it.
+        distance: Ground truth too: how far each token is from what it stands for, its noise;
+            `None` in worlds where that means nothing.
     """
 
     tokens: Float[Array, "tokens dimension"]
-    label: Float[Array, ""]
+    label: Float[Array, "*bits"]
     kept: Bool[Array, " tokens"]
     roles: Int[Array, " tokens"]
+    distance: Float[Array, " tokens"] | None = None
 
 
 class Role:

@@ -64,22 +64,22 @@ class Edge:
     @property
     def values(self) -> Float[np.ndarray, " curves"]:
         """The thresholds; where not `resolved` they only say on which side they lie."""
-        return np.array([found.value for found in self.thresholds])
+        return np.array([found.value for found in self.thresholds], dtype=float)
 
     @property
     def low(self) -> Float[np.ndarray, " curves"]:
         """Lower ends of the intervals."""
-        return np.array([found.low for found in self.thresholds])
+        return np.array([found.low for found in self.thresholds], dtype=float)
 
     @property
     def high(self) -> Float[np.ndarray, " curves"]:
         """Upper ends of the intervals."""
-        return np.array([found.high for found in self.thresholds])
+        return np.array([found.high for found in self.thresholds], dtype=float)
 
     @property
     def resolved(self) -> Bool[np.ndarray, " curves"]:
         """Where the data show a crossing."""
-        return np.array([found.resolved for found in self.thresholds])
+        return np.array([found.resolved for found in self.thresholds], dtype=bool)
 
     def to_table(self) -> Table:
         """One row a threshold: coordinates, value, interval, slope, flags."""

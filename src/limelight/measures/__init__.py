@@ -1,22 +1,25 @@
 """Measures read a number off a trained model: `(key, world, truth, model)` to a scalar.
 
-`accuracy` test loss and accuracy; `attention` mass on the relevant tokens; `noise` distance to the
-centres, `extremes` its worst case, `filters` fixed filters side by side. The key names the test
-set, so measures given one key see one test set.
+`accuracy` test loss and accuracy; `attention` mass on the relevant tokens; `features` and
+`neurons` what becomes of the maps of a shallow ViT (Lemma 2 of li2023); `tokens` what sparsified
+examples still say; `noise` distance to the centres, `extremes` its worst case, `filters` fixed
+filters side by side (xu2022); `norms` what bounds consume (edelman2022); `base` how a measure is
+begun before training. The key names the test set, so measures given one key see one test set.
 """
 
 from limelight.measures.accuracy import Accuracy, FreshLoss, accuracy, fresh_loss
 from limelight.measures.attention import AttentionMass, RoleMass
+from limelight.measures.base import Begun
 from limelight.measures.extremes import WorstErrors, worst_errors
+from limelight.measures.features import FeatureNorms, Invariants, OwnAttention
 from limelight.measures.filters import cross_errors, filter_errors
+from limelight.measures.neurons import LuckyNeurons, OutputProjections
 from limelight.measures.noise import noise_left, noise_parts, noise_path, purity
+from limelight.measures.tokens import KeptTokens
 
 __all__ = [
     "Accuracy",
     "AttentionMass",
-    "FreshLoss",
-    "RoleMass",
-    "WorstErrors",
     "accuracy",
     "cross_errors",
     "filter_errors",
@@ -26,4 +29,14 @@ __all__ = [
     "noise_path",
     "purity",
     "worst_errors",
+    "Begun",
+    "FeatureNorms",
+    "FreshLoss",
+    "Invariants",
+    "KeptTokens",
+    "LuckyNeurons",
+    "OutputProjections",
+    "OwnAttention",
+    "RoleMass",
+    "WorstErrors",
 ]

@@ -1,5 +1,6 @@
 """How often, and by how much, a model is right on fresh examples."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,21 +9,36 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from limelight.core.types import PRNGKey
+from limelight.measures.base import Begun, Reader
 from limelight.worlds.base import World, dataset
+
+
+def agreement(
+    key: PRNGKey, world: World, truth: Any, start: Any, examples: int
+) -> Callable[[Any], Float[Array, " examples *bits"]]:
+    r"""A function of a model: $y F(X)$ on the test set that `key` names, bit by bit.
+
+    The test set is made and prepared once; preparing needs no trained weight.
+    """
+    test = dataset(world, key, truth, examples)
+    prepared = jax.vmap(start.prepare)(test)
+    return lambda model: test.label * jax.vmap(model)(prepared)
 
 
 def margins(
     key: PRNGKey, world: World, truth: Any, model: Any, examples: int
 ) -> Float[Array, " examples"]:
-    r"""$y F(X)$ on the test set that `key` names."""
-    test = dataset(world, key, truth, examples)
-    outputs = jax.vmap(lambda e: model(model.prepare(e)))(test)
-    return test.label * outputs
+    r"""$y^\top F(X)$ on the test set that `key` names."""
+    return _added(agreement(key, world, truth, model, examples)(model))
+
+
+def _added(agreed: Float[Array, " examples *bits"]) -> Float[Array, " examples"]:
+    return jnp.sum(agreed.reshape(agreed.shape[0], -1), axis=-1)
 
 
 @dataclass(frozen=True)
-class FreshLoss:
-    """Mean hinge loss on fresh examples.
+class FreshLoss(Begun):
+    r"""Mean hinge loss $\max(1 - y^\top F, 0)$ on fresh examples.
 
     Args:
         examples: Size of the test set.
@@ -31,14 +47,15 @@ class FreshLoss:
     examples: int = 100
     name: str = "test_loss"
 
-    def __call__(self, key: PRNGKey, world: World, truth: Any, model: Any) -> Float[Array, ""]:
-        """The measure."""
-        return jnp.mean(jax.nn.relu(1.0 - margins(key, world, truth, model, self.examples)))
+    def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
+        """The measure, its test set made once."""
+        agree = agreement(key, world, truth, start, self.examples)
+        return lambda model: jnp.mean(jax.nn.relu(1.0 - _added(agree(model))))
 
 
 @dataclass(frozen=True)
-class Accuracy:
-    """Share of fresh examples with the right sign; an output of exactly 0 is wrong.
+class Accuracy(Begun):
+    """Share of fresh examples with every sign right; an output of exactly 0 is wrong.
 
     Args:
         examples: Size of the test set.
@@ -47,9 +64,15 @@ class Accuracy:
     examples: int = 100
     name: str = "accuracy"
 
-    def __call__(self, key: PRNGKey, world: World, truth: Any, model: Any) -> Float[Array, ""]:
-        """The measure."""
-        return jnp.mean(margins(key, world, truth, model, self.examples) > 0, dtype=float)
+    def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
+        """The measure, its test set made once."""
+        agree = agreement(key, world, truth, start, self.examples)
+
+        def read(model):
+            right = agree(model) > 0
+            return jnp.mean(jnp.all(right.reshape(self.examples, -1), axis=-1), dtype=float)
+
+        return read
 
 
 #: The measures at their usual sizes.

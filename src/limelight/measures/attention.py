@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from limelight.core.types import PRNGKey, Role
+from limelight.measures.base import Begun, Reader
 from limelight.worlds.base import World, dataset
 
 
@@ -23,7 +24,7 @@ def role_mass(weights: Float[Array, "tokens tokens"], roles, kept) -> Float[Arra
 
 
 @dataclass(frozen=True)
-class AttentionMass:
+class AttentionMass(Begun):
     r"""Attention mass on $\mathcal S_*$, averaged over queries and examples of a fresh test set.
 
     `all` averages over every query, the others over the queries of one role; a role that does not
@@ -38,26 +39,29 @@ class AttentionMass:
     examples: int = 20
     name: str = "mass"
 
-    def __call__(
-        self, key: PRNGKey, world: World, truth: Any, model: Any
-    ) -> dict[str, Float[Array, ""]]:
-        """The measure."""
+    def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
+        """The measure, its test set made once."""
         test = dataset(world, key, truth, self.examples)
 
-        def one(e):
-            weights = model.attention(e)
-            relevant = (e.roles == Role.RELEVANT) & e.kept
-            received = jnp.sum(jnp.where(relevant, weights, 0.0), axis=-1)
-            mean = jnp.sum(jnp.where(e.kept, received, 0.0)) / jnp.sum(e.kept)
-            return mean, role_mass(weights, e.roles, e.kept)[:, Role.RELEVANT]
+        def read(model):
+            mean, by_role = jax.vmap(lambda e: _received(model, e))(test)
+            by_role = jnp.mean(by_role, axis=0)
+            return {"all": jnp.mean(mean)} | dict(zip(Role.NAMES, by_role, strict=True))
 
-        mean, by_role = jax.vmap(one)(test)
-        by_role = jnp.mean(by_role, axis=0)
-        return {"all": jnp.mean(mean)} | dict(zip(Role.NAMES, by_role, strict=True))
+        return read
+
+
+def _received(model: Any, e: Any) -> tuple[Float[Array, ""], Float[Array, "3"]]:
+    """Mass on the relevant tokens of one example: over all kept queries, and by query role."""
+    weights = model.attention(e)
+    relevant = (e.roles == Role.RELEVANT) & e.kept
+    received = jnp.sum(jnp.where(relevant, weights, 0.0), axis=-1)
+    mean = jnp.sum(jnp.where(e.kept, received, 0.0)) / jnp.sum(e.kept)
+    return mean, role_mass(weights, e.roles, e.kept)[:, Role.RELEVANT]
 
 
 @dataclass(frozen=True)
-class RoleMass:
+class RoleMass(Begun):
     """Attention from queries of each role to all keys of each role, on a fresh test set.
 
     Args:
@@ -67,12 +71,14 @@ class RoleMass:
     examples: int = 20
     name: str = "roles"
 
-    def __call__(
-        self, key: PRNGKey, world: World, truth: Any, model: Any
-    ) -> dict[str, Float[Array, ""]]:
-        """The measure."""
+    def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
+        """The measure, its test set made once."""
         test = dataset(world, key, truth, self.examples)
-        one = lambda e: role_mass(model.attention(e), e.roles, e.kept)
-        mass = jnp.mean(jax.vmap(one)(test), axis=0)
-        pairs = ((q, k) for q in range(3) for k in range(3))
-        return {f"{Role.NAMES[q]}.{Role.NAMES[k]}": mass[q, k] for q, k in pairs}
+
+        def read(model):
+            one = lambda e: role_mass(model.attention(e), e.roles, e.kept)
+            mass = jnp.mean(jax.vmap(one)(test), axis=0)
+            pairs = ((q, k) for q in range(3) for k in range(3))
+            return {f"{Role.NAMES[q]}.{Role.NAMES[k]}": mass[q, k] for q, k in pairs}
+
+        return read

@@ -1,13 +1,15 @@
 """Models read data: a recipe makes one, and it is called on one example.
 
 `base` the contract; `attention` heads as pure functions; `shallow` the one-layer ViT of li2023;
-`smoother` attention as averaging (xu2022); `heads` those that capacity bounds speak of; `sequence`
-bounded-norm attention over bits; `construct` sparse functions as weights; `checkpoint` attention
-blocks of real networks, read with `weights` from safetensors files.
+`extended` the same with heads, a skip connection, layer norm, or two outputs; `smoother` attention
+as averaging (xu2022); `heads` those that capacity bounds speak of; `sequence` bounded-norm attention
+over bits; `construct` sparse functions as weights; `checkpoint` attention blocks of real networks,
+read with `weights` from safetensors files.
 """
 
 from limelight.models.base import Model, Recipe
 from limelight.models.checkpoint import Checkpoint
+from limelight.models.extended import Extended, ExtendedViT, FourWay, FourWayViT
 from limelight.models.sequence import Constructed, Loaded, Sequence, SequenceNet, load_construction
 from limelight.models.shallow import GroupedViT, Shallow, ShallowViT
 from limelight.models.smoother import Smoother, Smoothing
@@ -15,6 +17,10 @@ from limelight.models.smoother import Smoother, Smoothing
 __all__ = [
     "Checkpoint",
     "Constructed",
+    "Extended",
+    "ExtendedViT",
+    "FourWay",
+    "FourWayViT",
     "GroupedViT",
     "Loaded",
     "Model",

@@ -35,6 +35,11 @@ class Model(eqx.Module):
 class Recipe(eqx.Module):
     """The sizes and scales a model is made from. Fields marked static set shapes."""
 
+    @property
+    def honours_masks(self) -> bool:
+        """Whether its models leave removed tokens out; a sparsified world needs that."""
+        return True
+
     @abc.abstractmethod
     def init(self, key: PRNGKey, world: Any, truth: Any) -> Model:
         """A model at its start; `truth` for starts that the theory ties to the data."""

@@ -18,7 +18,12 @@ from limelight.core.types import Example, Number, PRNGKey
 from limelight.models.attention import bilinear_attention, kept_mean
 from limelight.models.base import Model, Recipe
 from limelight.worlds.base import World
+from limelight.worlds.classes import FourClasses
 from limelight.worlds.patterns import Patterns, PatternTruth
+from limelight.worlds.sets import PatternSets
+
+#: Worlds whose truth is a set of patterns that a start can be tied to.
+PatternWorld = Patterns | PatternSets | FourClasses
 
 
 class Weights(eqx.Module):
@@ -130,9 +135,10 @@ class Shallow(Recipe):
 
     Notation: `width` is their $m$, `value_error` their $\sigma$, `key_error` their $\delta$,
         `output_scale` their $\xi$, `value_dimension` and `key_dimension` their $m_a$ and $m_b$.
-    Departures: $P$ and $Q$ are the first axes (rotations commute with training). `perturb` exceeds
-        the norm 1 of Assumption 1 by up to about 0.2; `scale` does not. The printed start
-        names $W_Q$ twice; the first is read as $W_K$.
+    Departures: $P$ and $Q$ are the first axes (rotations commute with training); for patterns
+        that are not orthonormal the trailing $\mathcal M$ is the pseudo-inverse of its transpose.
+        `perturb` exceeds the norm 1 of Assumption 1 by up to about 0.2; `scale` does not. The
+        printed start names $W_Q$ twice; the first is read as $W_K$.
 
     Args:
         width: Hidden neurons.
@@ -161,16 +167,24 @@ class Shallow(Recipe):
     start: str = eqx.field(static=True, default="perturb")
     groups: bool = eqx.field(static=True, default=False)
 
-    def init(self, key: PRNGKey, world: Patterns, truth: PatternTruth) -> "ShallowViT | GroupedViT":
+    @property
+    def honours_masks(self) -> bool:
+        """Not when grouped: removal gives every example counts of its own."""
+        return not self.groups
+
+    def init(
+        self, key: PRNGKey, world: PatternWorld, truth: PatternTruth
+    ) -> "ShallowViT | GroupedViT":
         """Weights at the start, and the fixed readout."""
         k_maps, k_output, k_readout = named(key, "maps", "output", "readout")
-        value, key_map, query = self._maps(k_maps, world, truth.patterns)
+        value, key_map, query = self._maps(k_maps, world, truth)
         output = self.output_scale * jr.normal(k_output, (self.width, value.shape[0]))
         weights = Weights(output, value, key_map, query)
         readout = self._readout(k_readout, world.tokens)
         frozen = jnp.asarray(self.frozen)
         if not self.groups:
             return ShallowViT(weights, readout, frozen)
+        assert isinstance(world, Patterns), "checked"
         counts = jnp.stack([world.counts(jnp.array(label)) for label in (1.0, -1.0)])
         # A pattern that does not occur has log 0 = -inf: weight exactly 0, and no gradient asks.
         log_counts = jnp.log(counts.astype(float))
@@ -178,9 +192,9 @@ class Shallow(Recipe):
 
     def check(self, world: World) -> None:
         """Refuse sizes and errors that the starts cannot meet."""
-        if not isinstance(world, Patterns):
+        if not isinstance(world, PatternWorld):
             raise InputError(
-                f"Shallow needs a Patterns world, not {type(world).__name__}",
+                f"Shallow needs a world like Patterns, not {type(world).__name__}",
                 "its start is tied to the patterns",
             )
         check_word("model.readout", self.readout, ("position", "shared", "shared_scaled"))
@@ -193,6 +207,10 @@ class Shallow(Recipe):
             )
         if self.width < 1:
             raise InputError(f"width = {self.width}", "at least one neuron")
+        if self.groups and not isinstance(world, Patterns):
+            raise InputError(
+                "grouped training needs one label and one pattern a token", "set model.groups=false"
+            )
         if self.groups and world.noise is not None:
             raise InputError(
                 "grouped training needs tokens without noise",
@@ -205,24 +223,27 @@ class Shallow(Recipe):
         if self.start == "literal" and not (value == key == world.dimension):
             raise InputError("the literal start needs square maps", "leave the dimensions alone")
 
-    def _dimensions(self, world: Patterns) -> tuple[int, int]:
+    def _dimensions(self, world: PatternWorld) -> tuple[int, int]:
         return self.value_dimension or world.dimension, self.key_dimension or world.dimension
 
-    def _maps(self, key: PRNGKey, world: Patterns, mu: Float[Array, "patterns dimension"]):
+    def _maps(self, key: PRNGKey, world: PatternWorld, truth: PatternTruth):
         value, key_size = self._dimensions(world)
         if self.start == "literal":
             scale = 1.0 / jnp.asarray(world.noise) ** 2
             same = self.key_error**2 * scale * jnp.eye(world.dimension)
             return self.value_error**2 * scale * jnp.eye(world.dimension), same, same
-        P, Q = jnp.eye(value, len(mu)), jnp.eye(key_size, len(mu))
+        mu = truth.patterns
+        onto = mu if truth.duals is None else truth.duals
+        # Features are the patterns' images under an isometry; for orthonormal ones, the first axes.
+        P, Q = jnp.eye(value, world.dimension) @ mu.T, jnp.eye(key_size, world.dimension) @ mu.T
         if self.start == "scale":
-            shrunk = (1 - self.key_error) * Q @ mu
-            return (1 - self.value_error) * P @ mu, shrunk, shrunk
+            shrunk = (1 - self.key_error) * Q @ onto
+            return (1 - self.value_error) * P @ onto, shrunk, shrunk
         k_value, k_key, k_query = named(key, "value", "key", "query")
         return (
-            (P + self.value_error * _unit_columns(k_value, P.shape)) @ mu,
-            (Q + self.key_error * _unit_columns(k_key, Q.shape)) @ mu,
-            (Q + self.key_error * _unit_columns(k_query, Q.shape)) @ mu,
+            (P + self.value_error * _unit_columns(k_value, P.shape)) @ onto,
+            (Q + self.key_error * _unit_columns(k_key, Q.shape)) @ onto,
+            (Q + self.key_error * _unit_columns(k_query, Q.shape)) @ onto,
         )
 
     def _readout(self, key: PRNGKey, tokens: int) -> Float[Array, "tokens width"]:

@@ -19,7 +19,7 @@ from limelight.models.base import Recipe
 from limelight.study.grid import Axes, assign
 from limelight.table import Table
 from limelight.train import Train
-from limelight.worlds.base import World
+from limelight.worlds.base import World, law
 
 Measure = Callable[[PRNGKey, Any, Any, Any], Array | Mapping[str, Array]]
 
@@ -88,7 +88,8 @@ class Study(Experiment):
         train: Trains it; `None` measures it as it starts.
         measures: Read at the end of a trial: functions `(key, world, truth, model)` to a scalar,
             or to several by name where they share work. The key names the test set, so measures
-            of one trial see one test set.
+            of one trial see one test set. A measure with a method `begin(key, world, truth, start)`
+            is begun once, before training, and may look back at the start or keep its test set.
         traces: Measures logged through training, every `train.every` steps.
     """
 
@@ -102,20 +103,23 @@ class Study(Experiment):
         """Draw a truth, make a model, train it, read it."""
         k_truth, k_init, k_train, k_test = named(key, "truth", "init", "train", "test")
         truth = self.world.draw(k_truth)
-        model = self.model.init(k_init, self.world, truth)
+        model = self.model.init(k_init, law(self.world), truth)
+        about = k_test, self.world, truth, model
+        look, last = begin(self.traces, *about), begin(self.measures, *about)
         results: dict[str, Array] = {}
         if self.train is not None:
-            look = lambda net: self._read(self.traces, k_test, truth, net)
             model, record, traces = self.train(k_train, self.world, truth, model, look)
             results |= {"steps": record.steps, "diverged": record.diverged}
             results |= {"training_loss": record.loss}
             results |= {f"trace.{name}": log for name, log in traces.items()}
-        return results | self._read(self.measures, k_test, truth, model)
+        return results | last(model)
 
     def check(self) -> None:
         """Check every part, and the parts together."""
         self.world.check()
-        self.model.check(self.world)
+        self.model.check(law(self.world))
+        if law(self.world) is not self.world and not self.model.honours_masks:
+            raise InputError("this model ignores removed tokens", "set model.groups=false")
         if self.train is not None:
             self.train.check()
         elif self.traces:
@@ -133,16 +137,31 @@ class Study(Experiment):
         largest = max(int(cell.train.examples) for cell in cells if cell.train is not None)
         return assign(self, {"train.capacity": largest})
 
-    def _read(self, measures, key: PRNGKey, truth, model) -> dict[str, Array]:
-        read: dict[str, Array] = {}
-        for measure in measures:
-            value = measure(key, self.world, truth, model)
-            name = measure_name(measure)
+
+def begin(
+    measures: tuple[Measure, ...], key: PRNGKey, world: World, truth: Any, start: Any
+) -> Callable[[Any], dict[str, Array]]:
+    """A function that reads every measure off a model, by column.
+
+    What a measure prepares before training is done here, once.
+    """
+    readers = []
+    for measure in measures:
+        ready = getattr(measure, "begin", None)
+        late = lambda model, measure=measure: measure(key, world, truth, model)
+        readers.append((measure_name(measure), ready(key, world, truth, start) if ready else late))
+
+    def read(model: Any) -> dict[str, Array]:
+        found: dict[str, Array] = {}
+        for name, reader in readers:
+            value = reader(model)
             if isinstance(value, Mapping):
-                read |= {f"{name}.{part}": number for part, number in value.items()}
+                found |= {f"{name}.{part}": number for part, number in value.items()}
             else:
-                read[name] = value
-        return read
+                found[name] = value
+        return found
+
+    return read
 
 
 def measure_name(measure: Measure) -> str:

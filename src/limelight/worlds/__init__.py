@@ -1,24 +1,33 @@
 """Worlds make data: a truth is drawn once a trial, examples are sampled from it.
 
-`base` the contract; `patterns` relevant, confusing and idle tokens (li2023); `boolean` sparse
-Boolean functions of hidden bits (edelman2022); `clusters` noisy tokens around centres,
-`pairs` two such sets that attend across, `regions` images of them (xu2022).
+`base` the contract; `patterns` relevant, confusing and idle tokens (li2023), `sets` with clusters
+of patterns, `classes` with four classes; `boolean` sparse Boolean functions of hidden bits
+(edelman2022); `clusters` noisy tokens around centres, `pairs` two such sets that attend across,
+`regions` images of them (xu2022); `sparse` any world of tokens with some removed.
 """
 
-from limelight.worlds.base import World, dataset, example
+from limelight.worlds.base import World, dataset, example, law
 from limelight.worlds.boolean import SparseBoolean
+from limelight.worlds.classes import FourClasses
 from limelight.worlds.clusters import Clusters
 from limelight.worlds.pairs import Pairs
 from limelight.worlds.patterns import Patterns
 from limelight.worlds.regions import Regions
+from limelight.worlds.sets import PatternSets
+from limelight.worlds.sparse import POLICIES, Sparse
 
 __all__ = [
+    "POLICIES",
     "Clusters",
+    "FourClasses",
     "Pairs",
+    "PatternSets",
     "Patterns",
     "Regions",
+    "Sparse",
     "SparseBoolean",
     "World",
     "dataset",
     "example",
+    "law",
 ]

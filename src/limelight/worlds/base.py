@@ -33,6 +33,13 @@ class World(eqx.Module, Generic[Truth, Item]):
         """Refuse settings that make no sense, on concrete numbers, with an `InputError`."""
 
 
+def law(world: World) -> World:
+    """The world behind its wrappers: what a model's start and sizes are made for."""
+    while (inner := getattr(world, "inner", None)) is not None:
+        world = inner
+    return world
+
+
 def example(world: World, key: PRNGKey, truth, index):
     """Example number `index` of the data set that `key` names."""
     return world.sample(jr.fold_in(key, index), truth, index)

@@ -19,9 +19,16 @@ from limelight.worlds.base import World
 
 
 class PatternTruth(eqx.Module):
-    """What one trial keeps fixed: the patterns, one a row."""
+    """What one trial keeps fixed.
+
+    Args:
+        patterns: One a row.
+        duals: Rows whose products with the patterns are 1 and 0; `None` for orthonormal patterns,
+            which are their own.
+    """
 
     patterns: Float[Array, "patterns dimension"]
+    duals: Float[Array, "patterns dimension"] | None = None
 
 
 class Patterns(World[PatternTruth, Example]):
@@ -93,7 +100,8 @@ class Patterns(World[PatternTruth, Example]):
             tokens = tokens + scale[:, None] * jr.normal(k_noise, tokens.shape)
             if self.normalise:
                 tokens = tokens / jnp.linalg.norm(tokens, axis=-1, keepdims=True)
-        return Example(tokens, label, self._everything(), roles(pattern, label))
+        distance = jnp.linalg.norm(tokens - truth.patterns[pattern], axis=-1)
+        return Example(tokens, label, self._everything(), roles(pattern, label), distance)
 
     def fractions(self) -> tuple[float, float]:
         """The realised fractions of relevant and confusing tokens, after rounding to counts."""

@@ -1,13 +1,25 @@
 """li2023: how a shallow ViT learns from label-relevant tokens.
 
-`boundary` the sample complexity read off a table; `fig1a` its figures; `concentration` Figure 4,
-where attention goes.
+`boundary` the sample complexity read off a table and `quotients` its ratios; `fig1a` and `pool` its
+laws, `fig1b` what errors and noise cost, `fig2` the iterations, `fig3` frozen attention;
+`concentration` and `fig7` where attention goes; `sparsify` and `fig5` what removing tokens does;
+`lemmas` the neurons and features behind it.
 """
 
 from functools import partial
 
 from limelight.papers.base import Paper, Statement
-from limelight.papers.li2023 import concentration, fig1a
+from limelight.papers.li2023 import (
+    concentration,
+    fig1a,
+    fig1b,
+    fig2,
+    fig3,
+    fig5,
+    fig7,
+    lemmas,
+    pool,
+)
 from limelight.theory import li2023 as theory
 
 paper = Paper(
@@ -44,8 +56,21 @@ paper = Paper(
             partial(theory.learning, frozen=True),
         ),
         Statement("proposition2", "attention mass that any weights can reach", theory.mass_bound),
+        Statement("definition1", "the envelope of attention", theory.envelope_bound),
+        Statement("lemma3", "how many neurons are lucky", theory.lucky_neurons),
+        Statement("lemma4", "whether they stay lucky", theory.lucky_kept),
     ),
-    figures=(*fig1a.figures, concentration.figure),
+    figures=(
+        *fig1a.figures,
+        *pool.figures,
+        *fig1b.figures,
+        fig2.figure,
+        *fig3.figures,
+        concentration.figure,
+        *fig5.figures,
+        fig7.figure,
+        lemmas.figure,
+    ),
 )
 
 #: A figure by name, so that `papers.li2023.figure("fig1a")` reads as one expects.

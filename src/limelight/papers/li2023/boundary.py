@@ -5,6 +5,7 @@ protocols `ratio` ($\alpha_\# = \alpha_*/4$) and `gap` ($\alpha_* - \alpha_\# = 
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -39,8 +40,34 @@ def converged(table: Table) -> Table:
 
 def boundary(table: Table, level: float = STRICT) -> Edge:
     """N50 for every fraction: the number of examples at which half of the trials succeed."""
+    return _remembered(table, ("boundary", level), lambda: _boundary(table, level))
+
+
+def drawn(edge: Edge, common: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Bootstrap boundaries over trials, and whether each point was resolved."""
+    return _remembered(edge, (DRAWS, common), lambda: edge.draws(DRAWS, common=common))
+
+
+#: What was made last, with what it was made from: several claims read one boundary.
+_MADE: dict[Any, tuple[Any, Any]] = {}
+
+
+def _remembered(owner: Any, what: tuple, make: Callable[[], Any]) -> Any:
+    key = (id(owner), *what)
+    if key not in _MADE or _MADE[key][0] is not owner:
+        _MADE[key] = (owner, make())
+        while len(_MADE) > 16:
+            del _MADE[next(iter(_MADE))]
+    return _MADE[key][1]
+
+
+def _boundary(table: Table, level: float) -> Edge:
+    rows = converged(table)
+    if not len(rows):  # nothing counts: a boundary without points
+        others = {name: rows[name] for name in rows.axes if name != "train.examples"}
+        return Edge("train.examples", "test_loss", level, True, others, (), rows)
     return fit.threshold(
-        converged(table),
+        rows,
         along="train.examples",
         measure="test_loss",
         level=level,
@@ -67,7 +94,7 @@ def _law(edge: Edge, law: Callable, part: str, x: np.ndarray, use: np.ndarray) -
         return Estimate(np.nan, None, n, f"{use.sum()} usable points, {POINTS} needed")
     if np.ptp(x[use]) < 1e-9:
         return Estimate(np.nan, None, n, "the points do not differ in this variable")
-    values, known = edge.draws(DRAWS)
+    values, known = drawn(edge)
     whole = known[:, use].all(axis=1)
     found = law(x[use], edge.values[use], level=0.9, samples=values[whole][:, use])
     value, interval = getattr(found, part), getattr(found, f"{part}_interval")

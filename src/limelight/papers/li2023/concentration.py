@@ -25,18 +25,23 @@ LABELS = {
 AXIS = ("world.tokens", "world.confusing")
 
 
-def setup(scale: str, trials: int, cells, width: int, examples: int, steps: int, noise=None):
-    """One study: common randomness, attention logged through training."""
+def study(scale: str, width: int, examples: int, steps: int, noise=None, dimension=10, traces=()):
+    """One trial: attention logged through training, and what else is asked for."""
     looks = 2 if noise is None else 20
-    every = 2 if scale == "paper" else 5
-    experiment = Study(
-        world=Patterns(tokens=50, relevant=0.5, confusing=0.04, noise=noise),
+    return Study(
+        world=Patterns(tokens=50, relevant=0.5, confusing=0.04, noise=noise, dimension=dimension),
         model=Shallow(width=width, groups=noise is None),
-        train=Train(steps=steps, batch=20, rate=2.0, examples=examples, every=every),
+        train=Train(
+            steps=steps, batch=20, rate=2.0, examples=examples, every=2 if scale == "paper" else 5
+        ),
         measures=(FreshLoss(100), Accuracy(100)),
-        traces=(AttentionMass(looks), RoleMass(looks)),
+        traces=(AttentionMass(looks), RoleMass(looks), *traces),
     )
-    return Setup(experiment, {AXIS: list(cells)}, trials, shared=AXIS)
+
+
+def setup(scale: str, trials: int, cells, **options) -> Setup:
+    """Common randomness over numbers of tokens and confusion tokens."""
+    return Setup(study(scale, **options), {AXIS: list(cells)}, trials, shared=AXIS)
 
 
 # --- what is read off a table -----------------------------------------------------------------
@@ -44,15 +49,19 @@ def setup(scale: str, trials: int, cells, width: int, examples: int, steps: int,
 
 def first_cell(table: Table) -> tuple[dict, Table]:
     """The paper's own setting: 50 tokens, of which 2 confuse."""
-    chosen = table.where(world__tokens=50, world__confusing=0.04)
-    return next(chosen.cells(*AXIS) if len(chosen) else table.cells(*AXIS))
+    chosen = table.rows(np.ones(len(table), dtype=bool))
+    for name, value in zip(AXIS, (50, 0.04), strict=True):
+        if name in chosen.axes and value in chosen[name]:
+            chosen = chosen.rows(chosen[name] == value)
+    return next(chosen.cells())
 
 
 def fractions(table: Table, at: dict) -> tuple[float, float]:
     """The realised fractions of a cell."""
     world = table.manifest["configuration"]["experiment"]["world"]
+    value = lambda name: at.get(f"world.{name}", world[name])
     return Patterns(
-        tokens=at["world.tokens"], relevant=world["relevant"], confusing=at["world.confusing"]
+        tokens=value("tokens"), relevant=value("relevant"), confusing=value("confusing")
     ).fractions()
 
 
@@ -60,28 +69,35 @@ def rise(table: Table) -> Estimate:
     """Final minus initial mass, mean over trials."""
     _, rows = first_cell(table)
     log = rows["trace.mass.all"].astype(float)
-    return _mean(log[:, -1] - log[:, 0])
+    return average(log[:, -1] - log[:, 0])
 
 
 def final(table: Table) -> Estimate:
     """Final mass, mean over trials."""
     _, rows = first_cell(table)
-    return _mean(rows["trace.mass.all"][:, -1].astype(float))
+    return average(rows["trace.mass.all"][:, -1].astype(float))
 
 
 def excess(table: Table) -> Estimate:
     """Largest amount by which any trial, at any time, passes its ceiling."""
     worst, where = -np.inf, ""
-    for at, rows in table.cells(*AXIS):
+    for at, rows in table.cells():
         ceiling = mass_ceiling(*fractions(table, at))
         for pool in ("all", "idle"):
             over = float(np.nanmax(rows[f"trace.mass.{pool}"])) - ceiling[pool]
             if over > worst:
-                worst, where = over, f"{LABELS[pool]}, {at['world.tokens']} tokens"
+                worst, where = over, f"{LABELS[pool]}, {named_cell(at)}"
     return Estimate(worst, None, len(table), f"closest: {where}")
 
 
-def _mean(values: np.ndarray) -> Estimate:
+def named_cell(at: dict) -> str:
+    """A cell in words."""
+    words = {"world.tokens": "tokens", "world.patterns": "patterns"}
+    return ", ".join(f"{at[name]} {word}" for name, word in words.items() if name in at)
+
+
+def average(values: np.ndarray) -> Estimate:
+    """A mean over trials with its bootstrap interval."""
     low, high = fit.mean_interval(values, level=0.9)
     return Estimate(float(np.mean(values)), (float(low), float(high)), len(values))
 
@@ -121,7 +137,7 @@ def draw_mass(table: Table):
     """Mass on the relevant tokens over steps, by query role, with the ceilings."""
     at, rows = first_cell(table)
     ceiling = mass_ceiling(*fractions(table, at))
-    steps = _steps(table, rows)
+    steps = logged_steps(table, rows)
     series = []
     for pool in POOLS:
         log = rows[f"trace.mass.{pool}"].astype(float)
@@ -164,11 +180,11 @@ def draw_roles(table: Table):
 def summary(table: Table) -> list[str]:
     """Mass before and after, by query role, with the ceiling."""
     lines = []
-    for at, rows in table.cells(*AXIS):
+    for at, rows in table.cells():
         ceiling = mass_ceiling(*fractions(table, at))
         relevant, confusing = fractions(table, at)
         lines.append(
-            f"{at['world.tokens']} tokens, alpha_* {relevant:.3g}, alpha_# {confusing:.3g}:"
+            f"{named_cell(at)}, alpha_* {relevant:.3g}, alpha_# {confusing:.3g}:"
             " attention mass on the relevant tokens"
         )
         for pool in POOLS:
@@ -183,14 +199,15 @@ def summary(table: Table) -> list[str]:
     return lines
 
 
-def _steps(table: Table, rows: Table) -> np.ndarray:
+def logged_steps(table: Table, rows: Table) -> np.ndarray:
+    """Training steps at which a trace was logged."""
     every = table.manifest["configuration"]["experiment"]["train"]["every"]
     return every * np.arange(rows["trace.mass.all"].shape[1])
 
 
 def _facts(table: Table, at: dict) -> tuple[str, ...]:
     trials = table.manifest.get("configuration", {}).get("trials")
-    note = f"{at['world.tokens']} tokens"
+    note = named_cell(at)
     return provenance(scale=table.manifest.get("scale", ""), trials=trials, note=note)
 
 

@@ -65,7 +65,7 @@ def draw_phase(table: Table):
         rate,
         x_label=r"$\alpha_*^{-2}$",
         y_label="training examples $N$",
-        edge=Series("N50, 95 % interval", relevant(edge) ** -2.0, *_ends(edge)),
+        edge=Series("N50, 95 % interval", relevant(edge) ** -2.0, *ends(edge)),
         theory=[
             (rf"line in ${name}$ ($R^2$ = {squared:.2f})", relevant(edge) ** -2.0, fitted)
             for name, (fitted, squared) in lines.items()
@@ -76,7 +76,7 @@ def draw_phase(table: Table):
         top=TopAxis(r"$\alpha_*$", alphas),
         width=4.6,
     )
-    caption(figure, *_facts(table))
+    caption(figure, *facts(table))
     return figure
 
 
@@ -85,7 +85,7 @@ def draw_law(table: Table):
     found = []
     for name, level in (("test loss < 0.001", STRICT), ("test loss < 0.01", LOOSE)):
         edge = boundary(table, level)
-        found.append(Series(f"N50, {name}", 1 / relevant(edge), *_ends(edge)))
+        found.append(Series(f"N50, {name}", 1 / relevant(edge), *ends(edge)))
     edge = boundary(table)
     x = 1 / relevant(edge)
     use = edge.resolved & (edge.values >= FLOOR)
@@ -106,7 +106,7 @@ def draw_law(table: Table):
         log_y=True,
         width=4.6,
     )
-    caption(figure, *_facts(table))
+    caption(figure, *facts(table))
     return figure
 
 
@@ -149,8 +149,10 @@ def _rates(table: Table):
     return table.values("world.relevant"), table.values("train.examples"), _grid(success, "success")
 
 
-def _ends(edge: Edge) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def ends(edge: Edge) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values and ends; what the data do not bound is open."""
+    if not len(edge):
+        return np.zeros(0), np.zeros(0), np.zeros(0)
     low = np.where([t.censored_low for t in edge.thresholds], 0.0, edge.low)
     high = np.where([t.censored_high for t in edge.thresholds], np.inf, edge.high)
     return np.where(edge.resolved, edge.values, np.nan), low, high
@@ -166,7 +168,8 @@ def _line(edge: Edge, x: np.ndarray) -> tuple[np.ndarray, float]:
     return np.where(fitted > 0, fitted, np.nan), found.r_squared
 
 
-def _facts(table: Table) -> tuple[str, ...]:
+def facts(table: Table) -> tuple[str, ...]:
+    """Scale and trials, for a caption."""
     trials = table.manifest.get("configuration", {}).get("trials")
     return provenance(scale=table.manifest.get("scale", ""), trials=trials)
 

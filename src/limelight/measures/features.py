@@ -1,0 +1,116 @@
+r"""What becomes of the features of a shallow ViT: Lemma 2 and its claims as readings.
+
+The features of pattern $j$ are $q_j = W_K \mu_j$, $r_j = W_Q \mu_j$ and $W_V \mu_j$; the value
+frame $P$ stays that of the start, the first axes (see `models.Shallow`).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from limelight.core.types import PRNGKey
+from limelight.measures.base import Begun, Reader
+from limelight.worlds.base import World
+
+#: The largest and the smallest logit of the other patterns are read only where these occur.
+DISCRIMINATIVE = 2
+
+
+def logits(model: Any, truth: Any) -> Float[Array, "patterns patterns"]:
+    r"""$\langle W_K \mu_s, W_Q \mu_k \rangle$: a row for each key pattern, a column a query."""
+    mu = truth.patterns
+    return mu @ model.weights.product @ mu.T
+
+
+@dataclass(frozen=True)
+class FeatureNorms(Begun):
+    r"""Lengths of `key`, `query` and `value` features: of patterns 1 and 2, mean of the others.
+
+    Lemma 2 (claims 2 and 3): the first two grow, the others do not.
+
+    Reference: li2023, Lemma 2.
+    """
+
+    name: str = "norm"
+
+    def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
+        """The measure."""
+        mu = truth.patterns
+
+        def read(model):
+            w, found = model.weights, {}
+            for name, matrix in (("key", w.key), ("query", w.query), ("value", w.value)):
+                length = jnp.linalg.norm(mu @ matrix.T, axis=-1)
+                found |= {f"{name}.1": length[0], f"{name}.2": length[1]}
+                found[f"{name}.idle"] = jnp.mean(length[DISCRIMINATIVE:])
+            return found
+
+        return read
+
+
+@dataclass(frozen=True)
+class OwnAttention(Begun):
+    r"""Seen from a query of pattern 1 in an example of label +1, without noise.
+
+    `logit` is $g = \langle W_K\mu_1, W_Q\mu_1 \rangle$, `largest` and `smallest` the extreme logits
+    of the other patterns that occur, `mass` the attention on pattern 1, `tokens` how many
+    tokens carry it: what Definition 1 brackets and what it is made from.
+
+    Reference: li2023, Definition 1.
+    """
+
+    name: str = "own"
+
+    def begin(self, key: PRNGKey, world: Any, truth: Any, start: Any) -> Reader:
+        """The measure; the counts are those of the world."""
+        counts = world.counts(jnp.array(1.0))
+        other = (jnp.arange(len(counts)) > 0) & (counts > 0)
+
+        def read(model):
+            seen = logits(model, truth)[:, 0]
+            weight = counts * jnp.exp(seen - jnp.max(seen))
+            return {
+                "logit": seen[0],
+                "largest": jnp.max(jnp.where(other, seen, -jnp.inf)),
+                "smallest": jnp.min(jnp.where(other, seen, jnp.inf)),
+                "mass": weight[0] / jnp.sum(weight),
+                "tokens": counts[0].astype(float),
+            }
+
+        return read
+
+
+@dataclass(frozen=True)
+class Invariants(Begun):
+    r"""Drift of what gradient flow conserves, relative to its size at the start.
+
+    `attention`: $W_Q W_Q^\top - W_K W_K^\top$; `value`: $W_V W_V^\top - W_O^\top W_O$. Constant
+    under gradient flow, of the order of the step size under descent: a free check of the trainer.
+    """
+
+    name: str = "drift"
+
+    def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
+        """The measure, against the start."""
+        before = conserved(start)
+        size = {
+            "attention": jnp.linalg.norm(start.weights.product),
+            "value": jnp.linalg.norm(start.weights.value @ start.weights.value.T),
+        }
+
+        def read(model):
+            now = conserved(model)
+            return {name: jnp.linalg.norm(now[name] - before[name]) / size[name] for name in now}
+
+        return read
+
+
+def conserved(model: Any) -> dict[str, Float[Array, "rows rows"]]:
+    """The two matrices that gradient flow conserves."""
+    w = model.weights
+    return {
+        "attention": w.query @ w.query.T - w.key @ w.key.T,
+        "value": w.value @ w.value.T - w.output.T @ w.output,
+    }

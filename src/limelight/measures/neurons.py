@@ -1,0 +1,147 @@
+r"""Lucky neurons: rows of $W_O$ that point along the value feature of a discriminative pattern.
+
+Three readings of Definition 2, with $\theta_k$ the angle between a row and $p_k$ and
+$D = \sigma + \tau$: `literal`, $\theta_1 \le D$ (empty in practice: in 10 dimensions such an
+angle has probability about $10^{-10}$); `argmax`, $p_1$ is the best aligned; `margin`,
+$\theta_1 + D \le \theta_l - D$ for all other $l$, the event that the proof of Lemma 3 uses. The
+set $\mathcal U$ is the same with $p_2$. The *signed* subset has the right mean output weight
+$\bar a_i = \frac{1}{L} \sum_l a_{(l)i}$: positive for $\mathcal W$, negative for $\mathcal U$
+(exactly 0 is neither).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from limelight.core.types import PRNGKey
+from limelight.measures.base import Begun, Reader
+from limelight.worlds.base import World
+
+VARIANTS = ("literal", "argmax", "margin")
+
+
+def angles(output: Float[Array, "width value"], patterns: int) -> Float[Array, "width patterns"]:
+    """Angle of every row with every axis of the value frame."""
+    length = jnp.maximum(jnp.linalg.norm(output, axis=-1, keepdims=True), 1e-30)
+    return jnp.arccos(jnp.clip(output[:, :patterns] / length, -1.0, 1.0))
+
+
+def lucky(
+    output: Float[Array, "width value"], patterns: int, variant: str, slack: float
+) -> Bool[Array, "2 width"]:
+    r"""Membership of every neuron in $\mathcal W$ and in $\mathcal U$."""
+    theta = angles(output, patterns)
+    own = theta[:, :2].T
+    if variant == "literal":
+        return own <= slack
+    others = jnp.stack(
+        [jnp.min(jnp.where(jnp.arange(patterns) == k, jnp.inf, theta), axis=1) for k in range(2)]
+    )
+    return own + 2 * slack <= others if variant == "margin" else own <= others
+
+
+def signed(readout: Float[Array, "tokens width"]) -> Bool[Array, "2 width"]:
+    r"""Neurons whose mean output weight has the sign of $\mathcal W$, of $\mathcal U$."""
+    mean = jnp.sum(jnp.sign(readout), axis=0)  # signs add up exactly; rounded weights do not
+    return jnp.stack([mean > 0, mean < 0])
+
+
+@dataclass(frozen=True)
+class LuckyNeurons(Begun):
+    r"""Shares of lucky neurons, and how many of the first ones are still lucky.
+
+    For every variant, $\mathcal W$ and $\mathcal U$ together: `VARIANT.share` of all neurons (per
+    set), `VARIANT.signed` the share that has the right output sign too, `VARIANT.kept` the share
+    of the members at the start that are members now, `VARIANT.kept_signed` the same among those
+    with the right sign, `VARIANT.kept_wrong` among those with the wrong one. NaN where the set was
+    empty.
+
+    Args:
+        slack: $D = \sigma + \tau$.
+
+    Reference: li2023, Definition 2, Lemma 3 and Lemma 4.
+    """
+
+    slack: float = 0.1
+    name: str = "lucky"
+
+    def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
+        """The measure, against the start."""
+        patterns = truth.patterns.shape[0]
+        sign = signed(start.readout)
+        member = lambda model, variant: lucky(model.weights.output, patterns, variant, self.slack)
+        before = {variant: member(start, variant) for variant in VARIANTS}
+
+        def read(model):
+            found = {}
+            for variant in VARIANTS:
+                was, now = before[variant], member(model, variant)
+                found |= {
+                    f"{variant}.share": jnp.mean(now, dtype=float),
+                    f"{variant}.signed": jnp.mean(now & sign, dtype=float),
+                    f"{variant}.kept": _share(was & now, was),
+                    f"{variant}.kept_signed": _share(was & now & sign, was & sign),
+                    f"{variant}.kept_wrong": _share(was & now & sign[::-1], was & sign[::-1]),
+                }
+            return found
+
+        return read
+
+
+def _share(part: Bool[Array, "2 width"], whole: Bool[Array, "2 width"]) -> Float[Array, ""]:
+    total = jnp.sum(whole)
+    return jnp.where(total > 0, jnp.sum(part) / jnp.maximum(total, 1), jnp.nan)
+
+
+@dataclass(frozen=True)
+class OutputProjections(Begun):
+    r"""How the rows of $W_O$ lie in the value frame: Claim 1 of Lemma 2.
+
+    Of the neurons that were lucky (`argmax`, right sign) at the start: `lucky.own` mean projection
+    on their own feature, `lucky.idle` mean absolute projection on the features of idle patterns,
+    `lucky.norm` mean squared length of the part in the span of $P$. Of all others: `other.idle`,
+    `other.norm`, and `other.above`, the share of their projections on idle features that exceeds
+    $\xi$.
+
+    Departures: Gaussian rows exceed the printed bounds at the start (16 % of projections are above
+        $\xi$), so shares are reported, and squared lengths are taken in the span of $P$ alone.
+
+    Args:
+        scale: $\xi$, the standard deviation of $W_O$ at the start.
+
+    Reference: li2023, Lemma 2, Claim 1.
+    """
+
+    scale: float = 0.01
+    name: str = "rows"
+
+    def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
+        """The measure; who is lucky is decided at the start."""
+        patterns = truth.patterns.shape[0]
+        chosen = lucky(start.weights.output, patterns, "argmax", 0.0) & signed(start.readout)
+        other = ~jnp.any(chosen, axis=0)
+
+        def read(model):
+            rows = model.weights.output[:, :patterns]
+            idle = jnp.mean(jnp.abs(rows[:, 2:]), axis=1)
+            norm = jnp.sum(rows**2, axis=1)
+            either = jnp.any(chosen, axis=0)
+            above = jnp.mean(rows[:, 2:] > self.scale, axis=1, dtype=float)
+            return {
+                "lucky.own": _mean(rows[:, :2].T, chosen),
+                "lucky.idle": _mean(idle, either),
+                "lucky.norm": _mean(norm, either),
+                "other.idle": _mean(idle, other),
+                "other.norm": _mean(norm, other),
+                "other.above": _mean(above, other),
+            }
+
+        return read
+
+
+def _mean(values: Array, chosen: Array) -> Float[Array, ""]:
+    total = jnp.sum(chosen)
+    mean = jnp.sum(jnp.where(chosen, values, 0.0)) / jnp.maximum(total, 1)
+    return jnp.where(total > 0, mean, jnp.nan)

@@ -1,0 +1,187 @@
+r"""Shallow ViTs beyond the theorem: several heads, a skip connection, layer norm, two outputs.
+
+Appendix G of li2023. All train with the same loop; grouped training exists for none of them.
+"""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Float
+
+from limelight.core.errors import InputError
+from limelight.core.keys import named
+from limelight.core.types import Example, PRNGKey
+from limelight.models.attention import bilinear_attention, kept_mean
+from limelight.models.base import Model, Recipe
+from limelight.models.shallow import Shallow, Weights
+from limelight.worlds.base import World
+from limelight.worlds.classes import FourClasses
+
+
+class ExtendedViT(Model):
+    r"""One layer of several heads, with a skip connection and token normalisation if asked for.
+
+    $$F(X) = \frac{1}{|S|} \sum_l a_{(l)}^\top \mathrm{ReLU}\Big(\sum_h W_{O,h} \big(W_{V,h} X\,
+      \mathrm{softmax}(X^\top W_{K,h}^\top W_{Q,h} x_l) + [x_l]\big)\Big)$$
+
+    with $[x_l]$ where there is a skip connection. `weights` holds a row for each head.
+    """
+
+    weights: Weights
+    readout: Float[Array, "tokens width"]
+    frozen: Bool[Array, ""]
+    skip: bool = eqx.field(static=True)
+    layer_norm: bool = eqx.field(static=True)
+
+    fixed: ClassVar[tuple[str, ...]] = ("readout", "frozen")
+
+    def prepare(self, example: Example) -> Example:
+        """Tokens scaled to unit length, where that is asked for."""
+        if not self.layer_norm:
+            return example
+        length = jnp.linalg.norm(example.tokens, axis=-1, keepdims=True)
+        return eqx.tree_at(lambda e: e.tokens, example, example.tokens / length)
+
+    def attention(self, example: Example) -> Float[Array, "tokens tokens"]:
+        """Softmax weights, a row for each query, mean over heads."""
+        e = self.prepare(example)
+        one = lambda w: bilinear_attention(e.tokens, e.kept, w.product)
+        return jnp.mean(jax.vmap(one)(self.weights), axis=0)
+
+    def __call__(self, prepared: Example, key: PRNGKey | None = None) -> Float[Array, ""]:
+        """The output for one example."""
+        X = prepared.tokens
+
+        def head(weights: Weights) -> Float[Array, "tokens width"]:
+            w = weights.attention_frozen(self.frozen)
+            context = bilinear_attention(X, prepared.kept, w.product) @ X
+            value = context @ w.value.T
+            return (value + X if self.skip else value) @ w.output.T
+
+        heads = jax.vmap(head)(self.weights)
+        hidden = jax.nn.relu(jnp.sum(heads, axis=0))
+        return kept_mean(jnp.sum(self.readout * hidden, axis=-1), prepared.kept)
+
+
+class Extended(Recipe):
+    r"""A `Shallow` start with several heads, a skip connection, normalised tokens.
+
+    Every head meets Assumption 1 with bases of its own; $W_{O,h}$ has variance $\xi^2/H$, so that
+    the output at the start does not depend on the number of heads. With a skip connection
+    $W_V = (P + \sigma E)\mathcal M - I$, so that the sum of value and token starts near $p_j$.
+
+    Departures: the multi-head formula is the standard form that fits the surrounding sentences;
+        the form of the skip connection is ours. Tokens already have unit length, so that layer
+        norm (scaling each token to unit length) changes nothing but noise.
+
+    Args:
+        base: Sizes, errors and readout.
+        heads: Attention heads.
+        skip: Whether the token is added to its value.
+        layer_norm: Whether tokens are scaled to unit length first.
+
+    Reference: li2023, appendix G.3 and G.4.
+    """
+
+    base: Shallow = Shallow()
+    heads: int = eqx.field(static=True, default=1)
+    skip: bool = eqx.field(static=True, default=False)
+    layer_norm: bool = eqx.field(static=True, default=False)
+
+    def init(self, key: PRNGKey, world: Any, truth: Any) -> ExtendedViT:
+        """Weights at the start, a row for each head, and the fixed readout."""
+        k_heads, k_readout = named(key, "heads", "readout")
+        start = lambda k: self.base.init(k, world, truth).weights
+        weights = jax.vmap(start)(jr.split(k_heads, self.heads))
+        scaled = weights.output * self.heads**-0.5
+        weights = eqx.tree_at(lambda w: w.output, weights, scaled)
+        if self.skip:
+            moved = weights.value - jnp.eye(world.dimension)[None]
+            weights = eqx.tree_at(lambda w: w.value, weights, moved)
+        readout = self.base.init(k_readout, world, truth).readout
+        return ExtendedViT(
+            weights, readout, jnp.asarray(self.base.frozen), self.skip, self.layer_norm
+        )
+
+    def check(self, world: World) -> None:
+        """Refuse what the base refuses, grouping, and a skip between different dimensions."""
+        self.base.check(world)
+        if self.base.groups:
+            raise InputError("grouped training is for the plain model", "set base.groups=false")
+        if self.heads < 1:
+            raise InputError(f"heads = {self.heads}", "at least one")
+        if self.skip and self.base.value_dimension not in (None, getattr(world, "dimension", None)):
+            raise InputError("a skip connection needs values as long as tokens")
+
+
+class FourWayViT(Model):
+    r"""Two outputs, one a label bit, that share attention and values.
+
+    $F_u(X) = \frac{1}{|S|} \sum_l a_{u,(l)}^\top \mathrm{ReLU}(W_{O,u} W_V X\,
+    \mathrm{softmax}(\cdot))$; `second` is $W_{O,2}$ where it is not shared.
+    """
+
+    weights: Weights
+    second: Float[Array, "width value"] | None
+    readout: Float[Array, "2 tokens width"]
+    frozen: Bool[Array, ""]
+
+    fixed: ClassVar[tuple[str, ...]] = ("readout", "frozen")
+
+    def prepare(self, example: Example) -> Example:
+        """Nothing to prepare."""
+        return example
+
+    def attention(self, example: Example) -> Float[Array, "tokens tokens"]:
+        """Softmax weights, a row for each query."""
+        return bilinear_attention(example.tokens, example.kept, self.weights.product)
+
+    def __call__(self, prepared: Example, key: PRNGKey | None = None) -> Float[Array, "2"]:
+        """Both outputs for one example."""
+        w, X = self.weights.attention_frozen(self.frozen), prepared.tokens
+        value = bilinear_attention(X, prepared.kept, w.product) @ X @ w.value.T
+        maps = (w.output, w.output if self.second is None else self.second)
+        outputs = [
+            kept_mean(jnp.sum(a * jax.nn.relu(value @ m.T), axis=-1), prepared.kept)
+            for a, m in zip(self.readout, maps, strict=True)
+        ]
+        return jnp.stack(outputs)
+
+
+class FourWay(Recipe):
+    r"""A `Shallow` start with two outputs, for worlds with four classes.
+
+    Prediction of the theory: neurons fall into four groups by the signs of their two output
+    weights, and a group grows along the value feature of its own class only.
+
+    Departures: the paper's loss $\max(1 - y^\top F, 0)$ does not make both bits right; the loss
+        `per_bit` of `Train` does.
+
+    Args:
+        base: Sizes, errors and readout.
+        separate: Whether each output has a $W_O$ of its own; the grouping needs a shared one.
+
+    Reference: li2023, appendix G.1.
+    """
+
+    base: Shallow = Shallow()
+    separate: bool = eqx.field(static=True, default=False)
+
+    def init(self, key: PRNGKey, world: Any, truth: Any) -> FourWayViT:
+        """Weights at the start, and the two fixed readouts."""
+        k_first, k_second = named(key, "first", "second")
+        one, two = (self.base.init(k, world, truth) for k in (k_first, k_second))
+        second = two.weights.output if self.separate else None
+        readout = jnp.stack([one.readout, two.readout])
+        return FourWayViT(one.weights, second, readout, jnp.asarray(self.base.frozen))
+
+    def check(self, world: World) -> None:
+        """Refuse what the base refuses, grouping, and worlds with one label bit."""
+        self.base.check(world)
+        if self.base.groups:
+            raise InputError("grouped training is for the plain model", "set base.groups=false")
+        if not isinstance(world, FourClasses):
+            raise InputError("two outputs need a world with two label bits", "use FourClasses")

@@ -1,0 +1,102 @@
+"""Ratios of boundaries, with the errors of both carried along by one bootstrap."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from limelight import fit
+from limelight.claims import Estimate
+from limelight.fit import Edge
+from limelight.papers.li2023.boundary import FLOOR, POINTS, drawn
+
+#: Share of bootstrap draws that must be resolved before an interval is given.
+ENOUGH = 0.9
+
+
+@dataclass(frozen=True)
+class Quotients:
+    """Ratios of thresholds, one a place.
+
+    Args:
+        where: Coordinates of the place.
+        values: Ratios; NaN where one of the two is unresolved.
+        draws: The same in every bootstrap draw over trials.
+        off_floor: Where both thresholds are off the floor of the grid.
+        n: Trials they rest on.
+    """
+
+    where: dict[str, np.ndarray]
+    values: np.ndarray
+    draws: np.ndarray
+    off_floor: np.ndarray
+    n: int
+
+    def interval(self, place: int) -> tuple[float, float]:
+        """5th to 95th percentile; NaN where too many draws are unresolved."""
+        column = self.draws[:, place]
+        if np.isfinite(column).mean() < ENOUGH:
+            return np.nan, np.nan
+        low, high = fit.percentile_interval(column, level=0.9)
+        return float(low), float(high)
+
+
+def quotients(edge: Edge, axis: str, top: Any, bottom: Any) -> Quotients:
+    """Threshold at `axis` = top over that at `axis` = bottom, for all other coordinates.
+
+    Whole trials are drawn, jointly for both: right where they share their randomness, and no harm
+    where they do not.
+    """
+    others = [name for name in edge.coordinates if name != axis]
+    values, known = drawn(edge, common=True) if len(edge) else (np.zeros((1, 0)),) * 2
+    values = np.where(known, values, np.nan)
+    place = lambda i: tuple(edge.coordinates[name][i] for name in others)
+    row = lambda at: {place(i): i for i in range(len(edge)) if edge.coordinates[axis][i] == at}
+    tops, bottoms = row(top), row(bottom)
+    pairs = [(tops[p], bottoms[p]) for p in tops if p in bottoms]
+    a, b = np.array(pairs, dtype=int).reshape(-1, 2).T
+    both = edge.resolved[a] & edge.resolved[b]
+    return Quotients(
+        {name: edge.coordinates[name][a] for name in others},
+        np.where(both, edge.values[a] / edge.values[b], np.nan),
+        np.where(both, values[:, a] / values[:, b], np.nan),
+        (edge.values[a] >= FLOOR) & (edge.values[b] >= FLOOR),
+        sum(found.n for found in edge.thresholds),
+    )
+
+
+def single(found: Quotients, place: int = 0) -> Estimate:
+    """One of the ratios as an estimate."""
+    if not len(found.values):
+        return Estimate(np.nan, None, found.n, "not in this table")
+    if not np.isfinite(found.values[place]):
+        return Estimate(np.nan, None, found.n, "a boundary is outside the grid")
+    return Estimate(float(found.values[place]), found.interval(place), found.n)
+
+
+def smallest(found: Quotients) -> Estimate:
+    """The smallest ratio; its interval ends are the smallest lower and the smallest upper end."""
+    ends = np.array([found.interval(i) for i in range(len(found.values))]).reshape(-1, 2)
+    use = np.isfinite(ends).all(axis=1)
+    if not use.any():
+        return Estimate(np.nan, None, found.n, "no ratio has both boundaries inside the grid")
+    low, high = ends[use].min(axis=0)
+    note = f"{use.sum()} of {use.size} ratios resolved, from {found.values[use].min():.2f} to "
+    note += f"{found.values[use].max():.2f}"
+    return Estimate(float(found.values[use].min()), (float(low), float(high)), found.n, note)
+
+
+def growth(found: Quotients, x: np.ndarray) -> Estimate:
+    """Log-log slope of the ratios in x, points that are resolved and off the floor."""
+    use = np.isfinite(found.values) & found.off_floor
+    if use.sum() < POINTS:
+        note = f"{use.sum()} usable ratios, {POINTS} needed"
+        return Estimate(np.nan, None, found.n, note)
+    draws = found.draws[:, use]
+    whole = np.isfinite(draws).all(axis=1)
+    law = fit.power(x[use], found.values[use], level=0.9, samples=draws[whole])
+    note = f"{use.sum()} of {len(use)} ratios used"
+    if whole.mean() < ENOUGH:
+        note += f"; {(~whole).sum()} of {len(whole)} bootstrap draws unresolved: no interval"
+        return Estimate(law.slope, (np.nan, np.nan), found.n, note)
+    return Estimate(law.slope, law.slope_interval, found.n, note)

@@ -1,0 +1,69 @@
+"""Two stages: a model's attention decides which tokens a fresh model is trained on."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+from jaxtyping import Array
+
+from limelight.core.errors import InputError
+from limelight.core.keys import named
+from limelight.core.types import PRNGKey
+from limelight.models.base import Recipe
+from limelight.study.base import Experiment, Measure, Study
+from limelight.train import Train
+from limelight.worlds.sparse import Sparse
+
+
+class Screened(Experiment):
+    """A study on a sparsified world, whose scoring model is trained first where one is needed.
+
+    For the `attention` policy a model is trained on the whole tokens of the trial's own training
+    set; what it attends to is kept, in training and test examples alike, and a fresh model is
+    trained on that. The other policies need one stage (a traced policy may be any, and pays for
+    both). All policies of a trial share the fresh
+    model's start, the examples and the batches.
+
+    Args:
+        world: The sparsified world.
+        model: Makes both models.
+        train: Trains both.
+        measures: Read off the fresh model, as in `Study`.
+        traces: Logged while the fresh model is trained.
+
+    Reference: li2023, Section 4.1; the magnitude rule that its Proposition 2 justifies.
+    """
+
+    world: Sparse
+    model: Recipe
+    train: Train
+    measures: tuple[Measure, ...] = eqx.field(static=True, default=(), converter=tuple)
+    traces: tuple[Measure, ...] = eqx.field(static=True, default=(), converter=tuple)
+
+    def trial(self, key: PRNGKey) -> dict[str, Array]:
+        """Train the scoring model if there is to be one, then the fresh one."""
+        world = self.world
+        if world.scored:
+            world = dataclasses.replace(world, scorer=self._scorer(key))
+        return self._study(world).trial(key)
+
+    def check(self) -> None:
+        """Check both stages."""
+        if self.world.scorer is not None:
+            raise InputError("the scoring model is trained here", "leave world.scorer unset")
+        self._study(self.world).check()
+
+    def fitted(self, cells: list["Screened"]) -> "Screened":  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Room for the largest training set of the sweep."""
+        fitted = self._study(self.world).fitted([cell._study(cell.world) for cell in cells])
+        return dataclasses.replace(self, train=fitted.train)
+
+    def _scorer(self, key: PRNGKey) -> Any:
+        # The names of `Study.trial`: the same truth, examples and batches; a start of its own.
+        k_truth, k_train, k_screen = named(key, "truth", "train", "screen")
+        whole = self.world.inner
+        truth = whole.draw(k_truth)
+        return self.train(k_train, whole, truth, self.model.init(k_screen, whole, truth))[0]
+
+    def _study(self, world: Sparse) -> Study:
+        return Study(world, self.model, self.train, self.measures, self.traces)

@@ -1,0 +1,192 @@
+"""li2023's decision rules on tables whose truth is known; no model is trained here."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from limelight.papers import load
+from limelight.papers.li2023 import boundary, fig1b, fig2, fig3, pool, sparsify
+from limelight.papers.li2023.quotients import growth, quotients, smallest
+from limelight.plot import render
+from limelight.table import Table
+
+SIZES = 2 ** np.arange(1, 10)
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch):
+    """Intervals from fewer draws: the rules are tested, not their third digit."""
+    monkeypatch.setattr(boundary, "DRAWS", 150)
+
+
+def made(axes, middle, trials=60, seed=0, manifest=None, sharp=3.0):
+    """A grid whose success passes one half at `middle(point)` examples."""
+    rng = np.random.default_rng(seed)
+    names = [n for paths in axes for n in ((paths,) if isinstance(paths, str) else paths)]
+    flat = lambda values: [v for part in values for v in (part if type(part) is tuple else (part,))]
+    points = [
+        dict(zip(names, flat(values), strict=True)) for values in itertools.product(*axes.values())
+    ]
+    rows = [(p, n, t) for p in points for n in SIZES for t in range(trials)]
+    success = np.array([rng.random() < 1 / (1 + (middle(p) / n) ** sharp) for p, n, _ in rows])
+    columns = {name: np.array([p[name] for p, _, _ in rows]) for name in names}
+    columns |= {
+        "cell": np.repeat(np.arange(len(rows) // trials), trials),
+        "trial": np.array([t for _, _, t in rows]),
+        "train.examples": np.array([n for _, n, _ in rows]),
+        "test_loss": np.where(success, 1e-4, 1.0),
+        "accuracy": success.astype(float),
+        "training_loss": np.zeros(len(rows)),
+        "diverged": np.zeros(len(rows), dtype=bool),
+    }
+    return Table(columns, (*names, "train.examples"), manifest or {"scale": "paper"})
+
+
+def verdicts(figure, table):
+    return {v.claim: v.verdict for v in load("li2023").figure(figure).verdict(table)}
+
+
+def nd_pairs():
+    return [(a, 0.5 - a) for a in (0.32, 0.35, 0.38, 0.41, 0.44, 0.48)]
+
+
+@pytest.mark.parametrize(("power", "grows"), [(2.0, "holds"), (0.0, "fails")])
+def test_the_advantage_and_its_growth_are_found(power, grows):
+    def middle(p):
+        trained = 12 * (p["world.relevant"] / 0.4) ** -2
+        return trained * (4 * (p["world.relevant"] / 0.4) ** -power if p["model.frozen"] else 1)
+
+    table = made({boundary.PAIR: nd_pairs(), "model.frozen": [False, True]}, middle)
+    found = fig3.savings(table, boundary.STRICT)
+    low, high = growth(found, 1 / found.where["world.relevant"]).interval
+    assert low < power < high
+    assert smallest(found).interval[0] > 1
+    decided = verdicts("fig3", table)
+    assert decided["3.advantage"] == "holds"
+    assert decided["3.growth"] == grows
+    assert decided["3.order"] == {2.0: "holds", 0.0: "fails"}[power]
+    if power:
+        for picture in load("li2023").figure("fig3").plots(table).values():
+            assert render(picture, "png", dots_per_inch=40)
+        assert fig3.summary(table)
+
+
+def test_a_ratio_with_a_boundary_outside_the_grid_decides_nothing():
+    table = made({"world.noise": [0.01, 0.4]}, lambda p: 12 if p["world.noise"] < 0.1 else 1e6)
+    decided = verdicts("fig1b-noise", table)
+    assert decided["1b.noise"] == "inconclusive"
+    assert decided["1b.noise.loss"] == "holds"  # the fallback: the loss at 16 examples
+    found = quotients(boundary.boundary(table), "world.noise", 0.4, 0.01)
+    assert np.isnan(found.values).all()
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "fails"), (2.0, "holds")])
+def test_what_an_error_costs(factor, verdict):
+    middle = lambda p: 12 * (factor if p["model.value_error"] == 0.9 else 1)
+    axes = {fig1b.START: [("perturb", 0.0), ("perturb", 0.9), ("scale", 0.0), ("scale", 0.9)]}
+    table = made(axes, middle)
+    decided = verdicts("fig1b-sigma", table)
+    assert decided["1b.sigma"] == decided["1b.sigma.scale"] == verdict
+    assert render(fig1b.draw_sigma(table), "png", dots_per_inch=40)
+
+
+def all_pairs():
+    ratio = [(a, a / 4) for a in (0.1, 0.16, 0.24, 0.36, 0.52)]
+    gap = [(a, a - 0.24) for a in (0.28, 0.34, 0.42, 0.5)]
+    return nd_pairs() + ratio + gap
+
+
+@pytest.mark.parametrize(
+    ("law", "single"),
+    [
+        (lambda a, b: 8 * (a / 0.4) ** -2, "holds"),
+        (lambda a, b: 14 * (a - b) ** -3 * a**3, "fails"),
+    ],
+    ids=["alpha", "ratio of alpha and gap"],
+)
+def test_the_pooled_law_is_named(law, single):
+    table = made(
+        {boundary.PAIR: all_pairs()},
+        lambda p: law(p["world.relevant"], p["world.confusing"]),
+        trials=150,
+    )
+    decided = verdicts("fig1a-pool", table)
+    assert decided["1a.single"] == single
+    if single == "holds":
+        assert pool.ranking(table, boundary.STRICT, free=False).best.name == "alpha_*"
+    else:
+        assert decided["1a.pool"] == "holds"
+        a, _, g = pool.powers(table, boundary.STRICT)
+        assert (a, g) == (pytest.approx(3, abs=0.5), pytest.approx(-3, abs=0.5))
+    assert pool.summary(table)
+
+
+def passages(line, trials=20, late=0):
+    rng = np.random.default_rng(0)
+    fractions = np.array([0.1, 0.15, 0.2, 0.3, 0.5, 0.7])
+    times = [np.round(line(a) * rng.normal(1, 0.05, trials)) for a in fractions]
+    for row in times:
+        row[:late] = np.nan
+    return Table(
+        {
+            "trial": np.tile(np.arange(trials), 6),
+            "world.relevant": np.repeat(fractions, trials),
+            "world.confusing": np.repeat(fractions / 10, trials),
+            "model.key_error": np.full(6 * trials, 0.2),
+            "passage.test_loss": np.concatenate(times),
+        },
+        ("world.relevant", "world.confusing", "model.key_error"),
+        {"scale": "paper"},
+    )
+
+
+def test_iterations_and_their_line():
+    straight = passages(lambda a: 30 + 20 / a)
+    found = fig2.straightness(0.2)(straight)
+    assert found.value > 0.99
+    assert verdicts("fig2", straight) == {"2.line": "holds", "2.line.far": "inconclusive"}
+    assert verdicts("fig2", passages(lambda a: 100 * (1 + np.sin(30 * a) / 2)))["2.line"] == "fails"
+    # Half of the trials never succeed: the median is unresolved, and nothing is decided.
+    assert verdicts("fig2", passages(lambda a: 30 + 20 / a, late=10))["2.line"] == "inconclusive"
+    assert verdicts("fig2", passages(lambda a: 30 + 20 / a, late=5))["2.line"] == "holds"
+    assert render(fig2.draw_times(straight), "png", dots_per_inch=40)
+
+
+def losses(shift, trials=40):
+    """Paired losses: policies shift the whole example's loss by known amounts."""
+    rng = np.random.default_rng(0)
+    whole = 0.2 + 0.1 * rng.random(trials)
+    cells = sparsify.cuts((50, 35))
+    noise = lambda: 0.01 * rng.normal(size=trials)
+    columns = {
+        "trial": np.tile(np.arange(trials), len(cells)),
+        "world.policy": np.repeat([c for c, _ in cells], trials),
+        "world.kept": np.repeat([k for _, k in cells], trials),
+        "test_loss": np.concatenate(
+            [whole if k == 50 else whole + shift[c] + noise() for c, k in cells]
+        ),
+        **{f"tokens.{n}": np.zeros(trials * len(cells)) for n in ("relevant", "confusing")},
+        "tokens.vote_changed": np.zeros(trials * len(cells)),
+    }
+    inner = {"relevant": 0.4, "confusing": 0.1, "loud_noise": 0.5, "patterns": 5}
+    experiment = {"world": {"inner": inner}, "model": {"key_error": 0.2}}
+    manifest = {"scale": "paper", "configuration": {"experiment": experiment, "trials": trials}}
+    return Table(columns, sparsify.CUT, manifest)
+
+
+def test_paired_differences_decide_figure_5():
+    decided = verdicts("fig5", losses({0: 0.0, 1: -0.1, 2: 0.05, 3: -0.05}))
+    expected = {"random": "holds", "irrelevant": "holds", "noisy": "fails", "attention": "holds"}
+    assert {name: decided[f"5.{name}"] for name in expected} == expected
+    assert decided["5.noisy.c0.3"] == "inconclusive"  # not in the table: nothing is made up
+    figure = load("li2023").figure("fig5")
+    assert render(figure.plot(losses(dict.fromkeys(range(4), 0.0))), "png", dots_per_inch=40)
+
+
+def test_nothing_converged_is_no_boundary():
+    table = made({boundary.PAIR: nd_pairs(), "model.frozen": [False, True]}, lambda p: 12, trials=2)
+    columns = dict(table.columns) | {"training_loss": np.ones(len(table))}
+    empty = Table(columns, table.axes, table.manifest)
+    assert len(boundary.boundary(empty)) == 0
+    assert set(verdicts("fig3", empty).values()) == {"inconclusive"}
