@@ -1,8 +1,8 @@
 """Models read data: a recipe makes one, and it is called on one example.
 
-`base` the contract; `attention` heads as pure functions; `shallow` the one-layer ViT of li2023;
-`extended` the same with heads, a skip connection, layer norm, or two outputs; `smoother` attention
-as averaging (xu2022); `heads` those that capacity bounds speak of; `sequence` bounded-norm attention
+`base` the contract; `attention` heads as pure functions; `shallow` the one-layer ViT of li2023,
+`extended` with heads, a skip connection, layer norm, or two outputs; `smoother` attention as
+averaging (xu2022); `heads` those that capacity bounds speak of; `sequence` bounded-norm attention
 over bits; `construct` sparse functions as weights; `checkpoint` attention blocks of real networks,
 read with `weights` from safetensors files.
 """

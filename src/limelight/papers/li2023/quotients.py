@@ -93,7 +93,7 @@ def growth(found: Quotients, x: np.ndarray) -> Estimate:
         note = f"{use.sum()} usable ratios, {POINTS} needed"
         return Estimate(np.nan, None, found.n, note)
     draws = found.draws[:, use]
-    whole = np.isfinite(draws).all(axis=1)
+    whole = np.asarray(np.isfinite(draws).all(axis=1))
     law = fit.power(x[use], found.values[use], level=0.9, samples=draws[whole])
     note = f"{use.sum()} of {len(use)} ratios used"
     if whole.mean() < ENOUGH:
