@@ -94,7 +94,9 @@ paper = Paper(
     authors="A Gambler",
     venue="In a tavern, 2000",
     symbols={"n": "sides"},
-    statements=(Statement("lemma", "the mean", lambda sides=6.0: Bound("m", sides / 2, "exact")),),
+    statements=(
+        Statement("lemma", "any one side", lambda sides=6.0: Bound("p", 1 / sides, "exact")),
+    ),
     figures=(
         figure("dice", {"smoke": setup(12), "small": setup(40), "paper": setup(80)}),
         figure("pairs", {"smoke": Setup(Dice(), {PAIR: [(4.0, 0.0), (6.0, 1.0)]}, 5)}),

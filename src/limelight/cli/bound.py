@@ -29,7 +29,7 @@ def bound(
 
     Examples:
       limelight bound edelman2022 model.safetensors
-      limelight bound edelman2022 model.safetensors --tokens 197 --plot blocks.png --json
+      limelight bound edelman2022 vit.safetensors --tokens 197 --plot blocks.png
     """
     from limelight.core.errors import InputError
 

@@ -121,6 +121,13 @@ def console(stderr: bool = False):
     return Console(stderr=stderr, highlight=False, width=width)
 
 
+def print_title(name: str, title: str) -> None:
+    """A heading for people."""
+    from rich.text import Text
+
+    console().print(Text.assemble((name, "bold"), f"  {title}"))
+
+
 def print_table(titles: Iterable[str], rows: Iterable[Iterable[str]], right: tuple[str, ...] = ()):
     """A table for people; numbers stand to the right."""
     from rich.table import Table as Grid

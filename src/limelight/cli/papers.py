@@ -1,6 +1,6 @@
 """`limelight papers`: what is here."""
 
-from limelight.cli.common import Json, emit, print_table, say
+from limelight.cli.common import Json, emit, print_title, say
 
 
 def papers(json: bool = Json) -> None:
@@ -26,15 +26,14 @@ def papers(json: bool = Json) -> None:
             ]
         )
         return
-    rows = [
-        (
-            paper.key,
-            paper.title,
-            ", ".join(figure.name for figure in paper.figures),
-            ", ".join(statement.label for statement in paper.statements),
-            str(len(paper.claims)),
-        )
-        for paper in found
-    ]
-    print_table(("key", "title", "figures", "statements", "claims"), rows, right=("claims",))
-    say("\nNext: limelight show KEY, or limelight run KEY FIGURE --scale smoke")
+    for paper in found:
+        print_title(paper.key, paper.title)
+        parts = {
+            "figures": ", ".join(figure.name for figure in paper.figures),
+            "statements": ", ".join(statement.label for statement in paper.statements),
+            "claims": str(len(paper.claims)),
+        }
+        for name, text in parts.items():
+            say(f"{name:11} {text}", indent=2, hang=12)
+        say()
+    say("Next: limelight show KEY, or limelight run KEY FIGURE --scale smoke")

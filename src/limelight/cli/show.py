@@ -2,7 +2,7 @@
 
 import typer
 
-from limelight.cli.common import Json, Key, console, emit, plural, say, sentence, settings
+from limelight.cli.common import Json, Key, emit, plural, print_title, say, sentence, settings
 
 
 def show(
@@ -120,10 +120,3 @@ def print_figure(paper, figure) -> None:
         say(f"{name:6} {axes}; {plural(setup.trials, 'trial')} a cell.", indent=2, hang=7)
         say(f"Cost: {cost}", indent=9)
     say(f"\nRun it: limelight run {paper.key} {figure.name} --scale smoke")
-
-
-def print_title(name: str, title: str) -> None:
-    """A heading for people."""
-    from rich.text import Text
-
-    console().print(Text.assemble((name, "bold"), f"  {title}"))

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from limelight.claims import Claim, Verdict, check_unique, undecided
 from limelight.core.errors import InputError, suggest
 from limelight.study.base import Experiment
-from limelight.study.grid import Axes, assign, lookup, parse, read
+from limelight.study.grid import Axes, assign, kinds_of, lookup, parse, read
 from limelight.study.plan import Plan, make_plan
 from limelight.study.run import run
 from limelight.table import Table
@@ -250,12 +252,15 @@ class Statement:
                 raise InputError(f"{self.label} has no setting {name!r}", hint)
             values[name] = self._value(name, text, known[name])
         try:
-            return self.function(**values)
-        except (ArithmeticError, ValueError) as error:  # a root or a quotient that does not exist
+            with np.errstate(all="ignore"):  # what overflows shows as infinite
+                bound = self.function(**values)
+                bound.as_json()
+        except (ArithmeticError, ValueError, TypeError) as error:  # no such root or quotient
             raise InputError(
                 f"{self.label} says nothing at these settings: {error}",
                 "defaults: " + ", ".join(f"{name}={known[name]}" for name in values),
             ) from None
+        return bound
 
     def _value(self, name: str, text: str, default: Any) -> Any:
         try:
@@ -264,6 +269,13 @@ class Statement:
             raise InputError(f"{name}: {error.message}", f"the default is {default}") from None
         if value is None and default is not None:
             raise InputError(f"{name} cannot be none", f"the default is {default}")
+        declared = inspect.signature(self.function).parameters[name].annotation
+        if (
+            isinstance(value, str)
+            and not isinstance(default, str)
+            and str not in kinds_of(declared)
+        ):
+            raise InputError(f"{name}: {text!r} is not a number", f"the default is {default}")
         return value
 
 

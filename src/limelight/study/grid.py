@@ -184,7 +184,7 @@ def read(tree: Any, path: str, text: str, example: Any = None) -> Any:
         (0.3, None)
     """
     owner, field = _owner(tree, path)
-    current, kinds = getattr(owner, field.name), _kinds(field.type)
+    current, kinds = getattr(owner, field.name), kinds_of(field.type)
     if not kinds & {bool, int, float, str}:
         parts = dataclasses.fields(current) if dataclasses.is_dataclass(current) else ()
         inside = ", ".join(f"{path}.{part.name}" for part in parts)
@@ -207,11 +207,11 @@ def read(tree: Any, path: str, text: str, example: Any = None) -> Any:
     return value
 
 
-def _kinds(declared: Any) -> set[type]:
+def kinds_of(declared: Any) -> set[type]:
     """The types that an annotation allows: one, a union's, or those of literal words."""
     origin = get_origin(declared)
     if origin in (Union, UnionType):
-        return set().union(*(_kinds(kind) for kind in get_args(declared)))
+        return set().union(*(kinds_of(kind) for kind in get_args(declared)))
     if origin is Literal:
         return {type(word) for word in get_args(declared)}
     return {declared} if isinstance(declared, type) else set()
