@@ -97,6 +97,6 @@ def growth(found: Quotients, x: np.ndarray) -> Estimate:
     law = fit.power(x[use], found.values[use], level=0.9, samples=draws[whole])
     note = f"{use.sum()} of {len(use)} ratios used"
     if whole.mean() < ENOUGH:
-        note += f"; {(~whole).sum()} of {len(whole)} bootstrap draws unresolved: no interval"
+        note += f"; {(~whole).sum()} of {whole.size} bootstrap draws unresolved: no interval"
         return Estimate(law.slope, (np.nan, np.nan), found.n, note)
     return Estimate(law.slope, law.slope_interval, found.n, note)
