@@ -16,7 +16,7 @@ demo: $(READY)  ## the main job: two figures of li2023 with verdicts, then a pag
 	@echo "Open $(CURDIR)/demo/report.html"
 
 test: check  ## everything that stands between a change and main
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist worksteal
 
 check: $(READY)  ## style, types and the direction of imports
 	$(BIN)/ruff check .

@@ -353,9 +353,9 @@ def test_verdicts_fit_the_terminal(capsys, monkeypatch, width):
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= min(width, 100)
     first = next(line for line in lines if line.startswith("1a.first"))
-    assert first.split() == ["1a.first", "holds", "1.5", "0.25", "to", "2", "12"]
+    assert first.split() == ["1a.first", "holds", "1.5", "0.25", "to", "2", "n", "=", "12"]
     second = next(line for line in lines if line.startswith("1a.second"))
-    assert second.split() == ["1a.second.loose", "fails", "n/a", "0"]
+    assert second.split() == ["1a.second.loose", "fails", "n/a", "n", "=", "0"]
 
 
 def test_json_never_holds_a_number_that_is_not_one(call, copy):

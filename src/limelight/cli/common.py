@@ -121,11 +121,15 @@ def console(stderr: bool = False):
     return Console(stderr=stderr, highlight=False, width=width)
 
 
-def print_title(name: str, title: str) -> None:
-    """A heading for people."""
+def print_title(name: str, title: str = "") -> None:
+    """A heading for people: a bold name, and what it is called."""
     from rich.text import Text
 
-    console().print(Text.assemble((name, "bold"), f"  {title}"))
+    hang = " " * (len(name) + 2)
+    lines = textwrap.fill(f"{name}  {title}", columns(), subsequent_indent=hang).rstrip()
+    text = Text(lines)
+    text.stylize("bold", 0, len(name))
+    console().print(text, soft_wrap=True)
 
 
 def print_table(titles: Iterable[str], rows: Iterable[Iterable[str]], right: tuple[str, ...] = ()):
@@ -142,23 +146,28 @@ def print_table(titles: Iterable[str], rows: Iterable[Iterable[str]], right: tup
 
 def print_verdicts(verdicts, rules: bool = True) -> None:
     """Verdicts for people: a line of numbers for each, then what was decided and by which rule."""
+    from itertools import groupby
+
+    for source, group in groupby(verdicts, key=lambda verdict: verdict.source):
+        say()
+        print_title(source)
+        print_group(list(group), rules)
+
+
+def print_group(verdicts, rules: bool) -> None:
+    """The verdicts from one table, their numbers in columns."""
     from rich.text import Text
 
     colour = {"holds": "green", "fails": "red", "inconclusive": "yellow"}
-    rows = [(v.claim, v.verdict, number(v.value), interval(v.interval), str(v.n)) for v in verdicts]
-    titles = ("claim", "verdict", "value", "interval", "n")
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
-    line = lambda cells: "  ".join(c.ljust(w) for c, w in zip(cells, widths, strict=True)).rstrip()
-    out, source = console(), ""
-    out.print(Text(line(titles), "bold"), soft_wrap=True)
+    rows = [
+        (v.claim, v.verdict, number(v.value), interval(v.interval), f"n = {v.n}") for v in verdicts
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for v, row in zip(verdicts, rows, strict=True):
-        if v.source != source:
-            source = v.source
-            out.print(Text(f"\n{source}", "bold"), soft_wrap=True)
-        text = Text(line(row))
-        start = widths[0] + 2
-        text.stylize(colour[v.verdict], start, start + len(v.verdict))
-        out.print(text, soft_wrap=True)
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        text = Text("  ".join(cells).rstrip())
+        text.stylize(colour[v.verdict], widths[0] + 2, widths[0] + 2 + len(v.verdict))
+        console().print(text, soft_wrap=True)
         say(v.statement, indent=4)
         if rules:
             say(sentence(f"Rule: {v.rule}"), indent=4, hang=2)

@@ -104,7 +104,6 @@ def work(
     say(took(bar.last, len(table)))
     for line in lines:
         say(line, hang=4)
-    say()
     print_verdicts(verdicts)
     here = quoted(place)
     say(f"\nStored in {place}. Next:\n  limelight plot {here}\n  limelight report {here}")
@@ -170,5 +169,5 @@ def print_plan(plan, json: bool) -> None:
     say(f"compilations  {plan.compilations}, often half a minute each; kept for the next time")
     say(f"memory        at most {size(plan.memory)} a chunk")
     say(f"arithmetic    at most {facts['flops']:.2g} floating-point operations")
-    say(f"time          very roughly {clock(plan.seconds)} or less, and the compilations")
+    say(f"time          very roughly {clock(plan.seconds)}, and the compilations")
     say("Nothing was computed or written.")

@@ -133,7 +133,7 @@ def transition(table: Table) -> Estimate:
     for _, rows in table.cells(*PAIR):
         sizes = rows.values("train.examples")
         first, last = (
-            (rows.where(train__examples=size)["test_loss"] < STRICT).mean()
+            fit.successes(rows.where(train__examples=size), "test_loss", STRICT, below=True).mean()
             for size in sizes[[0, -1]]
         )
         good.append(first <= 0.1 and last >= 0.9)

@@ -145,7 +145,8 @@ def _grid(table: Table, column: str) -> np.ndarray:
 
 
 def _rates(table: Table):
-    success = Table({**table.columns, "success": table["test_loss"] < STRICT}, table.axes)
+    found = fit.successes(table, "test_loss", STRICT, below=True)
+    success = Table({**table.columns, "success": found}, table.axes)
     return table.values("world.relevant"), table.values("train.examples"), _grid(success, "success")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from limelight.theory.base import Bound, Condition
+from limelight.theory.li2023.learning import check_fractions
 
 
 def mass_ceiling(relevant: float, confusing: float) -> dict[str, float]:
@@ -34,6 +35,7 @@ def mass_ceiling(relevant: float, confusing: float) -> dict[str, float]:
 
     Reference: li2023, Proposition 2.
     """
+    check_fractions(relevant, confusing)
     if confusing == 0:
         # There are no confusing queries, so nothing is claimed of them.
         return {"all": 1.0, "relevant": 1.0, "confusing": math.nan, "idle": 1.0}

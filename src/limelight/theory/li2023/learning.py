@@ -5,6 +5,7 @@ Hidden constants of $\Omega(\cdot)$ and $\Theta(\cdot)$ are set to 1 and reporte
 
 import math
 
+from limelight.core.errors import InputError
 from limelight.theory.base import Bound, Condition
 
 
@@ -53,6 +54,9 @@ def learning(
 
     Reference: li2023, Theorem 1 (equations 8 to 11) and Proposition 1 (equation 13).
     """
+    check_fractions(relevant, confusing)
+    if not rate > 0:
+        raise InputError(f"rate = {rate:g}", "a positive step size")
     error = value_error + noise
     loss = math.exp(-(key_error + noise))
     reach = share * loss * (1.0 - error)
@@ -118,6 +122,15 @@ def relevant_needed(
     """
     reach = share * math.exp(-(key_error + noise)) * (1.0 - (value_error + noise))
     return (1.0 - idle) / (1.0 + reach)
+
+
+def check_fractions(relevant: float, confusing: float) -> None:
+    """Refuse what are no fractions of one set of tokens."""
+    if not (0 <= confusing <= 1 and 0 < relevant <= 1 and relevant + confusing <= 1 + 1e-9):
+        raise InputError(
+            f"relevant = {relevant:g} and confusing = {confusing:g} are no fractions of one whole",
+            "both between 0 and 1, and at most 1 together",
+        )
 
 
 def _power(base: float, exponent: int) -> float:
