@@ -125,8 +125,9 @@ def fitting(tree: Any, axes: Axes) -> Axes:
             return value
         if isinstance(value, int) and isinstance(current, float):
             return float(value)
-        whole = isinstance(value, float) and value.is_integer()
-        return int(value) if whole and isinstance(current, int) else value
+        # A geometric grid gives 3.9999999999999996 for 4.
+        whole = isinstance(value, float) and abs(value - round(value)) < 1e-9 * abs(value)
+        return round(value) if whole and isinstance(current, int) else value
 
     return {
         paths: [fit(paths, v) for v in values]

@@ -110,4 +110,4 @@ def evaluate(net: Network, inputs: Float[np.ndarray, "*batch inputs"]) -> np.nda
     """What the network computes."""
     hidden = np.maximum(inputs @ net.first[:-1] + net.first[-1], 0.0)
     pairs = np.maximum(hidden @ net.second[:-1] + net.second[-1], 0.0)
-    return pairs @ net.readout
+    return np.asarray(pairs @ net.readout)
