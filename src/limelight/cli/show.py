@@ -7,8 +7,10 @@ from limelight.cli.common import Json, Key, emit, plural, print_title, say, sent
 
 def show(
     key: str = Key,
-    label: str = typer.Argument(
-        "", metavar="LABEL", help="A figure or a statement; the whole paper without."
+    words: list[str] = typer.Argument(
+        None,
+        metavar="[LABEL] [NAME=VALUE]...",
+        help="A figure or a statement, and its settings; the whole paper without.",
     ),
     sets: list[str] = typer.Option(
         [], "--set", metavar="NAME=VALUE", help="A setting of a statement. Repeatable."
@@ -20,13 +22,17 @@ def show(
     Examples:
       limelight show li2023
       limelight show li2023 fig1a
-      limelight show li2023 theorem1 --set relevant=0.3 --set rate=0.5
+      limelight show li2023 theorem1 --set relevant=0.3 rate=0.5
     """
     from limelight.core.errors import InputError
     from limelight.papers import load
     from limelight.papers.base import Statement
 
-    paper, chosen = load(key), settings(sets)
+    labels = [word for word in words or [] if "=" not in word]
+    if len(labels) > 1:
+        raise InputError(f"one label, not {' and '.join(labels)}", "limelight show KEY LABEL")
+    label = labels[0] if labels else ""
+    paper, chosen = load(key), settings([*sets, *(w for w in words or [] if "=" in w)])
     if not label and chosen and paper.statements:
         label = paper.statements[0].label
     if not label:
