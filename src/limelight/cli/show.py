@@ -7,7 +7,7 @@ from limelight.cli.common import Json, Key, emit, plural, print_title, say, sent
 
 def show(
     key: str = Key,
-    words: list[str] = typer.Argument(
+    words: list[str] | None = typer.Argument(
         None,
         metavar="[LABEL] [NAME=VALUE]...",
         help="A figure or a statement, and its settings; the whole paper without.",
