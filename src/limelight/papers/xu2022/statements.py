@@ -191,10 +191,11 @@ def depth(
     lam: Number = 6.0,
     steps: int = 10,
     cosine: Number = 0.0,
+    gain: Number = 1.0,
 ) -> Bound:
     """The ratio after many steps, by the exact recursion of the limit."""
     setting = Setting.equal(clusters, size, sigma, cosine=cosine)
-    path = limit.iterate_ratio(setting, lam, steps)
+    path = limit.iterate_ratio(setting, lam, steps, gain)
     best = 1 + int(np.argmin(path[1:]))
     return Bound(
         name=f"ratio after {steps} steps",
