@@ -4,20 +4,33 @@ One module a figure: `curves`, `phase`, `scaling`, `autopsy`, `depth`, `cross`, 
 `trained`, `guarantees`; `statements` by label; `reading` what the figures share.
 """
 
-from limelight.papers.base import Paper, Statement
-from limelight.papers.xu2022 import (
-    autopsy,
-    cross,
-    curves,
-    depth,
-    guarantees,
-    patches,
-    phase,
-    scaling,
-    statements,
-    trained,
-)
+from typing import TYPE_CHECKING
+
+from limelight.papers.contents import Paper, Statement
+from limelight.papers.xu2022 import statements
 from limelight.theory.xu2022.calculator import calculator
+
+if TYPE_CHECKING:
+    from limelight.papers.base import Figure
+
+
+def figures() -> "tuple[Figure, ...]":
+    """Every figure; loaded late, so that the calculator answers at once."""
+    from limelight.papers.xu2022 import (
+        autopsy,
+        cross,
+        curves,
+        depth,
+        guarantees,
+        patches,
+        phase,
+        scaling,
+        trained,
+    )
+
+    modules = (curves, phase, scaling, autopsy, depth, cross, patches, trained, guarantees)
+    return tuple(module.figure for module in modules)
+
 
 paper = Paper(
     key="xu2022",
@@ -60,17 +73,7 @@ paper = Paper(
         Statement("recursion", "many steps, exact recursion", statements.depth),
         Statement("crossing", "cross-attention, exact law", statements.cross),
     ),
-    figures=(
-        curves.figure,
-        phase.figure,
-        scaling.figure,
-        autopsy.figure,
-        depth.figure,
-        cross.figure,
-        patches.figure,
-        trained.figure,
-        guarantees.figure,
-    ),
+    figures=figures,
 )
 
 __all__ = ["paper"]
