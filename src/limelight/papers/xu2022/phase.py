@@ -37,6 +37,8 @@ NAMES = (*limit.PART_NAMES, "frozen")
 FROZEN = NAMES.index("frozen")
 #: A cell is judged only if its two largest predicted parts differ by this factor.
 CLEAR = 1.25
+#: Ratios named beside the colours.
+TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 
 
 def setup(points: int, trials: int, world: Clusters, dimensions=()) -> Setup:
@@ -179,8 +181,8 @@ def draw(table: Table):
         if axes is not panels[0]:
             axes.set_ylabel("")
     mesh, handles = drawn[-1]
-    bar = figure.colorbar(mesh, ax=panels, pad=0.02, aspect=28, ticks=[0.05, 0.1, 0.2, 0.5, 1, 2])
-    bar.ax.set_yticklabels(["0.05", "0.1", "0.2", "0.5", "1", "2"])
+    bar = figure.colorbar(mesh, ax=panels, pad=0.02, aspect=28, ticks=TICKS)
+    bar.ax.set_yticklabels([f"{tick:g}" for tick in TICKS])
     bar.ax.minorticks_off()
     dress_bar(bar, r"measured ratio  $|x'-u|/\sigma$")
     legend_over(figure, handles, 4 if many else 2)
@@ -194,7 +196,7 @@ def _draw_plane(axes, plane: list[Column]):
     sigmas, lams = np.array([c.model.sigma for c in plane]), plane[0].strengths
     ratio, part = (np.stack([getattr(c, n) for c in plane], axis=1) for n in ("ratio", "region"))
     panel(axes, r"noise level $\sigma$", r"logit scale $\lambda$")
-    norm = LogNorm(0.05, 5)
+    norm = LogNorm(TICKS[0], TICKS[-1])
     mesh = axes.pcolormesh(sigmas, lams, ratio, cmap=WEIGHT.reversed(), norm=norm, zorder=1)
     look = {"colors": "white", "linewidths": 0.9, "linestyles": "-"}
     for level in np.arange(FROZEN) + 0.5:
@@ -214,6 +216,9 @@ def _name_regions(axes, sigmas, lams, part) -> None:
         i, j = np.nonzero(part == number)
         if len(i) < 0.02 * part.size:
             continue
+        # Away from the sides, where the region allows it, so that the name fits.
+        middle = np.abs(j / len(sigmas) - 0.5) < 0.3
+        i, j = (i[middle], j[middle]) if middle.any() else (i, j)
         # The cell of the region that is farthest, in grid steps, from its border and the frame.
         padded = np.pad(part == number, 1)
         depth = np.zeros(len(i))

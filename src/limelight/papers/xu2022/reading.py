@@ -105,6 +105,17 @@ def plain_ticks(
         axes.set_yticks(list(y), [_short(v) for v in y])
 
 
+def power(value: Any) -> str:
+    r"""A large number with its power of ten written out.
+
+    Example:
+        >>> power(24_800_000)
+        '$2.48\\cdot10^{7}$'
+    """
+    digits, _, exponent = f"{value:.2e}".partition("e")
+    return f"${digits}\\cdot10^{{{int(exponent)}}}$"
+
+
 def _short(value: Any) -> str:
     power = np.log10(value) if value > 0 else 0.5
     return f"$10^{{{power:.0f}}}$" if value >= 1000 and power == round(power) else f"{value:g}"

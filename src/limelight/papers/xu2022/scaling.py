@@ -213,19 +213,25 @@ def draw(table: Table):
 def _draw_sizes(axes, table: Table):
     tag(axes, r"each size at its own $\tilde\lambda$")
     sigmas = sorted({sigma for _, sigma in series(table, "softmax")})
-    handles = []
+    looks = {
+        sigma: {"color": COLOURS[i], "marker": MARKERS[i], "markersize": 3.2}
+        for i, sigma in enumerate(sigmas)
+    }
+    handles = [
+        Line2D([], [], label=f"$\\sigma$ = {sigma:g}", linestyle="none", **look)
+        for sigma, look in looks.items()
+    ]
+    dashes = dict(zip(sorted({c for c, _ in series(table, "softmax")}), DASHES, strict=False))
+    for clusters, dash in dashes.items():
+        look = {"color": INK, "linewidth": 1.0, "linestyle": dash}
+        handles.append(Line2D([], [], label=f"limit law, C = {clusters}", **look))
     for (clusters, sigma), cells in series(table, "softmax").items():
-        i = sigmas.index(sigma)
-        filled = clusters == 2
-        dash = DASHES[0] if filled else DASHES[1]
-        look = {"color": COLOURS[i], "marker": MARKERS[i], "markersize": 3.2}
         x = [at["world.size"] for at, _ in cells]
         fine = np.geomspace(min(x), max(x), 25)
         law = [optimum.optimal_strength(Setting.equal(clusters, m, sigma))[1] for m in fine]
-        axes.plot(fine, law, color=COLOURS[i], linewidth=1.0, linestyle=dash)
-        bars(axes, x, [root(rows) for _, rows in cells], **look)
-        label = f"C {clusters}, $\\sigma$ {sigma:g}"
-        handles.append(Line2D([], [], label=label, linestyle=dash, linewidth=1.0, **look))
+        look = {"color": looks[sigma]["color"], "linewidth": 1.0, "linestyle": dashes[clusters]}
+        axes.plot(fine, law, **look)
+        bars(axes, x, [root(rows) for _, rows in cells], **looks[sigma])
     for name, marker in (("masked", "x"), ("knn-l2", "+")):
         for (_, sigma), cells in series(table, name).items():
             y = [root(rows).value for _, rows in cells]
