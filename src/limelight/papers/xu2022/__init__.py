@@ -4,6 +4,7 @@ One module a figure: `curves`, `phase`, `scaling`, `autopsy`, `depth`, `cross`, 
 `trained`, `guarantees`; `statements` by label; `reading` what the figures share.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from limelight.papers.contents import Paper, Statement
@@ -12,6 +13,24 @@ from limelight.theory.xu2022.calculator import calculator
 
 if TYPE_CHECKING:
     from limelight.papers.base import Figure
+
+
+#: Measured: seconds at small scale on 2 CPU cores, and what paper scale took.
+SMALL = {
+    "curves": 160,
+    "phase": 400,
+    "scaling": 190,
+    "autopsy": 50,
+    "depth": 690,
+    "cross": 50,
+    "patches": 10,
+    "trained": 520,
+    "guarantees": 40,
+}
+PAPER = {
+    "autopsy": "9 minutes on 2 busy CPU cores",
+    "patches": "4 minutes on 2 busy CPU cores",
+}
 
 
 def figures() -> "tuple[Figure, ...]":
@@ -29,7 +48,14 @@ def figures() -> "tuple[Figure, ...]":
     )
 
     modules = (curves, phase, scaling, autopsy, depth, cross, patches, trained, guarantees)
-    return tuple(module.figure for module in modules)
+    return tuple(_costed(module.figure) for module in modules)
+
+
+def _costed(figure: "Figure") -> "Figure":
+    cost = {"smoke": "seconds, nearly all compiling", "small": f"{SMALL[figure.name]} s on 2 cores"}
+    if figure.name in PAPER:
+        cost["paper"] = PAPER[figure.name]
+    return replace(figure, cost=cost)
 
 
 paper = Paper(

@@ -110,9 +110,9 @@ def scaling(sigma: Number = 0.5, separation: Number = 1.4142135623730951) -> Bou
     return Bound(
         name="best ratio falls as m_k to the power minus",
         value=optimum.scaling_exponent(sigma, separation),
-        kind="exact",
+        kind="prediction",
         quantities={"noise level where it turns": float(separation / np.sqrt(2))},
-        notes=("leading order, fixed number of clusters, dimension to infinity first",),
+        notes=("leading order, not proved: fixed number of clusters, dimension to infinity first",),
         reference="limelight",
     )
 
