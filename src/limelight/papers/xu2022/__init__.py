@@ -30,6 +30,7 @@ SMALL = {
 PAPER = {
     "autopsy": "9 minutes on 2 busy CPU cores",
     "patches": "4 minutes on 2 busy CPU cores",
+    "guarantees": "24 minutes on 2 busy CPU cores",
 }
 
 
