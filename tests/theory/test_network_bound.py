@@ -273,21 +273,79 @@ def test_wrong_contents_get_one_clear_line(tmp_path):
     refuse(lambda w: w.pop("blocks.0.norm1.weight"), "norm1.weight is missing")
     refuse(lambda w: w.pop("pos_embed"), "how many tokens")
     refuse(lambda w: w.update({"blocks.0.attn.q_norm.weight": np.ones(64)}), "changes the scores")
-    refuse(lambda w: w.update({"blocks.0.attn.qkv.bias": np.ones(3)}), "does not fit")
-    refuse(
-        lambda w: w.update({"blocks.0.attn.qkv.weight": np.ones(3)}), "expected a matrix|has shape"
-    )
     refuse(lambda w: None, "do not share", heads=5)
     refuse(lambda w: None, "softmax constant", softmax_constant=3)
     refuse(lambda w: None, "token norms", token_norms=[1.0])
     refuse(lambda w: None, "delta", delta=0.0)
+    for settings, message in (
+        ({"tokens": 0}, "tokens = 0"), ({"examples": math.inf}, "examples = inf"),
+        ({"resolution": math.nan}, "resolution = nan"), ({"resolution": math.inf}, "= inf"),
+        ({"token_norms": [-1.0, 1.0]}, "token_norm = -1"), ({"heads": 0}, "0 heads"),
+        ({"resolution": 1e-300}, "beyond 1e308"),
+    ):  # fmt: skip
+        refuse(lambda w: None, message, **settings)
     narrow = hugging(np.random.default_rng(0), True)
     write(path, narrow)
     with pytest.raises(InputError, match="how many heads"):
         capacity(path)
-    save_file({"blocks.0.attn.qkv.weight": np.ones((384, 128), dtype=np.int32)}, path)
+    whole = {"blocks.0.attn.qkv.weight": np.ones((384, 128), dtype=np.int32)}
+    save_file({"blocks.0.norm1.weight": np.ones(128), **whole}, path)
     with pytest.raises(InputError, match="not floating point"):
         capacity(path)
+
+
+SHAPES = {
+    "blocks.0.attn.qkv.weight": [(), (3,), (0, 16), (48, 0), (50, 16), (48, 15), (48, 16, 1)],
+    "blocks.0.attn.qkv.bias": [(), (3,), (0,), (48, 1)],
+    "blocks.0.norm1.weight": [(), (7,), (0,), (4, 4)],
+    "blocks.0.norm1.bias": [(), (7,), (0,), (16, 1)],
+    "encoder.layer.0.attention.self.key.weight": [(10, 12), (12, 10)],
+    "encoder.layer.0.attention.self.value.weight": [(11, 12), (12, 10)],
+    "encoder.layer.0.attention.self.query.bias": [(12, 1), (11,)],
+    "cls": [(), (5,), (11, 1)],
+    "P": [(8,), (8, 5), (0, 11)],
+    "E": [(3, 11), (2, 5), (2,)],
+    "head.0.W_Q": [(11, 2), (11, 0), (11,), ()],
+    "head.1.W_K": [(11, 2), (10, 1)],
+    "head.2.W_V": [(11, 2), (11,), (10, 1)],
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_tensors_that_do_not_fit_each_other_are_refused(tmp_path, name):
+    """Norms exist for any shape, so a wrong one would give a wrong bound and no error."""
+    path = tmp_path / "m.safetensors"
+    if name.startswith("blocks"):
+        good = timm(np.random.default_rng(0))
+    elif name.startswith("encoder"):
+        made = hugging(np.random.default_rng(0), vit=False)
+        good = {key.removeprefix("bert."): value for key, value in made.items()}
+    else:
+        good = dict(construct("1b", 8, 3).tensors)
+    write(path, good)
+    capacity(path, heads=2)
+    for shape in SHAPES[name]:
+        assert good[name].shape != shape
+        save_file({k: v.astype(np.float64) for k, v in good.items()} | {name: np.ones(shape)}, path)
+        with pytest.raises(InputError, match="has shape") as caught:
+            capacity(path, heads=2)
+        assert "\n" not in str(caught.value)
+
+
+def test_weights_that_are_no_weights(tmp_path):
+    path = tmp_path / "m.safetensors"
+    w = timm(np.random.default_rng(0))
+    for size in (1e200, 1e60):
+        write(path, {k: v * size for k, v in w.items()}, np.float64)
+        with pytest.raises(InputError, match="entries up to"):
+            capacity(path, heads=2)
+    for size in (0.0, 1e-200):  # heads that do nothing need one function
+        write(path, {k: v * size for k, v in w.items()}, np.float64)
+        assert capacity(path, heads=2).blocks[0].explicit == 0.0
+    write(path, w | {"a\x1b[31m\nb": np.ones(2)})
+    with pytest.raises(InputError, match="printable") as caught:
+        capacity(path, heads=2)
+    assert str(caught.value).isprintable()
 
 
 def test_nothing_is_unpickled(tmp_path):
