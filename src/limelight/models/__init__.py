@@ -9,7 +9,7 @@ attention blocks of real networks, found by `layouts` and read with `weights` fr
 
 from limelight.models.base import Model, Recipe
 from limelight.models.checkpoint import Checkpoint
-from limelight.models.constructed import Constructed, Loaded, load_construction
+from limelight.models.constructed import Constructed, Loaded, load_construction, save_sequence
 from limelight.models.extended import Extended, ExtendedViT, FourWay, FourWayViT
 from limelight.models.sequence import Sequence, SequenceNet
 from limelight.models.shallow import GroupedViT, Shallow, ShallowViT
@@ -33,4 +33,5 @@ __all__ = [
     "Smoother",
     "Smoothing",
     "load_construction",
+    "save_sequence",
 ]

@@ -111,7 +111,8 @@ class Checkpoint:
 def _assemble(layout: str, places: list[Place], tensors: Tensors, heads: int | None) -> Checkpoint:
     notes: list[str] = []
     if layout == OWN:
-        blocks, tokens = [_own_block(tensors)], len(_rows(tensors)) + 1  # [CLS] is attended to
+        table = _own_tokens(tensors)
+        blocks, tokens = [_own_block(tensors, table)], len(table) + 1  # [CLS] is attended to
     else:
         blocks = [_block(tensors, place, heads, notes) for place in places]
         tokens = _positions(tensors)
@@ -183,7 +184,7 @@ def _need(tensors: Tensors, name: str, *shape: int | None) -> np.ndarray:
     )
     if not fits:
         words = " x ".join("n" if size is None else str(size) for size in shape)
-        raise _unfit(tensors, name, found, f"{('a vector', 'a matrix')[len(shape) - 1]}, {words}")
+        raise _unfit(tensors, name, found, words)
     return found
 
 
@@ -243,15 +244,19 @@ def _positions(tensors: Tensors) -> int | None:
     return None
 
 
-def _rows(tensors: Tensors) -> np.ndarray:
-    """The position vectors of one of our own files."""
+def _own_tokens(tensors: Tensors) -> np.ndarray:
+    """Both values of every token of one of our own files; a bag's other value is 0."""
     d = len(_need(tensors, "cls", None))
-    return _need(tensors, "V" if "V" in tensors.names else "P", None, d)
+    if "tokens" in tensors.names:
+        return _need(tensors, "tokens", None, 2, d)
+    if "V" in tensors.names:
+        return _need(tensors, "V", None, d)[:, None]
+    return _need(tensors, "P", None, d)[:, None] + _need(tensors, "E", 2, d)[None]
 
 
-def _own_block(tensors: Tensors) -> Block:
+def _own_block(tensors: Tensors, table: np.ndarray) -> Block:
     heads = sum(re.fullmatch(r"head\.\d+\.W_Q", name) is not None for name in tensors)
-    cls, rows = _need(tensors, "cls", None), _rows(tensors)
+    cls = _need(tensors, "cls", None)
     d, k = len(cls), len(_need(tensors, "head.0.W_Q", len(cls), None).T)
     span = len(_need(tensors, "head.0.W_V", d, None).T)
     widths = {"W_Q": k, "W_K": k, "W_V": span}
@@ -259,8 +264,6 @@ def _own_block(tensors: Tensors) -> Block:
         part: [_need(tensors, f"head.{h}.{part}", d, width) for h in range(heads)]
         for part, width in widths.items()
     }
-    if "V" not in tensors.names:
-        rows = (rows[:, None] + _need(tensors, "E", 2, d)[None]).reshape(-1, d)
     asking = float(np.linalg.norm(cls))
     return Block(
         name="head",
@@ -268,11 +271,11 @@ def _own_block(tensors: Tensors) -> Block:
         query=np.concatenate(stacks["W_Q"], axis=1),
         key=np.concatenate(stacks["W_K"], axis=1),
         value=np.concatenate(stacks["W_V"], axis=1),
-        token_norm=max(asking, float(np.linalg.norm(rows, axis=-1).max())),
+        token_norm=max(asking, float(np.linalg.norm(table, axis=-1).max())),
         query_norm=asking,
         scaled=False,
         keys=(
             *(f"head.{h}.{part}" for h in range(heads) for part in stacks),
-            *(name for name in ("cls", "E", "P", "V") if name in tensors.names),
+            *(name for name in ("cls", "E", "P", "V", "tokens") if name in tensors.names),
         ),
     )

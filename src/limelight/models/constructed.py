@@ -13,8 +13,10 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array
+from safetensors.numpy import save_file
 
 from limelight.core.errors import InputError
+from limelight.core.files import atomic
 from limelight.core.keys import named
 from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Recipe
@@ -128,6 +130,27 @@ def load_construction(path: str | Path) -> SequenceNet:
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{Path(path).name}: not a whole construction ({error!r})") from None
     return _assembled(mapping, cls, symbols, marks, stacked, network, labels)
+
+
+def save_sequence(model: SequenceNet, path: str | Path) -> None:
+    """The weights of a network over bits, trained or not, as a file that `limelight bound` reads.
+
+    There is no certificate in it: nothing is claimed of what the weights compute.
+    """
+    heads = len(model.heads.query)
+    weights = {
+        f"head.{h}.{name}": stack[h]
+        for name, stack in zip(("W_Q", "W_K", "W_V", "W_C"), model.heads, strict=True)
+        for h in range(heads)
+    }
+    weights |= {"cls": model.asking, "mlp.W_1": model.first, "mlp.W_2": model.second}
+    weights |= {"mlp.w": model.readout}
+    if model.positions is None:
+        weights["tokens"] = model.symbols
+    else:
+        weights |= {"E": model.symbols[0], "P": model.positions}
+    with atomic(Path(path)) as temporary:
+        save_file({name: np.asarray(weight) for name, weight in weights.items()}, temporary)
 
 
 class Loaded(Recipe):

@@ -11,7 +11,7 @@ TIMM, HF_VIT, HF_BERT, OWN = (
     "timm ViT or DeiT",
     "Hugging Face ViT",
     "Hugging Face BERT",
-    "limelight construction",
+    "limelight sequence",
 )
 
 #: What each layout is recognised by, for people whose file is none of them.
@@ -36,8 +36,8 @@ LAYOUTS: dict[str, tuple[str, ...]] = {
     ),
     OWN: (
         "head.H.{W_Q,W_K,W_V,W_C}",
-        "cls, and E with P, or V",
-        "mlp.{W_1,W_2,w}",
+        "cls, and E with P, or V, or tokens",
+        "mlp.{W_1,W_2,w} (optional)",
     ),
 }
 

@@ -130,12 +130,14 @@ def _width() -> Evidence:
 def _attended() -> Evidence:
     T = s = 2  # [CLS] is the only token outside the set, and the printed count leaves it out
     leak = math.exp(-math.log(8 * T / 1.0))
-    outside = 1.0  # T + 1 - s
-    true = outside * leak / (s + outside * leak)
+    true = leak / (s + leak)  # the mass on [CLS]
+    bounds = np.array([T - s, T + 1 - s]) / s * leak
+    with np.errstate(divide="ignore"):
+        printed, corrected = true / bounds
     return (
-        "attention that leaves the set over 2 (T - s)/s e^-R, and over T + 1",
-        math.inf,
-        true / (outside / s * leak),
+        "attention that leaves the set over (T - s)/s e^-R, and over T + 1",
+        printed,
+        corrected,
         1.0,
     )
 
