@@ -273,11 +273,10 @@ def scalar_head(
     if not trained:
         return covered(e / readout)
     reach = sum(head.output_norm for head in heads)
-    costs = []
-    for th in SPLITS:
-        inner = th * e / readout
-        costs.append(covered(inner) + zhang(readout, reach + inner, (1 - th) * e, examples))
-    return np.min(costs, axis=0)
+    th = SPLITS.reshape(-1, *[1] * e.ndim)
+    inner = th * e / readout
+    functionals = zhang(readout, reach + inner, (1 - th) * e, examples)
+    return np.min(covered(inner) + functionals, axis=0)
 
 
 def _check(resolution: Real, examples: Real, tokens: Real) -> None:
