@@ -1,9 +1,10 @@
 """li2023: how a shallow ViT learns from label-relevant tokens.
 
 `boundary` the sample complexity read off a table and `quotients` its ratios; `fig1a` and `pool` its
-laws, `fig1b` what errors and noise cost, `fig2` the iterations, `fig3` frozen attention;
-`concentration` and `fig7` where attention goes; `sparsify` and `fig5` what removing tokens does;
-`lemmas` the neurons and features behind it.
+laws, `tokens` the same token by token, `fig1b` what errors and noise cost, `fig2` the iterations,
+`fig3` frozen attention; `concentration` and `fig7` where attention goes; `sparsify` and `fig5` what
+removing tokens does; `lemmas` what is behind it, with `traces` how a log is read, `lucky` Lemmas 3
+and 4, `envelope` Definition 1 and `lemma2`; `sets` appendix G.2.
 """
 
 from dataclasses import replace
@@ -20,6 +21,8 @@ from limelight.papers.li2023 import (
     fig7,
     lemmas,
     pool,
+    sets,
+    tokens,
 )
 from limelight.theory import li2023 as theory
 
@@ -43,11 +46,13 @@ PAPER_SCALE = {
     "fig8": "70 s on one H200, 63 s of it compiling",
     "fig7": "49 s on one H200, 47 s of it compiling",
     "lemmas": "30 s on one H200, 29 s of it compiling",
+    "sets": "not measured",
 }
 
 FIGURES = (
     *fig1a.figures,
-    *pool.figures,
+    pool.figure,
+    tokens.figure,
     *fig1b.figures,
     fig2.figure,
     *fig3.figures,
@@ -55,6 +60,7 @@ FIGURES = (
     *fig5.figures,
     fig7.figure,
     lemmas.figure,
+    sets.figure,
 )
 
 paper = Paper(

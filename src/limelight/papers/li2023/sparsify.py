@@ -145,7 +145,7 @@ def loss_claims(prefix: str, suffix: str, told: str, **where) -> tuple[Claim, ..
     return (
         Claim(
             f"{prefix}.random{suffix}",
-            f"Removing tokens at random does not help ({told}).",
+            f"Removing tokens at random neither lowers the loss nor raises it ({told}).",
             f"{to}, relative to whole",
             change("random", True, **where),
             Inside(-0.25, 0.25),
