@@ -81,12 +81,11 @@ def common(word: str):
 def idle_mass(table: Table) -> np.ndarray:
     """Attention on the non-discriminative sets, averaged over all queries: trials by looks."""
     base = setting(table, "world", "base")
-    part = Patterns(
-        tokens=base["tokens"], relevant=base["relevant"], confusing=base["confusing"]
-    ).fractions()
-    parts = (*part, 1 - sum(part))
-    logs = [trace(table, f"roles.{name}.idle") for name in Role.NAMES]
-    return sum(f * log for f, log in zip(parts, logs, strict=True) if f > 0)
+    names = ("tokens", "relevant", "confusing")
+    relevant, confusing = Patterns(**{name: base[name] for name in names}).fractions()
+    queries = np.array([relevant, confusing, 1 - relevant - confusing])
+    logs = np.stack([trace(table, f"roles.{name}.idle") for name in Role.NAMES])
+    return np.tensordot(queries, logs, axes=1)
 
 
 def idle_left(table: Table) -> Estimate:

@@ -54,7 +54,7 @@ def study(scale: str, steps: int, *, dimension: int = 10, patterns: int = 5, exa
             batch=16,
             rate=2.0,
             examples=40 if scale == "smoke" else examples,
-            every=10 if steps < 100 else 20,
+            every=10 if steps < 100 else 20 if steps < 4000 else 100,
         ),
         measures=(FreshLoss(test), Accuracy(test), KeptTokens(test)),
     )
