@@ -33,6 +33,14 @@ PAIR = ("world.relevant", "world.confusing")
 # --- what is read off a table -----------------------------------------------------------------
 
 
+def setting(table: Table, path: str) -> Any:
+    """What a dotted path of the experiment was set to, where it was not swept."""
+    found = table.manifest["configuration"]["experiment"]
+    for name in path.split("."):
+        found = found[name]
+    return found
+
+
 def converged(table: Table) -> Table:
     """The cells that count in fits: mean training loss below `CONVERGED`."""
     _, place = np.unique(table["cell"], return_inverse=True)

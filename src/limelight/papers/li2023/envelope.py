@@ -3,13 +3,13 @@
 import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.papers.li2023.boundary import setting
 from limelight.papers.li2023.fig1a import facts
 from limelight.papers.li2023.traces import (
     KEY_ERROR,
     READOUT,
     band,
     rows_of,
-    setting,
     share_of_looks,
     steps_of,
     trace,
@@ -29,7 +29,7 @@ def envelopes(table: Table, rows: Table) -> tuple[Envelopes, dict[str, np.ndarra
     The mass is that of tokens without noise, so that the slack is the key error alone.
     """
     own = {name: trace(rows, f"own.{name}") for name in OWN}
-    tokens = setting(table, "world", "tokens")
+    tokens = setting(table, "world.tokens")
     return attention_envelopes(own["logit"], own["tokens"], tokens, KEY_ERROR), own
 
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from limelight import fit
 from limelight.claims import AtLeast, AtMost, Claim, Estimate, Inside
+from limelight.papers.li2023.boundary import setting
 from limelight.papers.li2023.concentration import average, logged_steps
 from limelight.papers.li2023.envelope import envelopes
 from limelight.papers.li2023.traces import (
     SCALE,
     rows_of,
-    setting,
     share_of_looks,
     trace,
 )
@@ -55,7 +55,7 @@ def least_pull(table: Table, rows: Table) -> np.ndarray:
     """
     found, own = envelopes(table, rows)
     active = trace(rows, "pull.active") / 2
-    return 0.5 * active * own["tokens"] / setting(table, "world", "tokens") * found.low
+    return 0.5 * active * own["tokens"] / setting(table, "world.tokens") * found.low
 
 
 def lucky_pull(table: Table, rows: Table) -> np.ndarray:
@@ -65,7 +65,7 @@ def lucky_pull(table: Table, rows: Table) -> np.ndarray:
 
 def most_pull(table: Table) -> float:
     r"""Lemma 2's bound on $|a V_i|$ of the other neurons, $1/\sqrt B$."""
-    return float(setting(table, "train", "batch")) ** -0.5
+    return float(setting(table, "train.batch")) ** -0.5
 
 
 def other_pull(table: Table, rows: Table) -> np.ndarray:

@@ -4,9 +4,10 @@ import numpy as np
 
 from limelight.claims import AtLeast, Claim, Estimate
 from limelight.measures.neurons import VARIANTS
+from limelight.papers.li2023.boundary import setting
 from limelight.papers.li2023.concentration import average
 from limelight.papers.li2023.fig1a import facts
-from limelight.papers.li2023.traces import band, rows_of, setting, slack_of, steps_of, trace
+from limelight.papers.li2023.traces import band, rows_of, slack_of, steps_of, trace
 from limelight.plot import Reference, caption, curves
 from limelight.table import Table
 from limelight.theory.li2023 import lucky_share
@@ -14,7 +15,7 @@ from limelight.theory.li2023 import lucky_share
 
 def bound_of(table: Table) -> float:
     """Lemma 3's share without its epsilon, at the settings of the run."""
-    return lucky_share(int(setting(table, "world", "patterns")), slack_of(table))
+    return lucky_share(int(setting(table, "world.patterns")), slack_of(table))
 
 
 def excess_share(variant: str):

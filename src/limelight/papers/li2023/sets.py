@@ -17,10 +17,10 @@ from limelight.core.types import Role
 from limelight.measures import Accuracy, AttentionMass, FreshLoss, RoleMass, SetGrowth
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
-from limelight.papers.li2023.boundary import DRAWS
+from limelight.papers.li2023.boundary import DRAWS, setting
 from limelight.papers.li2023.concentration import average, logged_steps
 from limelight.papers.li2023.fig1a import facts
-from limelight.papers.li2023.traces import band, setting, steps_of, trace
+from limelight.papers.li2023.traces import band, steps_of, trace
 from limelight.plot import Series, caption, curves
 from limelight.study import Study
 from limelight.table import Table
@@ -80,7 +80,7 @@ def common(word: str):
 
 def idle_mass(table: Table) -> np.ndarray:
     """Attention on the non-discriminative sets, averaged over all queries: trials by looks."""
-    base = setting(table, "world", "base")
+    base = setting(table, "world.base")
     names = ("tokens", "relevant", "confusing")
     relevant, confusing = Patterns(**{name: base[name] for name in names}).fractions()
     queries = np.array([relevant, confusing, 1 - relevant - confusing])

@@ -13,7 +13,7 @@ from limelight.claims import AtMost, Claim, Estimate, Inside
 from limelight.measures import Accuracy, FreshLoss, KeptTokens
 from limelight.models import Shallow
 from limelight.papers.base import Setup
-from limelight.papers.li2023.boundary import DRAWS, LOOSE, STRICT, boundary
+from limelight.papers.li2023.boundary import DRAWS, LOOSE, STRICT, boundary, setting
 from limelight.papers.li2023.quotients import Quotients, quotients, single
 from limelight.study import Screened
 from limelight.table import Table
@@ -84,14 +84,6 @@ def cell(table: Table, policy: str, kept: int, **where) -> Table:
         found = rows[column] if column in rows.columns else setting(table, column)
         rows = rows.rows(np.broadcast_to(found == value, len(rows)))
     return rows.rows(np.argsort(rows["trial"]))
-
-
-def setting(table: Table, path: str) -> float | str | None:
-    """What a path was set to where it was not swept."""
-    found = table.manifest["configuration"]["experiment"]
-    for name in path.split("."):
-        found = found[name]
-    return found
 
 
 def at_point(point: tuple[float, float, float]) -> dict[str, float]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from limelight import fit
 from limelight.claims import Estimate
+from limelight.papers.li2023.boundary import setting
 from limelight.papers.li2023.concentration import average, logged_steps
 from limelight.plot import Series
 from limelight.table import Table
@@ -14,14 +15,6 @@ READOUT = "model.readout"
 ERROR, KEY_ERROR, SCALE = 0.1, 0.2, 0.01
 #: Mean length of the noise of a normalised token with c_0 = 0.01 in 10 dimensions.
 NOISE = 0.0292
-
-
-def setting(table: Table, *path: str):
-    """What a run was set to."""
-    found = table.manifest["configuration"]["experiment"]
-    for name in path:
-        found = found[name]
-    return found
 
 
 def slack_of(table: Table) -> float:
