@@ -67,14 +67,16 @@ def draw_envelope(table: Table):
     steps = steps_of(table, rows)
     first = lambda log: log[0, : len(steps)]
     found, own = envelopes(table, rows)
+    sides = {
+        "Definition 1, lower": first(found.low),
+        "Definition 1, upper": first(found.high),
+        "always valid, lower": first(found.certain(own["largest"])),
+        "always valid, upper": first(found.certain(own["smallest"])),
+    }
     figure = curves(
         [Series("measured mass", steps, first(own["mass"]))],
-        guides=[
-            Series("Definition 1, lower", steps, first(found.low)),
-            Series("Definition 1, upper", steps, first(found.high)),
-            Series("always valid, lower", steps, first(found.certain(own["largest"]))),
-            Series("always valid, upper", steps, first(found.certain(own["smallest"]))),
-        ],
+        guides=[Series(name, steps, side) for name, side in sides.items()],
+        limits=(np.floor(10 * min(map(np.min, sides.values()))) / 10, 1),
         x_label="training step",
         y_label=r"mass of a $\mu_1$ query on $\mu_1$",
         width=4.6,
@@ -93,7 +95,6 @@ def draw_leak(table: Table):
         guides=[Series(r"Lemma 2, at most $\nu_n$", steps, nu)],
         x_label="training step",
         y_label="attention weight of one token",
-        log_y=True,
         width=4.6,
     )
     caption(figure, *facts(table))

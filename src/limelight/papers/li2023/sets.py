@@ -126,10 +126,11 @@ def draw_share(table: Table):
 
 def draw_mass(table: Table):
     """Attention on the non-discriminative sets over steps, all queries, by frequency."""
-    series = []
-    for at, rows in table.cells(FIRST):
-        label = f"first member {at[FIRST]:.0%}"
-        series.append(band(label, steps_of(table, rows), idle_mass(rows)))
+    steps = steps_of(table, table)
+    series = [
+        band(f"first member {at[FIRST]:.0%}", steps, idle_mass(rows))
+        for at, rows in table.cells(FIRST)
+    ]
     figure = curves(
         series,
         x_label="training step",
