@@ -180,6 +180,8 @@ def test_paired_differences_decide_figure_5():
     expected = {"random": "holds", "irrelevant": "holds", "noisy": "fails", "attention": "holds"}
     assert {name: decided[f"5.{name}"] for name in expected} == expected
     assert decided["5.noisy.c0.3"] == "inconclusive"  # not in the table: nothing is made up
+    # Figure 8 asks for a number of patterns that is set, not swept, in this table.
+    assert set(verdicts("fig8", losses(dict.fromkeys(range(4), 0.0))).values()) == {"inconclusive"}
     figure = load("li2023").figure("fig5")
     assert render(figure.plot(losses(dict.fromkeys(range(4), 0.0))), "png", dots_per_inch=40)
 
@@ -190,3 +192,23 @@ def test_nothing_converged_is_no_boundary():
     empty = Table(columns, table.axes, table.manifest)
     assert len(boundary.boundary(empty)) == 0
     assert set(verdicts("fig3", empty).values()) == {"inconclusive"}
+
+
+def test_a_boundary_beside_unconverged_cells_is_not_resolved():
+    """Two cells in the middle of one curve hold a stuck trial: that curve decides nothing."""
+    axes = {fig1b.START: [("perturb", 0.0), ("perturb", 0.9)]}
+    table = made(axes, lambda p: 24, sharp=6.0)
+    assert verdicts("fig1b-sigma", table)["1b.sigma"] == "fails"
+
+    def stuck(sizes):
+        bad = (table["model.value_error"] == 0.0) & np.isin(table["train.examples"], sizes)
+        loss = np.where(bad & (table["trial"] == 0), 1.0, 0.0)
+        return Table({**table.columns, "training_loss": loss}, table.axes, table.manifest)
+
+    assert verdicts("fig1b-sigma", stuck([16, 32]))["1b.sigma"] == "inconclusive"
+    assert verdicts("fig1b-sigma", stuck([32]))["1b.sigma"] == "inconclusive"
+    # Far from the crossing a cell can be left out without harm.
+    assert verdicts("fig1b-sigma", stuck([2, 512]))["1b.sigma"] == "fails"
+    edge = boundary.boundary(stuck([16, 32]))
+    assert edge.resolved.tolist() == [False, True]
+    assert "unresolved" in str(edge.thresholds[0])

@@ -22,6 +22,7 @@ LONG = (
     "fig7",
     "fig8",
     "lemmas",
+    "sets",
 )
 
 

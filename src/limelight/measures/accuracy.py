@@ -75,6 +75,28 @@ class Accuracy(Begun):
         return read
 
 
+@dataclass(frozen=True)
+class Margins(Begun):
+    r"""`mean` and `least` of $y^\top F(X)$ on fresh examples.
+
+    Args:
+        examples: Size of the test set.
+    """
+
+    examples: int = 100
+    name: str = "margin"
+
+    def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
+        """The measure, its test set made once."""
+        agree = agreement(key, world, truth, start, self.examples)
+
+        def read(model):
+            margin = _added(agree(model))
+            return {"mean": jnp.mean(margin), "least": jnp.min(margin)}
+
+        return read
+
+
 #: The measures at their usual sizes.
 accuracy = Accuracy()
 fresh_loss = FreshLoss()

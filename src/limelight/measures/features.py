@@ -51,6 +51,34 @@ class FeatureNorms(Begun):
 
 
 @dataclass(frozen=True)
+class FeatureTurns(Begun):
+    r"""Cosine of `key` and `query` features with themselves at the start, mean of patterns 1 and 2.
+
+    Lemma 2 (claim 2): $q_k(t) = \prod_{l<t} (1 + K(l))\, q_k(0)$, so a feature grows and does not
+    turn.
+
+    Reference: li2023, Lemma 2.
+    """
+
+    name: str = "turn"
+
+    def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
+        """The measure, against the start."""
+        mu = truth.patterns[:DISCRIMINATIVE]
+        maps = lambda model: {"key": model.weights.key, "query": model.weights.query}
+        unit = lambda rows: rows / jnp.linalg.norm(rows, axis=-1, keepdims=True)
+        before = {name: unit(mu @ matrix.T) for name, matrix in maps(start).items()}
+
+        def read(model):
+            return {
+                name: jnp.mean(jnp.sum(unit(mu @ matrix.T) * before[name], axis=-1))
+                for name, matrix in maps(model).items()
+            }
+
+        return read
+
+
+@dataclass(frozen=True)
 class OwnAttention(Begun):
     r"""Seen from a query of pattern 1 in an example of label +1, without noise.
 

@@ -130,18 +130,19 @@ class OutputProjections(Begun):
             either = jnp.any(chosen, axis=0)
             above = jnp.mean(rows[:, 2:] > self.scale, axis=1, dtype=float)
             return {
-                "lucky.own": _mean(rows[:, :2].T, chosen),
-                "lucky.idle": _mean(idle, either),
-                "lucky.norm": _mean(norm, either),
-                "other.idle": _mean(idle, other),
-                "other.norm": _mean(norm, other),
-                "other.above": _mean(above, other),
+                "lucky.own": mean_of(rows[:, :2].T, chosen),
+                "lucky.idle": mean_of(idle, either),
+                "lucky.norm": mean_of(norm, either),
+                "other.idle": mean_of(idle, other),
+                "other.norm": mean_of(norm, other),
+                "other.above": mean_of(above, other),
             }
 
         return read
 
 
-def _mean(values: Array, chosen: Array) -> Float[Array, ""]:
+def mean_of(values: Array, chosen: Array) -> Float[Array, ""]:
+    """Mean over the chosen entries; NaN when there is none."""
     total = jnp.sum(chosen)
     mean = jnp.sum(jnp.where(chosen, values, 0.0)) / jnp.maximum(total, 1)
     return jnp.where(total > 0, mean, jnp.nan)

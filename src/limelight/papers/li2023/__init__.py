@@ -1,9 +1,10 @@
 """li2023: how a shallow ViT learns from label-relevant tokens.
 
 `boundary` the sample complexity read off a table and `quotients` its ratios; `fig1a` and `pool` its
-laws, `fig1b` what errors and noise cost, `fig2` the iterations, `fig3` frozen attention;
-`concentration` and `fig7` where attention goes; `sparsify` and `fig5` what removing tokens does;
-`lemmas` the neurons and features behind it.
+laws, `tokens` the same token by token, `fig1b` what errors and noise cost, `fig2` the iterations,
+`fig3` frozen attention; `concentration` and `fig7` where attention goes; `sparsify` and `fig5` what
+removing tokens does; `lemmas` what is behind it, with `traces` how a log is read, `lucky` Lemmas 3
+and 4, `envelope` Definition 1 and `lemma2`; `sets` appendix G.2.
 """
 
 from dataclasses import replace
@@ -20,34 +21,16 @@ from limelight.papers.li2023 import (
     fig7,
     lemmas,
     pool,
+    sets,
+    tokens,
 )
+from limelight.papers.li2023.costs import measured
 from limelight.theory import li2023 as theory
-
-#: Measured cost of every figure at paper scale, a cold compilation cache included.
-PAPER_SCALE = {
-    "fig1a": "26 s on one H200, 17 s of it compiling",
-    "fig1a-ratio": "15 s on one H200, 13 s of it compiling",
-    "fig1a-gap": "10 s on one H200, 7 s of it compiling",
-    "fig1a-pool": "8 s on one H200, 1 s of it compiling",
-    "fig1a-tokens": "20 s on one H200, 18 s of it compiling",
-    "fig1b-sigma": "20 s on one H200, 18 s of it compiling",
-    "fig1b-point": "17 s on one H200, 12 s of it compiling",
-    "fig1b-noise": "24 s on one H200, 17 s of it compiling",
-    "fig2": "20 s on one H200, 16 s of it compiling",
-    "fig3": "23 s on one H200, 17 s of it compiling",
-    "fig3-ratio": "16 s on one H200, 8 s of it compiling",
-    "fig4": "62 s on one H200, 58 s of it compiling",
-    "fig5": "30 s on one H200, 20 s of it compiling",
-    "fig5-long": "28 s on one H200, 19 s of it compiling",
-    "fig5-samples": "27 s on one H200, 18 s of it compiling",
-    "fig8": "70 s on one H200, 63 s of it compiling",
-    "fig7": "49 s on one H200, 47 s of it compiling",
-    "lemmas": "30 s on one H200, 29 s of it compiling",
-}
 
 FIGURES = (
     *fig1a.figures,
-    *pool.figures,
+    pool.figure,
+    tokens.figure,
     *fig1b.figures,
     fig2.figure,
     *fig3.figures,
@@ -55,6 +38,7 @@ FIGURES = (
     *fig5.figures,
     fig7.figure,
     lemmas.figure,
+    sets.figure,
 )
 
 paper = Paper(
@@ -95,7 +79,7 @@ paper = Paper(
         Statement("lemma3", "how many neurons are lucky", theory.lucky_neurons),
         Statement("lemma4", "whether they stay lucky", theory.lucky_kept),
     ),
-    figures=tuple(replace(f, cost={"paper": PAPER_SCALE[f.name]}) for f in FIGURES),
+    figures=tuple(replace(f, cost=measured(f.name)) for f in FIGURES),
 )
 
 #: A figure by name, so that `papers.li2023.figure("fig1a")` reads as one expects.

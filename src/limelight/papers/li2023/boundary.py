@@ -5,19 +5,21 @@ protocols `ratio` ($\alpha_\# = \alpha_*/4$) and `gap` ($\alpha_* - \alpha_\# = 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from limelight import fit
 from limelight.claims import AtLeast, Bands, Claim, Estimate, Inside
-from limelight.fit import Edge
+from limelight.fit import Edge, Threshold
 from limelight.table import Table
 
 #: A trial succeeds when its test hinge loss is below the first, as in the paper; the second shows
 #: how much hangs on that choice.
 STRICT, LOOSE = 1e-3, 1e-2
-#: A cell whose mean training loss is at least this is unconverged: shown, not fitted.
+#: A cell whose mean training loss is at least this is unconverged: shown, not fitted; a boundary
+#: that passes beside it is not resolved.
 CONVERGED = 1e-3
 #: Two examples are one of each label: a boundary below this is the floor of the grid, not a law.
 FLOOR = 4.0
@@ -29,6 +31,14 @@ PAIR = ("world.relevant", "world.confusing")
 
 
 # --- what is read off a table -----------------------------------------------------------------
+
+
+def setting(table: Table, path: str) -> Any:
+    """What a dotted path of the experiment was set to, where it was not swept."""
+    found = table.manifest["configuration"]["experiment"]
+    for name in path.split("."):
+        found = found[name]
+    return found
 
 
 def converged(table: Table) -> Table:
@@ -66,7 +76,7 @@ def _boundary(table: Table, level: float) -> Edge:
     if not len(rows):  # nothing counts: a boundary without points
         others = {name: rows[name] for name in rows.axes if name != "train.examples"}
         return Edge("train.examples", "test_loss", level, True, others, (), rows)
-    return fit.threshold(
+    edge = fit.threshold(
         rows,
         along="train.examples",
         measure="test_loss",
@@ -75,6 +85,20 @@ def _boundary(table: Table, level: float) -> Edge:
         slopes=(0.5, 20.0),
         reach=2.0,
     )
+    return replace(edge, thresholds=tuple(_beside(table, *point) for point in edge))
+
+
+def _beside(table: Table, at: dict[str, Any], found: Threshold) -> Threshold:
+    """A point with an unconverged cell between itself and its neighbours is not resolved.
+
+    Leaving such a cell out would move the point to wherever the curve passes the hole.
+    """
+    curve = np.logical_and.reduce([table[name] == value for name, value in at.items()])
+    gone = np.setdiff1d(table["train.examples"][curve], found.x)
+    low = found.x[found.x <= found.value].max(initial=0.0)
+    high = found.x[found.x >= found.value].min(initial=np.inf)
+    hole = bool(((low < gone) & (gone < high)).any())
+    return replace(found, resolved=found.resolved and not hole)
 
 
 def gap(edge: Edge) -> np.ndarray:

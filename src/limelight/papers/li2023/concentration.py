@@ -8,6 +8,7 @@ from limelight.core.types import Role
 from limelight.measures import Accuracy, AttentionMass, FreshLoss, RoleMass
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
+from limelight.papers.li2023.boundary import setting
 from limelight.plot import Reference, Series, caption, curves, mass_by_role, provenance
 from limelight.study import Study
 from limelight.table import Table
@@ -58,7 +59,7 @@ def first_cell(table: Table) -> tuple[dict, Table]:
 
 def fractions(table: Table, at: dict) -> tuple[float, float]:
     """The realised fractions of a cell."""
-    world = table.manifest["configuration"]["experiment"]["world"]
+    world = setting(table, "world")
     value = lambda name: at.get(f"world.{name}", world[name])
     return Patterns(
         tokens=value("tokens"), relevant=value("relevant"), confusing=value("confusing")
@@ -80,7 +81,7 @@ def final(table: Table) -> Estimate:
 
 def excess(table: Table) -> Estimate:
     """Largest amount by which any trial, at any time, passes its ceiling and the allowance."""
-    noisy = table.manifest["configuration"]["experiment"]["world"]["noise"]
+    noisy = setting(table, "world.noise")
     allowance = 0.01 if noisy else 1e-5
     worst, where = -np.inf, ""
     for at, rows in table.cells():
@@ -208,7 +209,7 @@ def summary(table: Table) -> list[str]:
 
 def logged_steps(table: Table, rows: Table) -> np.ndarray:
     """Training steps at which a trace was logged."""
-    every = table.manifest["configuration"]["experiment"]["train"]["every"]
+    every = setting(table, "train.every")
     return every * np.arange(rows["trace.mass.all"].shape[1])
 
 

@@ -25,7 +25,9 @@ START = ("model.start", "model.value_error")
 SIZES = {"smoke": (20, 50), "small": (100, 100), "paper": (1000, 200)}
 
 
-def study(scale: str, *, rate: float, steps: int, noise=None, fractions=(0.38, 0.12)) -> Study:
+def study(
+    scale: str, *, rate: float, steps: int, noise=None, fractions=(0.38, 0.12), every: int = 20
+) -> Study:
     """One trial with 50 tokens; grouped where there is no token noise."""
     width, test = SIZES[scale]
     measures = (FreshLoss(test), Accuracy(test))
@@ -34,7 +36,7 @@ def study(scale: str, *, rate: float, steps: int, noise=None, fractions=(0.38, 0
     return Study(
         world=Patterns(tokens=50, relevant=fractions[0], confusing=fractions[1], noise=noise),
         model=Shallow(width=width, groups=noise is None),
-        train=Train(steps=steps, batch=16, rate=rate, every=20),
+        train=Train(steps=steps, batch=16, rate=rate, every=every),
         measures=measures,
     )
 
@@ -223,7 +225,7 @@ figures = (
                 study("paper", rate=2.0, steps=4000, fractions=(0.3, 0.2)),
                 {
                     START: starts(ERRORS, ()),
-                    "train.examples": [16, 32, 64, 128, 256, 512],
+                    "train.examples": [16, 32, 64, 128, 256, 512, 1024, 2048],
                 },
                 50,
             ),
@@ -249,11 +251,13 @@ figures = (
                 {"world.noise": [0.01, 0.1, 0.2, 0.4], "train.examples": [8, 16, 32]},
                 8,
             ),
+            # Up to 2,048 examples, so that the boundary at the loudest noise is inside the grid;
+            # 4,000 steps, so that they are learned; the loss of so many is looked at rarely.
             "paper": common(
-                study("paper", rate=1.5, steps=800, noise=0.01),
+                study("paper", rate=1.5, steps=4000, noise=0.01, every=100),
                 {
                     "world.noise": [0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4],
-                    "train.examples": [4, 8, 16, 32, 64, 128],
+                    "train.examples": [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048],
                 },
                 50,
             ),

@@ -71,7 +71,8 @@ def straightness(error: float):
             return Estimate(np.nan, None, n, f"{use.sum()} of {len(a)} medians resolved")
         whole = np.isfinite(drawn[:, use]).all(axis=1)
         law = fit.linear(1 / a[use], middle[use], level=0.9, samples=drawn[whole][:, use])
-        note = f"{use.sum()} points, T50 = {law.intercept:.0f} + {law.slope:.1f}/alpha_*"
+        note = f"{use.sum()} of {len(a)} medians resolved, "
+        note += f"T50 = {law.intercept:.0f} + {law.slope:.1f}/alpha_*"
         return Estimate(law.r_squared, law.r_squared_interval, n, note)
 
     return estimate

@@ -1,16 +1,14 @@
 r"""Figure 1(a), all protocols in one study: which function of both fractions is the boundary?
 
 One sweep over every pair $(\alpha_*, \alpha_\#)$ of the protocols `nd`, `ratio` and `gap`, one
-table; and the same figure token by token, to see that leaving token noise out changes nothing.
+table.
 """
 
 import numpy as np
 
 from limelight import fit
-from limelight.claims import Bands, Claim, Estimate, Inside
+from limelight.claims import Bands, Claim, Estimate
 from limelight.fit import Comparison, Edge
-from limelight.measures import Accuracy, FreshLoss
-from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
 from limelight.papers.li2023.boundary import (
     FLOOR,
@@ -25,7 +23,6 @@ from limelight.papers.li2023.boundary import (
 from limelight.papers.li2023.fig1a import (
     DEPARTURES,
     EXAMPLES,
-    draw_phase,
     facts,
     fixed_gap,
     nd,
@@ -33,12 +30,8 @@ from limelight.papers.li2023.fig1a import (
     setup,
     steps_of,
 )
-from limelight.papers.li2023.quotients import quotients
 from limelight.plot import Series, caption, curves
-from limelight.study import Study
 from limelight.table import Table
-from limelight.train import Train
-from limelight.worlds import Patterns
 
 FREE = "free powers of all three"
 
@@ -196,132 +189,59 @@ def pool_setup(scale: str, steps: int, points, examples, trials: int) -> Setup:
     return Setup(base.experiment, {PAIR: points, "train.examples": list(examples)}, trials)
 
 
-# --- token by token ---------------------------------------------------------------------------
-
-
-def noise_ratio(table: Table) -> Estimate:
-    """Geometric mean over fractions of N50 with token noise over N50 without."""
-    found = quotients(boundary(table), "world.noise", 0.01, 0.0)
-    use = np.isfinite(found.values)
-    if not use.any():
-        return Estimate(np.nan, None, found.n, "no boundary is inside the grid")
-    mean = lambda values: np.exp(np.log(values).mean(axis=-1))
-    draws = mean(found.draws[:, use])
-    if np.isfinite(draws).mean() < 0.9:
-        return Estimate(float(mean(found.values[use])), (np.nan, np.nan), found.n, "unresolved")
-    low, high = fit.percentile_interval(draws, level=0.9)
-    note = f"{use.sum()} fractions"
-    return Estimate(float(mean(found.values[use])), (float(low), float(high)), found.n, note)
-
-
-def token_setup(scale: str, steps: int, fractions, examples, trials: int) -> Setup:
-    """The `nd` protocol token by token, with the paper's token noise and without."""
-    tokens, width, test = {"smoke": (20, 20, 20), "small": (100, 100, 100)}.get(
-        scale, (100, 1000, 200)
-    )
-    experiment = Study(
-        world=Patterns(tokens=tokens, noise=0.0),
-        model=Shallow(width=width),
-        train=Train(steps=steps, batch=16, rate=2.0, every=20),
-        measures=(FreshLoss(test), Accuracy(test)),
-    )
-    points = [(a, round(nd(a), 6)) for a in fractions]
-    axes = {PAIR: points, "train.examples": list(examples), "world.noise": [0.0, 0.01]}
-    return Setup(experiment, axes, trials, shared=("world.noise",))
-
-
-def draw_tokens(table: Table):
-    """The success map of the trials with token noise."""
-    return draw_phase(table.where(world__noise=0.01))
-
-
-def token_summary(table: Table) -> list[str]:
-    """N50 with and without token noise."""
-    return [
-        f"alpha_* {at['world.relevant']:.2f}, c_0 {at['world.noise']:g}: N50 {found}"
-        for at, found in boundary(table)
-    ]
-
-
-figures = (
-    Figure(
-        name="fig1a-pool",
-        title="examples needed, all protocols together: which law?",
-        statement="the sample complexity is of order alpha_*^-2 whatever the confusion tokens do",
-        setups={
-            "smoke": pool_setup(
-                "smoke",
-                200,
-                pairs(((0.36, 0.42), nd), ((0.32, 0.48), ratio), ((0.32, 0.5), fixed_gap)),
-                (2, 8, 32),
-                4,
-            ),
-            "small": pool_setup(
-                "small",
-                800,
-                pairs(
-                    ((0.32, 0.36, 0.39, 0.43), nd),
-                    ((0.08, 0.12, 0.16, 0.24, 0.36, 0.52), ratio),
-                    ((0.26, 0.32, 0.4, 0.5), fixed_gap),
-                ),
-                (2, 4, 8, 16, 32, 64),
-                12,
-            ),
-            "paper": pool_setup(
-                "paper",
-                2000,
-                pairs(
-                    (steps_of(0.32, 0.5, 0.02), nd),
-                    ((0.08, 0.12, 0.16, 0.2, 0.24, 0.28, 0.36, 0.44, 0.52, 0.6), ratio),
-                    ((0.26, 0.28, 0.3, 0.34, 0.38, 0.42, 0.46, 0.5, 0.54, 0.58), fixed_gap),
-                ),
-                (*EXAMPLES, 128, 192),
-                50,
-            ),
-        },
-        claims=tuple(
-            Claim(
-                f"1a.{name}{suffix}",
-                f"{words} describes the boundary in all protocols.",
-                f"pooled R^2 (log) of the best candidate law, test loss below {level:g}; open "
-                "unless it is best in 95 % of bootstrap draws",
-                pooled(level, free),
-                Bands(0.8, 0.9),
-                "limelight; li2023, Theorem 1 (10) says alpha_*^-2",
-            )
-            for name, words, free in (
-                ("pool", "A product of powers of alpha_*, alpha_# and their gap", True),
-                ("single", "A power of one variable", False),
-            )
-            for suffix, level in (("", STRICT), (".loose", LOOSE))
+figure = Figure(
+    name="fig1a-pool",
+    title="examples needed, all protocols together: which law?",
+    statement="the sample complexity is of order alpha_*^-2 whatever the confusion tokens do",
+    setups={
+        "smoke": pool_setup(
+            "smoke",
+            200,
+            pairs(((0.36, 0.42), nd), ((0.32, 0.48), ratio), ((0.32, 0.5), fixed_gap)),
+            (2, 8, 32),
+            4,
         ),
-        draws={"fraction": draw_fraction, "gap": draw_gap, "collapse": draw_collapse},
-        summary=summary,
-        reference="Figure 1(a), all protocols",
-        departures=DEPARTURES + "; one number of steps for all protocols",
-    ),
-    Figure(
-        name="fig1a-tokens",
-        title="Figure 1(a) token by token, with the paper's token noise and without",
-        statement="token noise of 0.01 does not move the boundary",
-        setups={
-            "smoke": token_setup("smoke", 60, (0.35, 0.45), (2, 8), 2),
-            "small": token_setup("small", 400, (0.36, 0.46), (4, 8, 16, 32), 4),
-            "paper": token_setup("paper", 1000, (0.34, 0.4, 0.46), (4, 8, 16, 32, 64), 20),
-        },
-        claims=(
-            Claim(
-                "1a.tokens",
-                "Leaving token noise out, as the grouped trainer does, does not move the boundary.",
-                "N50 with c_0 = 0.01 over N50 without, geometric mean over alpha_*",
-                noise_ratio,
-                Inside(0.8, 1.25),
-                "limelight",
+        "small": pool_setup(
+            "small",
+            800,
+            pairs(
+                ((0.32, 0.36, 0.39, 0.43), nd),
+                ((0.08, 0.12, 0.16, 0.24, 0.36, 0.52), ratio),
+                ((0.26, 0.32, 0.4, 0.5), fixed_gap),
             ),
+            (2, 4, 8, 16, 32, 64),
+            12,
         ),
-        draws={"phase": draw_tokens},
-        summary=token_summary,
-        reference="Figure 1(a)",
-        departures="as fig1a, token by token and with c_0 = 0.01",
+        "paper": pool_setup(
+            "paper",
+            2000,
+            pairs(
+                (steps_of(0.32, 0.5, 0.02), nd),
+                ((0.08, 0.12, 0.16, 0.2, 0.24, 0.28, 0.36, 0.44, 0.52, 0.6), ratio),
+                ((0.26, 0.28, 0.3, 0.34, 0.38, 0.42, 0.46, 0.5, 0.54, 0.58), fixed_gap),
+            ),
+            (*EXAMPLES, 128, 192),
+            50,
+        ),
+    },
+    claims=tuple(
+        Claim(
+            f"1a.{name}{suffix}",
+            f"{words} describes the boundary in all protocols.",
+            f"pooled R^2 (log) of the best candidate law, test loss below {level:g}; open "
+            "unless it is best in 95 % of bootstrap draws",
+            pooled(level, free),
+            Bands(0.8, 0.9),
+            "limelight; li2023, Theorem 1 (10) says alpha_*^-2",
+        )
+        for name, words, free in (
+            ("pool", "A product of powers of alpha_*, alpha_# and their gap", True),
+            ("single", "A power of one variable", False),
+        )
+        for suffix, level in (("", STRICT), (".loose", LOOSE))
     ),
+    draws={"fraction": draw_fraction, "gap": draw_gap, "collapse": draw_collapse},
+    summary=summary,
+    reference="Figure 1(a), all protocols",
+    departures=DEPARTURES + "; one number of steps for all protocols",
 )

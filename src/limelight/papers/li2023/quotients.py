@@ -70,8 +70,11 @@ def single(found: Quotients, place: int = 0) -> Estimate:
     if not len(found.values):
         return Estimate(np.nan, None, found.n, "not in this table")
     if not np.isfinite(found.values[place]):
-        return Estimate(np.nan, None, found.n, "a boundary is outside the grid")
-    return Estimate(float(found.values[place]), found.interval(place), found.n)
+        why = "a boundary is outside the grid, or beside cells that did not converge"
+        return Estimate(np.nan, None, found.n, why)
+    lost = int((~np.isfinite(found.draws[:, place])).sum())
+    note = f"{lost} of {len(found.draws)} bootstrap draws unresolved" if lost else ""
+    return Estimate(float(found.values[place]), found.interval(place), found.n, note)
 
 
 def smallest(found: Quotients) -> Estimate:

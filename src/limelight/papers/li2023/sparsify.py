@@ -13,7 +13,7 @@ from limelight.claims import AtMost, Claim, Estimate, Inside
 from limelight.measures import Accuracy, FreshLoss, KeptTokens
 from limelight.models import Shallow
 from limelight.papers.base import Setup
-from limelight.papers.li2023.boundary import DRAWS, LOOSE, STRICT, boundary
+from limelight.papers.li2023.boundary import DRAWS, LOOSE, STRICT, boundary, setting
 from limelight.papers.li2023.quotients import Quotients, quotients, single
 from limelight.study import Screened
 from limelight.table import Table
@@ -54,7 +54,7 @@ def study(scale: str, steps: int, *, dimension: int = 10, patterns: int = 5, exa
             batch=16,
             rate=2.0,
             examples=40 if scale == "smoke" else examples,
-            every=10 if steps < 100 else 20,
+            every=10 if steps < 100 else 20 if steps < 4000 else 100,
         ),
         measures=(FreshLoss(test), Accuracy(test), KeptTokens(test)),
     )
@@ -84,14 +84,6 @@ def cell(table: Table, policy: str, kept: int, **where) -> Table:
         found = rows[column] if column in rows.columns else setting(table, column)
         rows = rows.rows(np.broadcast_to(found == value, len(rows)))
     return rows.rows(np.argsort(rows["trial"]))
-
-
-def setting(table: Table, path: str) -> float | str | None:
-    """What a path was set to where it was not swept."""
-    found = table.manifest["configuration"]["experiment"]
-    for name in path.split("."):
-        found = found[name]
-    return found
 
 
 def at_point(point: tuple[float, float, float]) -> dict[str, float]:
@@ -145,7 +137,7 @@ def loss_claims(prefix: str, suffix: str, told: str, **where) -> tuple[Claim, ..
     return (
         Claim(
             f"{prefix}.random{suffix}",
-            f"Removing tokens at random does not help ({told}).",
+            f"Removing tokens at random neither lowers the loss nor raises it ({told}).",
             f"{to}, relative to whole",
             change("random", True, **where),
             Inside(-0.25, 0.25),

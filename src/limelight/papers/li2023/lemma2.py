@@ -1,0 +1,194 @@
+r"""Lemma 2 and its claims through training: output rows, features, values, margins.
+
+What has a number in the paper is judged by it; what has none (grows, does not grow, does not turn)
+by a level of ours. The pictures are in `lemma2_pictures`.
+"""
+
+import numpy as np
+
+from limelight import fit
+from limelight.claims import AtLeast, AtMost, Claim, Estimate, Inside
+from limelight.papers.li2023.boundary import setting
+from limelight.papers.li2023.concentration import average, logged_steps
+from limelight.papers.li2023.envelope import envelopes
+from limelight.papers.li2023.traces import (
+    SCALE,
+    rows_of,
+    share_of_looks,
+    trace,
+)
+from limelight.table import Table
+
+# --- what is read off a table -----------------------------------------------------------------
+
+
+def growth(name: str):
+    """A trace at the end over itself at the start."""
+
+    def estimate(table: Table) -> Estimate:
+        log = trace(rows_of(table), name)
+        return average(log[:, -1] / log[:, 0])
+
+    return estimate
+
+
+def at_the_end(name: str, over: str | None = None):
+    """A trace at the end, over another one if named."""
+
+    def estimate(table: Table) -> Estimate:
+        rows = rows_of(table)
+        last = trace(rows, name)[:, -1]
+        return average(last / trace(rows, over)[:, -1] if over else last)
+
+    return estimate
+
+
+def pulling(table: Table, rows: Table) -> np.ndarray:
+    """Looks at which some example still pulls."""
+    return trace(rows, "pull.active") > 0
+
+
+def least_pull(table: Table, rows: Table) -> np.ndarray:
+    r"""Lemma 2's bound on $-a V_i$ of lucky neurons, $\frac{1}{2B} \sum_n \frac{|S_1|}{|S|} p_n$.
+
+    Over the examples of the right label that still pull, half of the active ones.
+    """
+    found, own = envelopes(table, rows)
+    active = trace(rows, "pull.active") / 2
+    return 0.5 * active * own["tokens"] / setting(table, "world.tokens") * found.low
+
+
+def lucky_pull(table: Table, rows: Table) -> np.ndarray:
+    """Where 95 % of the lucky neurons pull at least that hard."""
+    return trace(rows, "pull.lucky.low") >= least_pull(table, rows)
+
+
+def most_pull(table: Table) -> float:
+    r"""Lemma 2's bound on $|a V_i|$ of the other neurons, $1/\sqrt B$."""
+    return float(setting(table, "train.batch")) ** -0.5
+
+
+def other_pull(table: Table, rows: Table) -> np.ndarray:
+    """Where 95 % of the neurons that are not lucky pull no harder than that."""
+    return trace(rows, "pull.other.high") <= most_pull(table)
+
+
+def margin_power(table: Table) -> Estimate:
+    """Log-log slope of the mean margin in steps, from the first look to the last at most 1/2."""
+    rows = rows_of(table)
+    steps, margin = logged_steps(table, rows), trace(rows, "margin.mean")
+    slopes = []
+    for log in margin:
+        use = (steps > 0) & (log > 0) & (np.maximum.accumulate(log) <= 0.5)
+        if use.sum() >= 3:
+            slopes.append(fit.power(steps[use].astype(float), log[use]).slope)
+    if len(slopes) < len(rows):
+        note = f"{len(rows) - len(slopes)} of {len(rows)} trials have too few looks"
+        return Estimate(np.nan, None, len(rows), note)
+    return average(np.array(slopes))
+
+
+# --- claims -----------------------------------------------------------------------------------
+
+
+def _claim(name, words, statistic, estimate, rule, part="") -> Claim:
+    where = f", {part}" if part else ""
+    statement = f"{words} (Lemma 2{where})."
+    return Claim(f"L2.{name}", statement, statistic, estimate, rule, f"li2023, Lemma 2{where}")
+
+
+PULL = "share of looks with margins below 1 at which 95 % of lucky neurons have -V_i at the bound"
+CLAIMS = (
+    _claim(
+        "pull",
+        "Lucky neurons pull the value of their pattern at least as printed",
+        PULL,
+        share_of_looks("position", lucky_pull, pulling),
+        AtLeast(0.95),
+    ),
+    _claim(
+        "pull.shared",
+        "The same with one sign a neuron, as in the proofs",
+        PULL + ", shared_scaled readout",
+        share_of_looks("shared_scaled", lucky_pull, pulling),
+        AtLeast(0.95),
+    ),
+    _claim(
+        "pull.others",
+        "Other neurons pull no harder than 1/(a sqrt B)",
+        "share of looks with margins below 1 at which 95 % of others have |V_i| at most that",
+        share_of_looks("position", other_pull, pulling),
+        AtLeast(0.95),
+    ),
+    _claim(
+        "rows",
+        "Lucky output rows grow along their own feature",
+        "mean projection of lucky rows on their own value feature at the end over the start",
+        growth("rows.lucky.own"),
+        AtLeast(2.0),
+        "claim 1",
+    ),
+    _claim(
+        "rows.idle",
+        "Lucky output rows stay below xi along idle features",
+        "mean size of the projections of lucky rows on idle value features at the end",
+        at_the_end("rows.lucky.idle"),
+        AtMost(SCALE),
+        "claim 1",
+    ),
+    _claim(
+        "keys",
+        "Key features of the discriminative patterns grow",
+        "length of W_K mu_1 at the end over the start",
+        growth("norm.key.1"),
+        AtLeast(1.1),
+        "claim 2",
+    ),
+    _claim(
+        "queries",
+        "Query features of the discriminative patterns grow",
+        "length of W_Q mu_1 at the end over the start",
+        growth("norm.query.1"),
+        AtLeast(1.1),
+        "claim 2",
+    ),
+    _claim(
+        "idle",
+        "Key features of the other patterns do not grow",
+        "mean length of W_K mu_k, k >= 3, at the end over the start",
+        growth("norm.key.idle"),
+        AtMost(1.1),
+        "claim 2",
+    ),
+    _claim(
+        "turn",
+        "Key features of the discriminative patterns grow without turning",
+        "cosine of W_K mu_k at the end with itself at the start, mean of k = 1, 2",
+        at_the_end("turn.key"),
+        AtLeast(0.9),
+        "claim 2",
+    ),
+    _claim(
+        "values",
+        "Value features of the other patterns move little beside those of 1 and 2",
+        "mean distance that W_V mu_k, k >= 3, has moved over that of k = 1, 2",
+        at_the_end("value.moved.idle", "value.moved.own"),
+        AtMost(0.5),
+        "claim 3",
+    ),
+    _claim(
+        "values.along",
+        "Value features of patterns 1 and 2 move along the sum of the lucky rows",
+        "cosine of the distance moved with the sum of the rows that were lucky at the start",
+        at_the_end("value.aligned"),
+        AtLeast(0.9),
+        "claim 3",
+    ),
+    _claim(
+        "margin",
+        "The margin grows between linearly and quadratically in steps",
+        "log-log slope of the mean margin in steps, up to a margin of 1/2",
+        margin_power,
+        Inside(1.0, 2.0),
+    ),
+)
