@@ -22,7 +22,7 @@ from limelight.models.base import Model, Recipe
 from limelight.models.construct import bases, lemmas, selectors
 from limelight.models.construct.files import load
 from limelight.models.construct.memorise import Network, memorise
-from limelight.models.construct.rules import by_count, truth_table
+from limelight.worlds.rules import by_count, truth_table
 from limelight.models.heads import HeadWeights
 from limelight.worlds.base import World
 from limelight.worlds.boolean import SparseBoolean

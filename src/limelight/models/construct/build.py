@@ -17,7 +17,7 @@ from limelight.core.errors import InputError
 from limelight.models.construct import bases, files, lemmas, selectors
 from limelight.models.construct.lemmas import Mapping, Overlap
 from limelight.models.construct.memorise import Network, memorise, memorise_printed, separation
-from limelight.models.construct.rules import by_count, to_hex, truth_table
+from limelight.worlds.rules import by_count, to_hex, truth_table
 from limelight.models.construct.selectors import Selector
 
 TOLERANCE = {"float64": 1e-6, "float32": 1e-3}

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from limelight.core.arrays import Real
 from limelight.core.errors import InputError
-from limelight.models.construct.rules import patterns
+from limelight.worlds.rules import patterns
 from limelight.models.construct.selectors import dual, key_sum
 
 Mapping = str

@@ -1,0 +1,405 @@
+r"""Learning a sparse function from a fixed sample: the protocol of edelman2022's Figures 2 and 4.
+
+Full-batch training of the one-block decoder; every few iterations a look at a fixed fresh holdout,
+dropout off. A trial succeeds when its best holdout accuracy exceeds .99.
+
+Three savings leave that statistic as it is. A look stops after the first part of the holdout once
+it holds so many errors that no threshold can be passed. A trial ends at its first success, because
+success is a maximum (a random share of trials goes on to the last iteration, so that training loss
+and final accuracy are known for an honest sample). And trials share one program whatever their
+number of examples, and their lanes are refilled; see `study.packed`.
+"""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Float, Int
+
+from limelight.core.errors import InputError, check_word
+from limelight.core.keys import named
+from limelight.core.types import Number, PRNGKey
+from limelight.models import decoder
+from limelight.models.decoder.update import Clipped, flatten, shape_of
+from limelight.study.grid import assign
+from limelight.study.packed import Layout, Packed
+from limelight.worlds import SparseBoolean
+
+#: Tokens that one program holds at a time, by kind of device.
+IN_FLIGHT = {"cpu": 40_000, "gpu": 4_000_000}
+#: Places are padded to a multiple of this, for the kernel's tiles.
+TILE = 32
+#: Trials that the second stage of a look takes at a time.
+SECOND = 8
+
+
+class Looks(eqx.Module):
+    """What was seen of one trial, a number a look.
+
+    Args:
+        errors: Wrong holdout labels, in the first part where `whole` is false.
+        whole: Whether the look saw the whole holdout.
+        loss: Training loss, dropout off.
+        right: Training accuracy, dropout off.
+        gap: Gap of the tables.
+    """
+
+    errors: Int[Array, " looks"]
+    whole: Bool[Array, " looks"]
+    loss: Float[Array, " looks"]
+    right: Float[Array, " looks"]
+    gap: Float[Array, " looks"]
+
+
+class State(eqx.Module):
+    """One trial under way."""
+
+    weights: Float[Array, " weights"]
+    memory: Any
+    update: Clipped
+    drop: Any
+    bits: Bool[Array, "parts block places"]
+    labels: Bool[Array, "parts block"]
+    examples: Int[Array, ""]
+    holdout: Bool[Array, "size length"]
+    answers: Bool[Array, " size"]
+    to_the_end: Bool[Array, ""]
+    look: Int[Array, ""]
+    looks: Looks
+
+
+class Learning(Packed):
+    r"""One trial: a hidden subset, $m$ labelled inputs, a network trained on them.
+
+    Notation: `examples` is their $m$, `world.length` their $T$, `world.sparsity` their $s$.
+    Departures: dropout masks come from 16-bit draws (keep probability .899994 for .9); with
+    `numbers="bfloat16"` token vectors and what meets them in the attention are rounded to 8 bits of
+    mantissa during training, not in looks. Holdout labels are never noisy.
+
+    Args:
+        world: Bits and labels.
+        examples: Training examples.
+        iterations: Steps of full-batch training.
+        every: Steps between two looks at the holdout.
+        update: The optimiser.
+        dropout: Probability of dropping, in attention weights and residuals.
+        embedding_dropout: The same for embedded tokens; `None` for `dropout`. Zero is another
+            protocol than the paper's.
+        holdout: Fresh inputs to look at.
+        first: Inputs of the first stage of a look; all of them for looks without early rejection.
+        success: Accuracy to exceed.
+        loose: A second, lower accuracy to exceed.
+        share: Share of trials that run to the end whatever they reach.
+        curves: Whether the whole course of every trial is kept.
+        numbers: `float32`, or `bfloat16` for token vectors in training.
+        width: Of the network.
+        heads: Attention heads.
+        hidden: Of the MLP.
+        block: Examples that are computed together.
+        capacity: Most examples of a sweep; found by it.
+
+    Reference: edelman2022, Section 5 and Appendix C.
+    """
+
+    world: SparseBoolean = SparseBoolean(length=100, sparsity=3)
+    examples: Number = 100
+    iterations: int = eqx.field(static=True, default=1000)
+    every: int = eqx.field(static=True, default=10)
+    update: Clipped = Clipped()
+    dropout: float = eqx.field(static=True, default=0.1)
+    embedding_dropout: float | None = eqx.field(static=True, default=None)
+    holdout: int = eqx.field(static=True, default=10_000)
+    first: int = eqx.field(static=True, default=2_500)
+    success: float = eqx.field(static=True, default=0.99)
+    loose: float = eqx.field(static=True, default=0.975)
+    share: Number = 1.0
+    curves: bool = eqx.field(static=True, default=False)
+    numbers: str = eqx.field(static=True, default="float32")
+    width: int = eqx.field(static=True, default=64)
+    heads: int = eqx.field(static=True, default=16)
+    hidden: int = eqx.field(static=True, default=256)
+    block: int = eqx.field(static=True, default=20)
+    capacity: int | None = eqx.field(static=True, default=None)
+
+    # --- sizes ----------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Refuse settings that make no sense."""
+        self.world.check()
+        check_word("numbers", self.numbers, ("float32", "bfloat16"))
+        whole = self.examples == round(self.examples)
+        if not whole or not 1 <= self.examples <= (self.capacity or 16_000):
+            most = f", at most {self.capacity or 16_000}"
+            raise InputError(f"examples = {self.examples}", f"a whole number{most}")
+        if self.iterations < 1 or self.every < 1 or self.iterations % self.every:
+            raise InputError(
+                f"iterations = {self.iterations}, every = {self.every}",
+                "looks must divide the iterations",
+            )
+        if not 1 <= self.first <= self.holdout:
+            raise InputError(f"first = {self.first}", f"1 to holdout = {self.holdout}")
+        for name in ("dropout", "keep_tokens"):
+            value = self.dropout if name == "dropout" else 1.0 - self.keep_tokens
+            if not 0 <= value < 1:
+                raise InputError(f"dropout = {value:g}", "at least 0, less than 1")
+        if self.width % self.heads or self.width > 64 or self.heads > 32:
+            raise InputError(
+                f"width = {self.width}, heads = {self.heads}",
+                "heads divide a width of at most 64; at most 32 heads",
+            )
+        if self.world.length > 4000:
+            raise InputError(f"world.length = {self.world.length}", "at most 4000")
+        if not 0 <= self.share <= 1:
+            raise InputError(f"share = {self.share:g}", "between 0 and 1")
+
+    def fitted(self, cells: list["Learning"]) -> "Learning":  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Room for the largest training set of the sweep."""
+        most = max(int(cell.examples) for cell in cells)
+        return assign(self, {"capacity": max(most, self.capacity or 0)})
+
+    @property
+    def keep(self) -> float:
+        """Probability of keeping an attention weight or a residual."""
+        return 1.0 - self.dropout
+
+    @property
+    def keep_tokens(self) -> float:
+        """Probability of keeping an entry of a token."""
+        dropped = self.dropout if self.embedding_dropout is None else self.embedding_dropout
+        return 1.0 - dropped
+
+    @property
+    def places(self) -> int:
+        """Places of a program: bits, [CLS], padding."""
+        return -(-(self.world.length + 1) // TILE) * TILE
+
+    @property
+    def limit(self) -> int:
+        """Errors that settle a look: not even the loose threshold can be passed."""
+        return math.ceil(self._allowed(self.loose))
+
+    def parts(self) -> int:
+        """Blocks of this many examples."""
+        return -(-int(self.examples) // self.block)
+
+    def most_parts(self) -> int:
+        """Blocks of the largest training set."""
+        return -(-int(self.capacity or self.examples) // self.block)
+
+    def room(self) -> tuple[int, int]:
+        """As many blocks as keep the device busy, and a slot for every three."""
+        tokens = IN_FLIGHT.get(jax.default_backend(), IN_FLIGHT["cpu"])
+        blocks = max(self.most_parts(), tokens // (self.block * self.places))
+        return max(1, blocks // min(3, self.most_parts())), blocks
+
+    # --- a trial --------------------------------------------------------------------------------
+
+    def begin(self, key: PRNGKey) -> State:
+        """Draw subset, sample, holdout and weights."""
+        names = "truth", "init", "data", "holdout", "drop", "share"
+        k_truth, k_init, k_data, k_holdout, k_drop, k_share = named(key, *names)
+        truth = self.world.draw(k_truth)
+        size = self.most_parts() * self.block
+        bits, labels = self._draw(self.world, k_data, truth, size)
+        clean = assign(self.world, {"label_noise": 0.0})
+        holdout, answers = self._draw(clean, k_holdout, truth, self.holdout)
+        weights = flatten(self._network(k_init))
+        blocks = self.most_parts(), self.block
+        pad = self.places - self.world.length
+        n = self.iterations // self.every
+        nothing = jnp.full(n, jnp.nan)
+        return State(
+            weights=weights,
+            memory=self.update.init(weights),
+            update=jax.tree.map(jnp.asarray, self.update),
+            drop=jr.key_data(k_drop),
+            bits=jnp.pad(bits, ((0, 0), (0, pad))).reshape(*blocks, -1),
+            labels=labels.reshape(blocks),
+            examples=jnp.asarray(self.examples).astype(int),
+            holdout=holdout,
+            answers=answers,
+            to_the_end=jr.bernoulli(k_share, self.share),
+            look=jnp.array(0),
+            looks=Looks(jnp.zeros(n, int), jnp.zeros(n, bool), nothing, nothing, nothing),
+        )
+
+    def advance(self, states: State, layout: Layout) -> State:
+        """The iterations up to the next look, and the look."""
+        states = self._train(states, layout)
+        now = self._look(states)
+
+        def record(state: State, now: Looks) -> State:
+            ended = self.ended(state)
+            put = lambda log, value: jnp.where(ended, log, log.at[state.look].set(value))
+            looks = jax.tree.map(put, state.looks, now)
+            return eqx.tree_at(
+                lambda s: (s.looks, s.look), state, (looks, state.look + jnp.where(ended, 0, 1))
+            )
+
+        return jax.vmap(record)(states, now)
+
+    def ended(self, state: State) -> Bool[Array, ""]:
+        """At the last iteration, at the first success unless it goes on, or when it diverged."""
+        seen = jnp.arange(len(state.looks.loss)) < state.look
+        broken = jnp.any(seen & ~jnp.isfinite(state.looks.loss))
+        won = jnp.any(seen & self._passes(state.looks, self.success)) & ~state.to_the_end
+        return (state.look >= len(state.looks.loss)) | broken | won
+
+    def result(self, state: State) -> dict[str, Array]:
+        """Success, accuracies, training loss; the whole course if asked for."""
+        looks = state.looks
+        seen = jnp.arange(len(looks.loss)) < state.look
+        accuracy = self._accuracy(looks)
+        last = jnp.maximum(state.look - 1, 0)
+        success = seen & self._passes(looks, self.success)
+        fitted = seen & (looks.loss < 1e-4) & (looks.right == 1.0)
+        when = lambda found: jnp.where(
+            jnp.any(found), (jnp.argmax(found) + 1.0) * self.every, jnp.inf
+        )
+        out = {
+            "success": jnp.any(success),
+            "success_loose": jnp.any(seen & self._passes(looks, self.loose)),
+            "first_success": when(success),
+            "fitted": when(fitted),
+            "memorised": when(seen & (looks.right == 1.0)),
+            "best_accuracy": jnp.max(jnp.where(seen, accuracy, 0.0)),
+            "last_accuracy": accuracy[last],
+            "training_loss": looks.loss[last],
+            "lowest_training_loss": jnp.min(jnp.where(seen, looks.loss, jnp.inf)),
+            "iterations_run": state.look * self.every,
+            "to_the_end": state.to_the_end,
+            "gap": jnp.max(jnp.where(seen, looks.gap, 0.0)),
+            "diverged": jnp.any(seen & ~jnp.isfinite(looks.loss)),
+        }
+        if self.curves:
+            out["trace.accuracy"] = jnp.where(seen, accuracy, jnp.nan)
+            out["trace.loss"] = jnp.where(seen, looks.loss, jnp.nan)
+        return out
+
+    # --- parts of it ----------------------------------------------------------------------------
+
+    def _network(self, key: PRNGKey) -> decoder.Decoder:
+        return decoder.init(key, self.world.length, self.width, self.heads, self.hidden)
+
+    def _draw(self, world: SparseBoolean, key: PRNGKey, truth, size: int):
+        one = lambda index: world.labelled(jr.fold_in(key, index), truth)
+        return jax.vmap(one)(jnp.arange(size))
+
+    def _train(self, states: State, layout: Layout) -> State:
+        undo, marked = shape_of(self._network(jr.key(0)))
+        mine = lambda leaf: leaf[layout.owner, layout.part]
+        bits, labels = mine(states.bits), mine(states.labels)
+        index = layout.part[:, None] * self.block + jnp.arange(self.block)
+        sizes = states.examples[layout.owner][:, None]
+        share = jnp.where(index < sizes, 1.0 / sizes, 0.0)
+        loss = jax.grad(lambda weights, *block: self._loss(undo(weights), *block))
+        # On a CPU one block at a time stays in the cache; on a GPU all of them fill the machine.
+        every = jax.lax.map if jax.default_backend() == "cpu" else lambda f, xs: jax.vmap(f)(xs)
+
+        def step(carry, words):
+            weights, memory = carry
+            parts = every(
+                lambda block: loss(weights[block[0]], *block[1:]),
+                (layout.owner, bits, labels, share, words),
+            )
+            gather = jnp.where(layout.used[..., None], parts[layout.members], 0.0)
+            gradient = jnp.sum(gather, axis=1)
+            move = lambda update, *rest: update(*rest, marked)
+            return jax.vmap(move)(states.update, weights, gradient, memory), None
+
+        # Drawn ahead of the steps: inside, the compiler would hash anew wherever a bit is read.
+        words = jax.vmap(lambda i: self._words(states, layout, index, i))(jnp.arange(self.every))
+        start = states.weights, states.memory
+        (weights, memory), _ = jax.lax.scan(step, start, words)
+        return eqx.tree_at(lambda s: (s.weights, s.memory), states, (weights, memory))
+
+    def _words(self, states: State, layout: Layout, index, step) -> decoder.Words:
+        keys = jax.vmap(lambda drop, look: jr.fold_in(
+            jr.wrap_key_data(drop), look * self.every + step
+        ))(states.drop, states.look)  # fmt: skip
+        drawn = jax.vmap(lambda key: jr.bits(key, (2,), jnp.uint32))(keys)
+        settings = self.places, self.width, self.keep, self.keep_tokens
+        return jax.vmap(lambda key, rows: decoder.draw(key, rows, *settings))(
+            drawn[layout.owner], index
+        )
+
+    def _loss(self, model: decoder.Decoder, bits, labels, share, words) -> Float[Array, ""]:
+        fused = jax.default_backend() == "gpu"
+        settings = self.keep, self.keep_tokens, jnp.dtype(self.numbers), fused
+        logits = decoder.absorbed(model, bits, words, *settings)
+        return jnp.sum(share * cross_entropy(logits, labels))
+
+    def _look(self, states: State) -> Looks:
+        undo, _ = shape_of(self._network(jr.key(0)))
+        models = jax.vmap(undo)(states.weights)
+        ready = jax.vmap(decoder.tables)(models)
+        safe = jnp.all(jax.vmap(lambda t: t.is_safe())(ready))
+        logits = lambda model, tables, bits: jax.lax.cond(
+            safe,
+            lambda: decoder.table(model, tables, bits),
+            lambda: decoder.plain(model, bits),
+        )
+        wrong = lambda model, tables, bits, answers: jnp.sum(
+            says_one(logits(model, tables, bits)) != answers
+        )
+        stage = lambda part: jax.vmap(
+            lambda m, t, s: wrong(m, t, s.holdout[part], s.answers[part])
+        )
+        errors = stage(slice(None, self.first))(models, ready, states)
+        whole = jnp.full(len(errors), self.first == self.holdout)
+        if self.first < self.holdout:
+            rest = stage(slice(self.first, None))
+            errors, whole = self._second(rest, (models, ready, states), errors)
+        loss, right = jax.vmap(lambda m, t, s: self._fit(logits, m, t, s))(models, ready, states)
+        return Looks(errors, whole, loss, right, ready.gap)
+
+    def _second(self, rest, trees, errors):
+        """The rest of the holdout for the trials that the first part did not settle."""
+        slots = len(errors)
+        group = min(SECOND, slots)
+        alive = ~jax.vmap(self.ended)(trees[2])
+
+        def more(carry):
+            errors, open_ = carry
+            chosen = jnp.argsort(~open_, stable=True)[:group]
+            some = jax.tree.map(lambda leaf: leaf[chosen], trees)
+            found = jnp.where(open_[chosen], rest(*some), 0)
+            return errors.at[chosen].add(found), open_.at[chosen].set(False)
+
+        open_ = alive & (errors < self.limit)
+        errors, _ = jax.lax.while_loop(lambda c: jnp.any(c[1]), more, (errors, open_))
+        return errors, open_
+
+    def _fit(self, logits, model, tables, state: State):
+        bits = state.bits.reshape(-1, self.places)[:, : self.world.length]
+        labels = state.labels.reshape(-1)
+        out = logits(model, tables, bits)
+        mine = jnp.arange(len(labels)) < state.examples
+        mean = lambda values: jnp.sum(jnp.where(mine, values, 0.0)) / state.examples
+        right = says_one(out) == labels
+        return mean(cross_entropy(out, labels)), mean(right.astype(out.dtype))
+
+    def _accuracy(self, looks: Looks) -> Float[Array, " looks"]:
+        return 1.0 - looks.errors / jnp.where(looks.whole, self.holdout, self.first)
+
+    def _passes(self, looks: Looks, accuracy: float) -> Bool[Array, " looks"]:
+        """Strictly better than `accuracy`, counted in whole errors."""
+        return looks.whole & (looks.errors < self._allowed(accuracy))
+
+    def _allowed(self, accuracy: float) -> float:
+        """Errors that a look must stay below to exceed an accuracy."""
+        return round(self.holdout * (1.0 - accuracy), 6)
+
+
+def says_one(logits: Float[Array, "n 2"]) -> Bool[Array, " n"]:
+    """The network's labels."""
+    return logits[:, 1] > logits[:, 0]
+
+
+def cross_entropy(logits: Float[Array, "n 2"], labels: Bool[Array, " n"]) -> Float[Array, " n"]:
+    """Two outputs, one label."""
+    right = jnp.where(labels, logits[:, 1] - logits[:, 0], logits[:, 0] - logits[:, 1])
+    return jax.nn.softplus(-right)
