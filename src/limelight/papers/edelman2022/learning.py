@@ -23,6 +23,7 @@ from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
 from limelight.core.types import Number, PRNGKey
 from limelight.models import decoder
+from limelight.models.decoder.kernel import PAD
 from limelight.models.decoder.update import Clipped, flatten, shape_of
 from limelight.study.grid import assign
 from limelight.study.packed import Layout, Packed
@@ -30,8 +31,6 @@ from limelight.worlds import SparseBoolean
 
 #: Tokens that one program holds at a time, by kind of device.
 IN_FLIGHT = {"cpu": 40_000, "gpu": 4_000_000}
-#: Places are padded to a multiple of this, for the kernel's tiles.
-TILE = 32
 #: Trials that the second stage of a look takes at a time.
 SECOND = 8
 
@@ -174,7 +173,7 @@ class Learning(Packed):
     @property
     def places(self) -> int:
         """Places of a program: bits, [CLS], padding."""
-        return -(-(self.world.length + 1) // TILE) * TILE
+        return -(-(self.world.length + 1) // PAD) * PAD
 
     @property
     def limit(self) -> int:
