@@ -30,7 +30,7 @@ def test_every_input(rule, sparsity):
         assert bool(evaluate(rule, jnp.array(bits))) == PYTHON[rule](bits)
 
 
-@given(st.integers(1, 4).flatmap(lambda s: st.tuples(st.just(s), st.integers(0, 2 ** 2**s - 1))))
+@given(st.integers(1, 4).flatmap(lambda s: st.tuples(st.just(s), st.integers(0, 2**2**s - 1))))
 def test_any_truth_table(given):
     """The first hidden position is the least significant bit of a pattern."""
     sparsity, number = given

@@ -101,7 +101,7 @@ def exponent(table: Table) -> Estimate:
     found = counted(table)
     x = np.log(found.lengths)
     slope = lambda y: line_fits(x, np.log(np.atleast_2d(y)))[0][:, 1]
-    spans = len(x) >= 3 and found.lengths[-1] >= 4 * found.lengths[0]
+    spans = bool(len(x) >= 3 and found.lengths[-1] >= 4 * found.lengths[0])
     return _law(found, slope, spans, "3 lengths over a factor 4")
 
 
@@ -156,14 +156,17 @@ def ratio(table: Table) -> Estimate:
     if not {100, 800} <= {*found.lengths.tolist()}:
         return Estimate(np.nan, None, found.n, "T = 100 and 800 are needed")
     a, b = (int(np.flatnonzero(found.lengths == T)[0]) for T in (100, 800))
-    drawn = np.minimum(found.draws, BEYOND)
-    value = found.critical[b] / found.critical[a]
+    if np.isinf(found.critical[a]):
+        return Estimate(np.nan, None, found.n, "m*(100) is beyond the grid")
+    over = lambda m: (
+        np.where(np.isinf(m[..., b]), BEYOND, m[..., b]) / np.minimum(m[..., a], BEYOND)
+    )
     # Nearest order statistics: what is beyond the grid has no mean with what is on it.
-    low, high = np.quantile(drawn[:, b] / drawn[:, a], [0.025, 0.975], method="nearest")
+    low, high = np.quantile(over(found.draws), [0.025, 0.975], method="nearest")
     ends = (float(low), float(high)) if found.is_paper_grid else (np.nan, np.nan)
     note = f"m* {found.critical[a]:g} and {found.critical[b]:g}"
     note += f"; beyond the grid in {found.beyond[b]:.1%} of resamples" if found.beyond[b] else ""
-    return Estimate(float(min(value, BEYOND)), ends, found.n, note)
+    return Estimate(float(over(found.critical)), ends, found.n, note)
 
 
 def above_reference(table: Table) -> Estimate:

@@ -115,8 +115,7 @@ def slower(table: Table) -> Estimate:
     if min(map(len, times.values())) < 10 or not _whole(table):
         return Estimate(np.nan, None, n, f"10 runs of {BUDGET} iterations at T = 10, 15, 20 needed")
     pairs = [fit.later(times[a], times[b]) for a, b in ((10, 15), (15, 20))]
-    up, down = zip(*pairs, strict=True)
-    weakest, ends = fit.together(up, down)
+    weakest, ends = fit.together(*np.array(pairs).T)
     note = "medians " + ", ".join(f"{fit.median_interval(t)[0]:g} at {T}" for T, t in times.items())
     return Estimate(weakest, ends, n, note)
 
