@@ -32,7 +32,7 @@ from limelight.study.packed import Layout, Packed
 from limelight.worlds import SparseBoolean
 
 #: Tokens that one program holds at a time, by kind of device.
-IN_FLIGHT = {"cpu": 40_000, "gpu": 4_000_000}
+IN_FLIGHT = {"cpu": 40_000, "gpu": 6_000_000}
 #: Trials that the second stage of a look takes at a time.
 SECOND = 8
 
