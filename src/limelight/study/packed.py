@@ -50,8 +50,15 @@ class Packed(Experiment):
         """A trial at its start: one tree of arrays, of one shape for all cells of a program."""
 
     @abc.abstractmethod
-    def advance(self, states: Any, layout: Layout) -> Any:
-        """Every slot's trial one segment further; ended trials and empty slots must not matter."""
+    def advance(self, states: Any, layout: Layout) -> tuple[Any, Bool[Array, ""]]:
+        """Every slot's trial one segment further, and whether `repair` has to finish it.
+
+        Ended trials and empty slots must not matter.
+        """
+
+    def repair(self, states: Any) -> Any:
+        """Finish a segment whose fast way did not hold; compiled only when that happens."""
+        return states
 
     @abc.abstractmethod
     def ended(self, state: Any) -> Bool[Array, ""]:
@@ -85,10 +92,22 @@ class Packed(Experiment):
         alone = Layout(index * 0, index, index[None], jnp.ones((1, parts), bool))
         first = lambda tree: jax.tree.map(lambda leaf: leaf[0], tree)
         states = jax.tree.map(lambda leaf: leaf[None], self.begin(key))
-        states = jax.lax.while_loop(
-            lambda s: ~self.ended(first(s)), lambda s: self.advance(s, alone), states
-        )
+
+        def advance(states):
+            states, broken = self.advance(states, alone)
+            return jax.lax.cond(broken, lambda s: self.repair(s), lambda s: s, states)
+
+        states = jax.lax.while_loop(lambda s: ~self.ended(first(s)), advance, states)
         return self.result(first(states))
+
+
+def options() -> dict[str, str] | None:
+    """How these programs are compiled.
+
+    Their time goes into a kernel of their own and into elementwise work, so a GPU's search for the
+    fastest library products costs more than it brings.
+    """
+    return {"xla_gpu_autotune_level": "0"} if jax.default_backend() == "gpu" else None
 
 
 class Lanes:
@@ -119,17 +138,22 @@ class Lanes:
             return jax.tree.map(put, states, new)
 
         def advance(states, layout):
-            states = experiment.advance(states, layout)
+            states, broken = experiment.advance(states, layout)
+            return states, broken, jax.vmap(experiment.ended)(states)
+
+        def repair(states):
+            states = experiment.repair(states)
             return states, jax.vmap(experiment.ended)(states)
 
-        slots = jax.ShapeDtypeStruct((FILL,), np.int32)
+        slots = jax.ShapeDtypeStruct((FILL,), jnp.int32)
         layout = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), self._layout([])
         )
-        compiled = lambda f, *a, **k: jax.jit(f, **k).lower(*a).compile()
+        compiled = lambda f, *a, **k: jax.jit(f, **k).lower(*a).compile(options())
         self.fill = compiled(fill, states, slots, *shapes, donate_argnums=0)
         self.advance = compiled(advance, states, layout, donate_argnums=0)
         self.read = compiled(jax.vmap(experiment.result), states)
+        self.repair = jax.jit(repair, donate_argnums=0)
         self.shapes = states
 
     def __call__(
@@ -161,7 +185,9 @@ class Lanes:
                 states = self.fill(states, slots, seed, words[rows], trials[rows], some, still)
             if new:
                 layout = self._layout([(slot, parts[row]) for slot, row in at.items()])
-            states, ended = self.advance(states, layout)
+            states, broken, ended = self.advance(states, layout)
+            if broken:
+                states, ended = self.repair(states)
             done = [slot for slot in at if np.asarray(ended)[slot]]
             if done:
                 found = jax.device_get(self.read(states))

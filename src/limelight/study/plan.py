@@ -39,11 +39,13 @@ class Group:
         experiment: With the group's static values set.
         cells: Indices of its cells in the grid.
         swept: The traced paths that differ between cells.
+        flops: Of one trial in each cell, counted.
     """
 
     experiment: Experiment
     cells: tuple[int, ...]
     swept: tuple[str, ...]
+    flops: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -216,6 +218,10 @@ def make_plan(
     groups = _group(experiment, grid, cells)
     costs = [_cost(group, grid) for group in groups]
     _check_leaves(grid, groups, costs)
+    groups = tuple(
+        dataclasses.replace(group, flops=one.flops * len(group.cells))
+        for group, one in zip(groups, costs, strict=True)
+    )
     cost = Cost(
         sum(c.flops * len(g.cells) for c, g in zip(costs, groups, strict=True)) / len(cells),
         max(c.bytes for c in costs),

@@ -144,7 +144,7 @@ class Engine:
         """Every chunk, ours first, then what others left."""
         waiting = list(self.plan.chunks)
         try:
-            self._compile_ahead(waiting)
+            waiting = self._compile_ahead(waiting)
             while waiting:
                 waiting = [chunk for chunk in waiting if not self._settle(chunk)]
                 if waiting:
@@ -234,19 +234,24 @@ class Engine:
         self.progress.compilations += 1
         return program
 
-    def _compile_ahead(self, chunks: list[Chunk]) -> None:
-        """Later programs compile while earlier ones run, where there are cores to spare."""
+    def _compile_ahead(self, chunks: list[Chunk]) -> list[Chunk]:
+        """Programs compile while others run, where there are cores to spare; the long ones first.
+
+        Returns the chunks in the order of their programs.
+        """
         cores = os.cpu_count() or 1
         first = {chunk.group: chunk for chunk in reversed(chunks)}
         todo = [c for c in first.values() if not self.keep.finished(c.name, len(c.cells))]
         if cores < SPARE or len(todo) < 2:
-            return
+            return chunks
         self.compilers = ThreadPoolExecutor(min(COMPILERS, cores // 2), "compiler")
-        for chunk in sorted(todo, key=lambda chunk: chunk.group):
+        weight = lambda chunk: -self.plan.groups[chunk.group].flops
+        for chunk in sorted(todo, key=weight):
             arguments = self._place(chunk)
             self.programs[chunk.group] = self.compilers.submit(
                 self._compile, chunk.group, arguments
             )
+        return sorted(chunks, key=weight)
 
     def _tell(self, finished: int) -> None:
         """Called from within a chunk: it lives, and so many of its trials have ended."""
@@ -286,9 +291,7 @@ class Engine:
             raise RunError("the store does not hold every cell's trials exactly once")
 
 
-def patiently(
-    task: Callable[[], Any], stall: float, name: str, moved: Callable[[], float]
-) -> Any:
+def patiently(task: Callable[[], Any], stall: float, name: str, moved: Callable[[], float]) -> Any:
     """Run a task in a thread of its own, so that a stuck one can be given up and Ctrl-C works.
 
     `moved` says when it last made progress.

@@ -127,7 +127,17 @@ def backward(
         interpret=interpret,
         compiler_params=triton.CompilerParams(num_warps=warps),
         name="attend_backward",
-    )(asked, table, bits, tokens, weights, log_sum, slopes[0].astype(asked.dtype), *slopes[1:], along)
+    )(
+        asked,
+        table,
+        bits,
+        tokens,
+        weights,
+        log_sum,
+        slopes[0].astype(asked.dtype),
+        *slopes[1:],
+        along,
+    )
     return jnp.sum(asked_parts, axis=0), d_table
 
 
@@ -161,9 +171,7 @@ def _backward(
         d_mean = jnp.sum(scaled * d_centre[:, None] - d_raw * total[:, None], axis=0)
         d_variance = -0.5 * inverse * inverse * inverse * d_inverse
         left = d_raw.astype(x.dtype)
-        d_asked_ref[i, :, :] = (
-            _dot(left, x, 1, 0) - jnp.sum(d_raw * mean[None], axis=1)[:, None]
-        )
+        d_asked_ref[i, :, :] = _dot(left, x, 1, 0) - jnp.sum(d_raw * mean[None], axis=1)[:, None]
         d_x = _dot(left, asked, 0, 0) + _dot(scaled.astype(x.dtype), d_mixed, 0, 0)
         shift = (d_mean - 2.0 * mean * d_variance) * (1.0 / d)
         d_x = d_x + shift[:, None] + (2.0 / d) * d_variance[:, None] * x.astype(jnp.float32)

@@ -11,15 +11,16 @@ Only the [CLS] row is read and there is one block, so query, projection and MLP 
 `finish` is what comes after the attention, whichever way that was computed.
 """
 
+import math
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from limelight.core.keys import named
 from limelight.core.types import PRNGKey
 
 #: Numbers of the three tokens.
@@ -124,26 +125,37 @@ def init(
     key: PRNGKey, length: int, width: int = 64, heads: int = 16, hidden: int = 256, scale=0.02
 ) -> Decoder:
     """Normal weights of one scale, biases zero, gains one."""
-    names = ("tokens", "positions", "query", "key", "value", "project", "up", "down", "head")
-    keys = dict(zip(names, named(key, *names), strict=True))
-    normal = lambda name, *shape: scale * jr.normal(keys[name], shape)
-    affine = lambda name, a, b: Affine(normal(name, a, b), jnp.zeros(b))
+    n = length + 1
+    maps = {
+        "tokens": (3, width),
+        "positions": (n, width),
+        "query": (width, width),
+        "key": (width, width),
+        "value": (width, width),
+        "project": (width, width),
+        "up": (width, hidden),
+        "down": (hidden, width),
+        "head": (width, 2),
+    }
+    # One draw for all: it compiles several times faster than one a matrix.
+    ends = np.cumsum([math.prod(shape) for shape in maps.values()])
+    drawn = jnp.split(scale * jr.normal(key, (ends[-1],)), ends[:-1])
+    w = {name: part.reshape(maps[name]) for name, part in zip(maps, drawn, strict=True)}
+    affine = lambda name: Affine(w[name], jnp.zeros(maps[name][1]))
     norm = lambda: Norm(jnp.ones(width), jnp.zeros(width))
-    # A position's draw depends on its place alone: padding the length moves no other.
-    rows = jax.vmap(lambda i: jr.normal(jr.fold_in(keys["positions"], i), (width,)))
     return Decoder(
-        tokens=normal("tokens", 3, width),
-        positions=scale * rows(jnp.arange(length + 1)),
+        tokens=w["tokens"],
+        positions=w["positions"],
         before=norm(),
-        query=affine("query", width, width),
-        key=affine("key", width, width),
-        value=affine("value", width, width),
-        project=affine("project", width, width),
+        query=affine("query"),
+        key=affine("key"),
+        value=affine("value"),
+        project=affine("project"),
         between=norm(),
-        up=affine("up", width, hidden),
-        down=affine("down", hidden, width),
+        up=affine("up"),
+        down=affine("down"),
         after=norm(),
-        head=normal("head", width, 2),
+        head=w["head"],
         heads=heads,
     )
 

@@ -2,12 +2,12 @@
 
 `learning` the protocol with a fixed sample, `critical` what is read off its tables, `claims` how
 the paper's sentences are decided; `fig2` the sample complexity, `fig4` the course of training,
-`beyond` the same with other sparsities, noise and dropout; `parity` the online protocol, `fig3` its
+`beyond` the same with other sparsities, noise and dropout, `precision` in two precisions; `parity` the online protocol, `fig3` its
 loss; `capacity` the bound against the length for constructed, trained and real heads.
 """
 
 from limelight.papers.base import Paper, Statement
-from limelight.papers.edelman2022 import beyond, capacity, fig2, fig3, fig4
+from limelight.papers.edelman2022 import beyond, capacity, fig2, fig3, fig4, precision
 from limelight.theory.edelman2022 import consistent, errata, lipschitz, statements
 
 paper = Paper(
@@ -47,7 +47,14 @@ paper = Paper(
         Statement("lemmaB.2", "a construction and its norms", statements.construction),
         Statement("consistent", "examples for any consistent learner", consistent.consistent),
     ),
-    figures=(fig2.figure, fig3.figure, fig4.figure, *beyond.figures, capacity.figure),
+    figures=(
+        fig2.figure,
+        fig3.figure,
+        fig4.figure,
+        *beyond.figures,
+        precision.figure,
+        capacity.figure,
+    ),
 )
 
 #: A figure by name, so that `papers.edelman2022.figure("capacity")` reads as one expects.

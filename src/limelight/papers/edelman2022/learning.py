@@ -11,6 +11,7 @@ number of examples, and their lanes are refilled; see `study.packed`.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -24,13 +25,14 @@ from limelight.core.keys import named
 from limelight.core.types import Number, PRNGKey
 from limelight.models import decoder
 from limelight.models.decoder.kernel import PAD
+from limelight.models.decoder.masks import mix
 from limelight.models.decoder.update import Clipped, flatten, shape_of
 from limelight.study.grid import assign
 from limelight.study.packed import Layout, Packed
 from limelight.worlds import SparseBoolean
 
 #: Tokens that one program holds at a time, by kind of device.
-IN_FLIGHT = {"cpu": 40_000, "gpu": 4_000_000}
+IN_FLIGHT = {"cpu": 40_000, "gpu": 6_000_000}
 #: Trials that the second stage of a look takes at a time.
 SECOND = 8
 
@@ -198,13 +200,11 @@ class Learning(Packed):
 
     def begin(self, key: PRNGKey) -> State:
         """Draw subset, sample, holdout and weights."""
-        names = "truth", "init", "data", "holdout", "drop", "share"
-        k_truth, k_init, k_data, k_holdout, k_drop, k_share = named(key, *names)
+        names = "truth", "init", "data", "drop", "share"
+        k_truth, k_init, k_data, k_drop, k_share = named(key, *names)
         truth = self.world.draw(k_truth)
         size = self.most_parts() * self.block
-        bits, labels = self._draw(self.world, k_data, truth, size)
-        clean = assign(self.world, {"label_noise": 0.0})
-        holdout, answers = self._draw(clean, k_holdout, truth, self.holdout)
+        bits, labels = self._draw(k_data, truth, size)
         weights = flatten(self._network(k_init))
         blocks = self.most_parts(), self.block
         pad = self.places - self.world.length
@@ -215,30 +215,43 @@ class Learning(Packed):
             memory=self.update.init(weights),
             update=jax.tree.map(jnp.asarray, self.update),
             drop=jr.key_data(k_drop),
-            bits=jnp.pad(bits, ((0, 0), (0, pad))).reshape(*blocks, -1),
-            labels=labels.reshape(blocks),
+            bits=jnp.pad(bits[:size], ((0, 0), (0, pad))).reshape(*blocks, -1),
+            labels=labels[:size].reshape(blocks),
             examples=jnp.asarray(self.examples).astype(int),
-            holdout=holdout,
-            answers=answers,
+            holdout=bits[size:],
+            answers=labels[size:],
             to_the_end=jr.bernoulli(k_share, self.share),
             look=jnp.array(0),
             looks=Looks(jnp.zeros(n, int), jnp.zeros(n, bool), nothing, nothing, nothing),
         )
 
-    def advance(self, states: State, layout: Layout) -> State:
-        """The iterations up to the next look, and the look."""
+    def advance(self, states: State, layout: Layout) -> tuple[State, Bool[Array, ""]]:
+        """The iterations up to the next look, and the look, if tables are safe."""
         states = self._train(states, layout)
-        now = self._look(states)
+        models = self._models(states)
+        ready = jax.vmap(decoder.tables)(models)
+        safe = jnp.all(jax.vmap(lambda tables: tables.is_safe())(ready))
+        seen = self._look(decoder.table, (models, ready, states), ready.gap)
+        return self._record(states, seen, safe), ~safe
 
+    def repair(self, states: State) -> State:
+        """The look again, with a maximum an example instead of tables."""
+        models = self._models(states)
+        ready = jax.vmap(decoder.tables)(models)
+        slow = lambda model, ready, bits: decoder.plain(model, bits)
+        seen = self._look(slow, (models, ready, states), ready.gap)
+        return self._record(states, seen, jnp.array(True))
+
+    def _record(self, states: State, seen: Looks, valid: Bool[Array, ""]) -> State:
         def record(state: State, now: Looks) -> State:
-            ended = self.ended(state)
-            put = lambda log, value: jnp.where(ended, log, log.at[state.look].set(value))
+            still = self.ended(state) | ~valid
+            put = lambda log, value: jnp.where(still, log, log.at[state.look].set(value))
             looks = jax.tree.map(put, state.looks, now)
             return eqx.tree_at(
-                lambda s: (s.looks, s.look), state, (looks, state.look + jnp.where(ended, 0, 1))
+                lambda s: (s.looks, s.look), state, (looks, state.look + jnp.where(still, 0, 1))
             )
 
-        return jax.vmap(record)(states, now)
+        return jax.vmap(record)(states, seen)
 
     def ended(self, state: State) -> Bool[Array, ""]:
         """At the last iteration, at the first success unless it goes on, or when it diverged."""
@@ -283,9 +296,15 @@ class Learning(Packed):
     def _network(self, key: PRNGKey) -> decoder.Decoder:
         return decoder.init(key, self.world.length, self.width, self.heads, self.hidden)
 
-    def _draw(self, world: SparseBoolean, key: PRNGKey, truth, size: int):
-        one = lambda index: world.labelled(jr.fold_in(key, index), truth)
-        return jax.vmap(one)(jnp.arange(size))
+    def _draw(self, key: PRNGKey, truth, size: int):
+        """Training examples, then those of the holdout, whose labels are never noisy."""
+
+        def one(index):
+            noise = jnp.where(index < size, self.world.label_noise, 0.0)
+            world = assign(self.world, {"label_noise": noise})
+            return world.labelled(jr.fold_in(key, index), truth)
+
+        return jax.vmap(one)(jnp.arange(size + self.holdout))
 
     def _train(self, states: State, layout: Layout) -> State:
         undo, marked = shape_of(self._network(jr.key(0)))
@@ -316,13 +335,12 @@ class Learning(Packed):
         return eqx.tree_at(lambda s: (s.weights, s.memory), states, (weights, memory))
 
     def _words(self, states: State, layout: Layout, index, step) -> decoder.Words:
-        keys = jax.vmap(lambda drop, look: jr.fold_in(
-            jr.wrap_key_data(drop), look * self.every + step
-        ))(states.drop, states.look)  # fmt: skip
-        drawn = jax.vmap(lambda key: jr.bits(key, (2,), jnp.uint32))(keys)
+        count = (2 * (states.look * self.every + step)).astype(jnp.uint32)
+        both = lambda drop, count: mix(count + jnp.arange(2, dtype=jnp.uint32), drop)
+        keys = jax.vmap(both)(states.drop, count)
         settings = self.places, self.width, self.keep, self.keep_tokens
         return jax.vmap(lambda key, rows: decoder.draw(key, rows, *settings))(
-            drawn[layout.owner], index
+            keys[layout.owner], index
         )
 
     def _loss(self, model: decoder.Decoder, bits, labels, share, words) -> Float[Array, ""]:
@@ -331,55 +349,52 @@ class Learning(Packed):
         logits = decoder.absorbed(model, bits, words, *settings)
         return jnp.sum(share * cross_entropy(logits, labels))
 
-    def _look(self, states: State) -> Looks:
+    def _models(self, states: State) -> decoder.Decoder:
         undo, _ = shape_of(self._network(jr.key(0)))
-        models = jax.vmap(undo)(states.weights)
-        ready = jax.vmap(decoder.tables)(models)
-        safe = jnp.all(jax.vmap(lambda t: t.is_safe())(ready))
-        logits = lambda model, tables, bits: jax.lax.cond(
-            safe,
-            lambda: decoder.table(model, tables, bits),
-            lambda: decoder.plain(model, bits),
-        )
-        wrong = lambda model, tables, bits, answers: jnp.sum(
-            says_one(logits(model, tables, bits)) != answers
-        )
-        stage = lambda part: jax.vmap(
-            lambda m, t, s: wrong(m, t, s.holdout[part], s.answers[part])
-        )
-        errors = stage(slice(None, self.first))(models, ready, states)
+        return jax.vmap(undo)(states.weights)
+
+    def _look(self, logits: Callable, trees: tuple, gap) -> Looks:
+        """Training set and first part of the holdout together, then the rest where it matters."""
+
+        def first(model, ready, state: State):
+            bits = state.bits.reshape(-1, self.places)[:, : self.world.length]
+            labels, size = state.labels.reshape(-1), len(bits)
+            out = logits(model, ready, jnp.concatenate([bits, state.holdout[: self.first]]))
+            mine = jnp.arange(size) < state.examples
+            mean = lambda values: jnp.sum(jnp.where(mine, values, 0.0)) / state.examples
+            loss = mean(cross_entropy(out[:size], labels))
+            right = mean((says_one(out[:size]) == labels).astype(out.dtype))
+            return loss, right, jnp.sum(says_one(out[size:]) != state.answers[: self.first])
+
+        def rest(model, ready, state: State):
+            out = logits(model, ready, state.holdout[self.first :])
+            return jnp.sum(says_one(out) != state.answers[self.first :])
+
+        loss, right, errors = jax.vmap(first)(*trees)
         whole = jnp.full(len(errors), self.first == self.holdout)
         if self.first < self.holdout:
-            rest = stage(slice(self.first, None))
-            errors, whole = self._second(rest, (models, ready, states), errors)
-        loss, right = jax.vmap(lambda m, t, s: self._fit(logits, m, t, s))(models, ready, states)
-        return Looks(errors, whole, loss, right, ready.gap)
+            errors, whole = self._second(rest, trees, errors)
+        return Looks(errors, whole, loss, right, gap)
 
-    def _second(self, rest, trees, errors):
+    def _second(self, rest: Callable, trees: tuple, errors):
         """The rest of the holdout for the trials that the first part did not settle."""
         slots = len(errors)
-        group = min(SECOND, slots)
+        turn = jnp.arange(min(SECOND, slots))
         alive = ~jax.vmap(self.ended)(trees[2])
 
         def more(carry):
-            errors, open_ = carry
-            chosen = jnp.argsort(~open_, stable=True)[:group]
+            errors, waiting = carry
+            # The first few that wait, by counting: slot i is the k-th when k have waited before.
+            place = jnp.where(waiting, jnp.cumsum(waiting) - 1, slots)
+            chosen = jnp.argmax(place == turn[:, None], axis=1)
+            really = jnp.any(place == turn[:, None], axis=1)
             some = jax.tree.map(lambda leaf: leaf[chosen], trees)
-            found = jnp.where(open_[chosen], rest(*some), 0)
-            return errors.at[chosen].add(found), open_.at[chosen].set(False)
+            found = jnp.where(really, jax.vmap(rest)(*some), 0)
+            return errors.at[chosen].add(found), waiting & (place >= len(turn))
 
-        open_ = alive & (errors < self.limit)
-        errors, _ = jax.lax.while_loop(lambda c: jnp.any(c[1]), more, (errors, open_))
-        return errors, open_
-
-    def _fit(self, logits, model, tables, state: State):
-        bits = state.bits.reshape(-1, self.places)[:, : self.world.length]
-        labels = state.labels.reshape(-1)
-        out = logits(model, tables, bits)
-        mine = jnp.arange(len(labels)) < state.examples
-        mean = lambda values: jnp.sum(jnp.where(mine, values, 0.0)) / state.examples
-        right = says_one(out) == labels
-        return mean(cross_entropy(out, labels)), mean(right.astype(out.dtype))
+        waiting = alive & (errors < self.limit)
+        errors, _ = jax.lax.while_loop(lambda c: jnp.any(c[1]), more, (errors, waiting))
+        return errors, waiting
 
     def _accuracy(self, looks: Looks) -> Float[Array, " looks"]:
         return 1.0 - looks.errors / jnp.where(looks.whole, self.holdout, self.first)
