@@ -57,7 +57,7 @@ class Walk(Packed):
         going = ~jax.vmap(self.ended)(states)
         step = jnp.where(going, 0.2 + total / jnp.maximum(states["size"], 1), 0.0)
         moved = {"place": states["place"] + step, "steps": states["steps"] + going}
-        return states | moved
+        return states | moved, jnp.array(False)
 
     def ended(self, state):
         return (state["place"] > state["level"]) | (state["steps"] >= self.last)

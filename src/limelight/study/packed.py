@@ -36,10 +36,10 @@ class Layout(eqx.Module):
         used: Which entries of `members` are blocks.
     """
 
-    owner: Int[Array, " blocks"]
-    part: Int[Array, " blocks"]
-    members: Int[Array, "slots parts"]
-    used: Bool[Array, "slots parts"]
+    owner: Int[Array | np.ndarray, " blocks"]
+    part: Int[Array | np.ndarray, " blocks"]
+    members: Int[Array | np.ndarray, "slots parts"]
+    used: Bool[Array | np.ndarray, "slots parts"]
 
 
 class Packed(Experiment):
@@ -212,4 +212,4 @@ class Lanes:
             members[slot, :size] = np.arange(start, start + size)
             used[slot, :size] = True
             start += size
-        return Layout(owner, part, members, used)  # pyright: ignore[reportArgumentType]
+        return Layout(owner, part, members, used)

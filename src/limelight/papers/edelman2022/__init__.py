@@ -2,8 +2,9 @@
 
 `learning` the protocol with a fixed sample, `critical` what is read off its tables, `claims` how
 the paper's sentences are decided; `fig2` the sample complexity, `fig4` the course of training,
-`beyond` the same with other sparsities, noise and dropout, `precision` in two precisions; `parity` the online protocol, `fig3` its
-loss; `capacity` the bound against the length for constructed, trained and real heads.
+`beyond` the same with other sparsities, noise and dropout, `precision` in two precisions; `parity`
+the online protocol, `fig3` its loss; `capacity` the bound against the length for constructed,
+trained and real heads.
 """
 
 from limelight.papers.base import Paper, Statement

@@ -33,6 +33,8 @@ from limelight.worlds import SparseBoolean
 
 #: Tokens that one program holds at a time, by kind of device.
 IN_FLIGHT = {"cpu": 40_000, "gpu": 6_000_000}
+#: Number of the first holdout example, beyond all training examples.
+HOLDOUT = 2**20
 #: Trials that the second stage of a look takes at a time.
 SECOND = 8
 
@@ -300,11 +302,13 @@ class Learning(Packed):
         """Training examples, then those of the holdout, whose labels are never noisy."""
 
         def one(index):
-            noise = jnp.where(index < size, self.world.label_noise, 0.0)
+            noise = jnp.where(index < HOLDOUT, self.world.label_noise, 0.0)
             world = assign(self.world, {"label_noise": noise})
             return world.labelled(jr.fold_in(key, index), truth)
 
-        return jax.vmap(one)(jnp.arange(size + self.holdout))
+        # Numbered apart, so that a holdout does not depend on the room for training examples.
+        holdout = HOLDOUT + jnp.arange(self.holdout)
+        return jax.vmap(one)(jnp.concatenate([jnp.arange(size), holdout]))
 
     def _train(self, states: State, layout: Layout) -> State:
         undo, marked = shape_of(self._network(jr.key(0)))
