@@ -18,6 +18,7 @@ from limelight.core.types import Number
 from limelight.study.packed import FILL, Packed
 
 ROOT = Path(__file__).parents[2]
+KILLED = "import sys; from tests.study.test_packed import kill, sweep; sweep(sys.argv[1], kill)"
 AXES = {"size": [1, 4, 2], "level": [0.5, 3.0]}
 
 
@@ -124,7 +125,7 @@ def sweep(store, progress=None):
 
 def test_a_kill_in_the_middle_of_a_chunk_costs_that_chunk_alone(table, tmp_path):
     killed = subprocess.run(
-        [sys.executable, "-m", "tests.study.test_packed", str(tmp_path / "run")],
+        [sys.executable, "-c", KILLED, str(tmp_path / "run")],
         cwd=ROOT,
         env=os.environ | {"LIMELIGHT_CACHE": "off"},
         capture_output=True,
@@ -146,7 +147,3 @@ def kill(progress):
     """In the second chunk, when some of its trials have ended and others are under way."""
     if progress.done == 12 and 3 <= progress.under_way < 12:
         os.kill(os.getpid(), signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    sweep(sys.argv[1], kill)
