@@ -95,7 +95,9 @@ def test_the_kernel_is_the_attention(kind, near):
     *found, log_sum = kernel.forward(*narrow, *settings, interpret=True)
     assert relative(sums, tuple(found)) < near
     slopes = tuple(jnp.cos(part) for part in sums)
-    along = sum(jnp.sum(a * b, -1) if a.ndim == 3 else a * b for a, b in zip(slopes, sums, strict=True))
+    along = sum(
+        jnp.sum(a * b, -1) if a.ndim == 3 else a * b for a, b in zip(slopes, sums, strict=True)
+    )
     want = attend._backward(*settings, dtype, False, saved, slopes)[:2]
     got = kernel.backward(*narrow, log_sum, slopes, along, *settings, interpret=True)
     assert relative(want, got) < near

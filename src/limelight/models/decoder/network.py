@@ -48,7 +48,7 @@ class Affine(eqx.Module):
     bias: Float[Array, " outputs"]
 
     def __call__(self, x: Float[Array, "*n inputs"]) -> Float[Array, "*n outputs"]:
-        """x W + b."""
+        """Apply the matrix, add the bias."""
         return x @ self.weight + self.bias
 
 
