@@ -74,7 +74,7 @@ def _forward(asked, table, bits, tokens, weights, places, keep, keep_tokens, dty
     raw = _product("shd,snd->shn", asked, x)
     total = jnp.sum(asked.astype(raw.dtype), axis=-1)
     score = inverse[:, None] * (raw - mean[:, None] * total[..., None])
-    score = jnp.where(jnp.arange(x.shape[1]) < places, score, -jnp.inf)
+    score = jnp.where((jnp.arange(x.shape[1]) < places)[None, None], score, -jnp.inf)
     log_sum = jax.nn.logsumexp(score, axis=-1)
     weight = _weight(score, log_sum, weights, keep)
     scaled = weight * inverse[:, None]
@@ -127,7 +127,7 @@ attend.defvjp(_forward, _backward)
 def _masked(table, bits, tokens, dtype) -> Float[Array, "s n d"]:
     # Rounded first, so that a masked token is exactly what its moments are taken of.
     table = table.astype(dtype)
-    chosen = jnp.where(bits[..., None], table[1], table[0])
+    chosen = jnp.where(bits[..., None], table[1][None], table[0][None])
     return jnp.where(unpack(tokens.swapaxes(1, 2), table.shape[-1]), chosen, jnp.zeros((), dtype))
 
 
@@ -140,7 +140,7 @@ def _moments(x, keep_tokens: float) -> tuple[Float[Array, "s n"], Float[Array, "
 
 
 def _kept(weights: UInt32[Array, "s n"], score: Float[Array, "s h n"]) -> Float[Array, "s h n"]:
-    heads = jnp.arange(score.shape[1], dtype=jnp.uint32)[:, None]
+    heads = jnp.arange(score.shape[1], dtype=jnp.uint32)[None, :, None]
     return ((weights[:, None] >> heads) & 1).astype(score.dtype)
 
 

@@ -314,7 +314,7 @@ class Learning(Packed):
         undo, marked = shape_of(self._network(jr.key(0)))
         mine = lambda leaf: leaf[layout.owner, layout.part]
         bits, labels = mine(states.bits), mine(states.labels)
-        index = layout.part[:, None] * self.block + jnp.arange(self.block)
+        index = layout.part[:, None] * self.block + jnp.arange(self.block)[None]
         sizes = states.examples[layout.owner][:, None]
         share = jnp.where(index < sizes, 1.0 / sizes, 0.0)
         loss = jax.grad(lambda weights, *block: self._loss(undo(weights), *block))
@@ -390,8 +390,8 @@ class Learning(Packed):
             errors, waiting = carry
             # The first few that wait, by counting: slot i is the k-th when k have waited before.
             place = jnp.where(waiting, jnp.cumsum(waiting) - 1, slots)
-            chosen = jnp.argmax(place == turn[:, None], axis=1)
-            really = jnp.any(place == turn[:, None], axis=1)
+            chosen = jnp.argmax(place[None] == turn[:, None], axis=1)
+            really = jnp.any(place[None] == turn[:, None], axis=1)
             some = jax.tree.map(lambda leaf: leaf[chosen], trees)
             found = jnp.where(really, jax.vmap(rest)(*some), 0)
             return errors.at[chosen].add(found), waiting & (place >= len(turn))
