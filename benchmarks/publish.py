@@ -1,19 +1,20 @@
 """Run figures and publish their tables under a results folder.
 
-    python benchmarks/publish.py SCALE RESULTS KEY[/FIGURE] [KEY[/FIGURE] ...]
+    python benchmarks/publish.py [--seed N] SCALE RESULTS KEY[/FIGURE] [KEY[/FIGURE] ...]
 
 A key alone means every figure of the paper. Runs are kept under runs/, so that the same command
-again goes on where it stopped. A figure that fails is named and the rest goes on.
+again goes on where it stopped. A figure that fails is named and the rest goes on. Where a cell
+occurs at two scales its trials are the same for the same seed: another seed makes them fresh.
 """
 
+import argparse
 import shlex
 import sys
 import time
-from pathlib import Path
 
 from limelight.core.errors import LimelightError
 from limelight.papers import load
-from limelight.papers.published import publish
+from limelight.papers.published import default_store, publish
 
 
 def figures(names: list[str]) -> list:
@@ -24,12 +25,12 @@ def figures(names: list[str]) -> list:
     return found
 
 
-def run(figure, scale: str, results: str) -> None:
-    store = Path("runs") / f"{figure.paper}-{figure.name}-{scale}"
+def run(figure, scale: str, results: str, seed: int) -> None:
+    store = default_store(figure, scale, seed)
     seen: list = []
     began = time.perf_counter()
     command = "python " + shlex.join(sys.argv)
-    table = figure.run(scale, store, progress=seen.append, command=command)
+    table = figure.run(scale, store, seed=seed, progress=seen.append, command=command)
     print(
         f"{figure.paper}/{figure.name} {scale}: {len(table)} trials,"
         f" {time.perf_counter() - began:.1f} s in all, {seen[-1].compile_seconds:.1f} s compiling"
@@ -41,12 +42,18 @@ def run(figure, scale: str, results: str) -> None:
     publish(store, results)
 
 
-def main(scale: str, results: str, *names: str) -> int:
+def main() -> int:
+    words = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    words.add_argument("--seed", type=int, default=0)
+    words.add_argument("scale")
+    words.add_argument("results")
+    words.add_argument("names", nargs="+", metavar="KEY[/FIGURE]")
+    told = words.parse_args()
     failed = []
     began = time.perf_counter()
-    for figure in figures(list(names)):
+    for figure in figures(told.names):
         try:
-            run(figure, scale, results)
+            run(figure, told.scale, told.results, told.seed)
         except LimelightError as error:
             failed.append(figure.name)
             print(f"{figure.name} failed: {error}", flush=True)
@@ -55,4 +62,4 @@ def main(scale: str, results: str, *names: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

@@ -110,6 +110,11 @@ def test_wrong_words(tmp_path):
         (("construct", "and", "--check", tmp_path / "x"), "takes a file alone"),
         (("construct", "--check", tmp_path / "x"), "cannot read"),
         (("construct", "and", "-o", tmp_path / "no" / "x.safetensors"), "no folder"),
+        (("construct", "and", "--seed", -1, "-o", tmp_path / "x"), "seed = -1"),
+        (("construct", "and", "--positions", f"1,2,{10**30}", "-o", tmp_path / "x"), "positions"),
+        (("construct", "and", "--length", 10**9, "-o", tmp_path / "x"), "does not fit in memory"),
+        (("construct", "and", "-T", 10**6, "--basis", "signs", "-o", tmp_path / "x"), "2\\^26"),
+        (("construct", "and", "--basis", "signs:0", "-o", tmp_path / "x"), "not a size"),
     ):
         with pytest.raises(InputError, match=message):
             run(*words)

@@ -19,6 +19,7 @@ finally:
     loaded = {"jax", "numpy", "matplotlib", "pyarrow"} & set(sys.modules)
     assert not loaded, loaded
 """
+SHOW = HELP.replace('"numpy"', '"scipy.stats", "scipy.optimize"')
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["--version"], ["nonsense"]])
@@ -26,6 +27,13 @@ def test_help_and_slips_load_nothing_heavy(words):
     done = subprocess.run([sys.executable, "-c", HELP, *words], capture_output=True, text=True)
     assert "Traceback" not in done.stderr
     assert done.returncode == (2 if words == ["nonsense"] else 0)
+
+
+def test_the_calculator_loads_no_figure():
+    words = ["show", "xu2022", "--set", "clusters=10", "size=50", "sigma=.5", "dim=384"]
+    done = subprocess.run([sys.executable, "-c", SHOW, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "expected ratio" in done.stdout
 
 
 def examples(name: str) -> list[str]:

@@ -31,9 +31,13 @@ def drawn(places, examples=6, width=SIZES["width"]):
 
 
 def relative(a, b):
-    """Largest difference over the largest entry, worst leaf; leaves that are zero say nothing."""
-    pairs = zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True)
-    return max(float(jnp.max(abs(x - y)) / (jnp.max(abs(x)) + 1e-9)) for x, y in pairs)
+    """Largest difference over the largest entry, worst leaf; of no leaf less than 1e-3 of all.
+
+    Some gradients are zero but for rounding: a key's bias cancels in the softmax.
+    """
+    a, b = ([np.asarray(leaf, float) for leaf in jax.tree.leaves(tree)] for tree in (a, b))
+    floor = 1e-3 * max(np.abs(leaf).max() for leaf in a)
+    return max(np.abs(x - y).max() / max(np.abs(x).max(), floor) for x, y in zip(a, b, strict=True))
 
 
 def slope_of(logits, probe):
@@ -68,8 +72,8 @@ def test_the_forms_agree_under_dropout_and_so_do_their_gradients(double):
         settings = KEEP, KEEP_TOKENS, jnp.float64
         return lambda model: decoder.absorbed(model, wide, drawn(places), *settings)
 
-    # With 40 places what is beyond the 13th is padding: it moves nothing.
-    forms = one_by_one(decoder.rows), one_by_one(decoder.cls_row), absorbed(13), absorbed(40)
+    # Of 40 places those beyond the 13th are padding: they move nothing.
+    forms = one_by_one(decoder.rows), one_by_one(decoder.cls_row), absorbed(40)
     first, *others = [slope_of(form, probe)(model) for form in forms]
     for other in others:
         assert relative(first[0], other[0]) < 1e-12
@@ -258,13 +262,20 @@ def test_a_step_is_clipped_adam_with_decay_on_matrices(coupled):
     decays = optax.add_decayed_weights(decay, decayed(model))
     parts = [decays, optax.scale_by_adam()] if coupled else [optax.scale_by_adam(), decays]
     usual = optax.chain(optax.clip_by_global_norm(1.0), *parts, optax.scale(-rate))
-    ours, memory = flatten(model), Clipped().init(flatten(model))
-    undo, marked = shape_of(model)
-    state = usual.init(model)
     update = Clipped(rate=rate, decay=decay, coupled=coupled)
-    for i in range(3):
-        gradient = jax.tree.map(lambda leaf, i=i: jnp.sin(leaf * (i + 1)), undo(ours))
-        ours, memory = update(ours, flatten(gradient), memory, marked)
-        change, state = usual.update(gradient, state, model)
-        model = optax.apply_updates(model, change)
-    assert relative(model, undo(ours)) < 1e-5
+
+    @jax.jit
+    def both(model):
+        undo, marked = shape_of(model)
+        ours, state = flatten(model), usual.init(model)
+        memory = update.init(ours)
+        for i in range(3):
+            gradient = jax.tree.map(lambda leaf, i=i: jnp.sin(leaf * (i + 1)), undo(ours))
+            ours, memory = update(ours, flatten(gradient), memory, marked)
+            change, state = usual.update(gradient, state, model)
+            model = optax.apply_updates(model, change)
+        return model, undo(ours)
+
+    usually, found = both(model)
+    assert relative(model, found) > 1e-3
+    assert relative(usually, found) < 1e-5

@@ -31,6 +31,28 @@ def test_statements_take_settings():
     assert paper.find("lemma2.2").evaluate({"examples": "10"}).notes == ("vacuous here",)
 
 
+@pytest.mark.parametrize("statement", paper.statements, ids=lambda s: s.label)
+def test_numbers_below_their_range_are_refused_or_do_not_apply(statement):
+    small = {"instances": "5"} if statement.label == "lipschitz" else {}
+    for name, default in statement.settings.items():
+        if isinstance(default, str):
+            continue
+        for value in ("-1", "nan"):
+            try:
+                bound = statement.evaluate(small | {name: value})
+            except InputError:
+                continue
+            assert not bound.applies, (name, value, str(bound))
+
+
+def test_norms_below_zero_get_a_clear_line():
+    for name in ("query_key", "value_spectral", "token_norm", "position_norm", "lipschitz"):
+        with pytest.raises(InputError, match="= -1"):
+            paper.find("corollary4.4").evaluate({name: "-1"})
+    weak = paper.find("corollary4.4").evaluate({"softmax_constant": "0.5"})
+    assert not weak.applies  # the softmax moves by up to 1 times its scores
+
+
 def test_real_heads_are_those_of_a_vision_transformer():
     heads = real_heads()
     assert len(heads) == 36

@@ -18,6 +18,10 @@ FALSE = {
     "patches.corrupted",
     "trained.corrupted",
     "trained.unseen",
+    "curves.limit_beyond",
+    "curves.finite_beyond",
+    "cross.beyond",
+    "scaling.early",
     "depth.not_a_prediction",
 }
 

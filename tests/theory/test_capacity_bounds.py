@@ -298,3 +298,44 @@ def test_nonsense_is_refused():
         heads_explicit([UNIT], 1.0, split="best", **AT)  # pyright: ignore
     with pytest.raises(InputError):
         LinearMap(0, 1.0)
+
+
+@given(arguments, st.floats(0.1, 3), st.floats(0.1, 3), st.data())
+@settings(max_examples=40, deadline=None)
+def test_read_outs_of_several_heads_are_monotone_in_every_argument(x, e, w, data):
+    name = data.draw(st.sampled_from([n for n in x if n != "side"]))
+    more = x | {name: x[name] * 2}
+    for trained in (False, True):
+        given_ = {"readout": w, "trained": trained, **AT}
+        low = float(scalar_head([norms(x)], e, **given_)) * (1 - 1e-12)
+        assert low <= float(scalar_head([norms(more)], e, **given_))
+        assert low <= float(scalar_head([norms(x), norms(more)], e, **given_))
+        assert low >= float(scalar_head([norms(x)], 2 * e, **given_)) * (1 - 1e-9)
+        for grown in ({"readout": 2 * w}, {"examples": 3000}, {"tokens": 500}):
+            assert low <= float(scalar_head([norms(x)], e, **(given_ | grown)))
+
+
+@given(st.floats(0.2, 5), st.floats(0.2, 5), st.floats(0.2, 5), st.floats(0.2, 5), st.data())
+def test_the_general_head_is_monotone_in_every_argument(X, gain, outer, w, data):
+    x = {"token_norm": X, "inner_gain": gain, "outer_lipschitz": outer, "readout": w,
+         "softmax_constant": 1.0, **AT}  # fmt: skip
+    cover = lambda e, points: 3 / e**2 * math.log(points)
+    low = general_head(cover, cover, resolution=0.7, **x)
+    name = data.draw(st.sampled_from(sorted(x)))
+    more = general_head(cover, cover, resolution=0.7, **(x | {name: 2 * x[name]}))
+    assert low <= more * (1 + 1e-12)
+    assert general_head(cover, cover, resolution=1.4, **x) <= low
+
+
+@given(
+    st.floats(1e-3, 1e3), st.floats(0.05, 5), st.floats(0.1, 3), st.integers(10, 10**8),
+    st.floats(0.001, 0.4), st.sampled_from(["standard", "textbook", "paper"]),
+)  # fmt: skip
+def test_the_gap_is_monotone_in_every_argument(C, A, L, m, delta, form):
+    x = {"capacity": C, "bound": A, "lipschitz": L, "examples": m, "delta": delta, "form": form}
+    low = generalisation_gap(**x).uncut * (1 - 1e-9)
+    for name in ("capacity", "bound", "lipschitz"):
+        assert low <= generalisation_gap(**(x | {name: 2 * x[name]})).uncut
+    for name in ("examples", "delta"):
+        assert low >= generalisation_gap(**(x | {name: 2 * x[name]})).uncut * (1 - 2e-9)
+    assert low <= generalisation_gap(loss_range=2.0, **x).uncut

@@ -18,7 +18,15 @@ def test_no_instance_breaks_a_lemma(lemma, constant, record_property):
     record_property("largest ratio", found.value)
     assert found.applies, str(found)
     assert found.value >= REACHED.get(lemma, 0.0)
-    assert found.quantities["instances"] >= 1000
+    assert found.quantities["instances of each lemma"] >= 1000
+
+
+def test_all_lemmas_at_once():
+    every = largest_ratio(instances=200, seed=7)
+    alone = largest_ratio("A.14", instances=200, seed=7)
+    assert [c.name for c in every.conditions] == [f"lemma {lemma}" for lemma in LEMMAS]
+    assert alone.value in [c.left for c in every.conditions]
+    assert every.value == max(c.left for c in every.conditions)
 
 
 def test_half_of_the_constant_would_be_wrong():
@@ -50,3 +58,6 @@ def test_a_norm_with_a_bounded_jacobian_moves_no_more_than_it_says():
 def test_unknown_lemmas_are_named():
     with pytest.raises(InputError, match="no lemma"):
         largest_ratio("A.77")
+    for wrong in ({"instances": 0}, {"softmax_constant": 0.5}, {"seed": -1}):
+        with pytest.raises(InputError):
+            largest_ratio("A.7", **wrong)

@@ -272,6 +272,22 @@ def test_inverses_agree_with_the_certificate():
     assert inverses.smallest_neighbours(Setting.equal(10, 100, 0.3, 12)) == np.inf
 
 
+def test_one_form_serves_all_clusters():
+    """A different form for each cluster would need the events of both, not 1 - delta."""
+    setting = Setting.from_points(np.eye(3), [2, 5, 40], 1.0, 1000)
+    found = certificates.softmax(setting, 6.0)
+    one = min(found.triangle.max(), found.quadrature.max()) / setting.sigma
+    assert certificates.softmax_ratio(setting, 6.0) == pytest.approx(one, rel=1e-12)
+    assert certificates.softmax_bound(setting, 6.0).value == pytest.approx(one, rel=1e-12)
+    assert found.error("best").max() / setting.sigma < 0.999 * one  # the mixture would be smaller
+
+
+def test_noise_norms_reach_both_sides_of_one():
+    """R- < 1 < R+ at every confidence: what keeps the certificates above the limit law."""
+    for d in (1.0, 2.0, 3.0, 10.0, 1e3, 1e8):
+        assert certificates.chi2_lower(1 / 8, d) < d < certificates.chi2_upper(1 / 8, d)
+
+
 def test_bad_input_is_refused():
     setting = Setting.equal(3, 5, 0.5, 100)
     with pytest.raises(InputError, match="delta"):

@@ -64,14 +64,15 @@ def test_cosine_law_is_attained_by_orthogonal_noise():
 
 
 @pytest.mark.parametrize("number", range(5))
-def test_recursion_is_attained_by_orthogonal_noise(number):
+@pytest.mark.parametrize("gain", [1.0, 0.3])
+def test_recursion_is_attained_by_orthogonal_noise(number, gain):
     setting = models()[number]
     centres, labels, X = orthogonal_tokens(setting)
-    path = limit.iterate(setting, 3.0, 6)
+    path = limit.iterate(setting, 3.0, 6, gain)
     for step in range(7):
         error = np.linalg.norm(X - centres[labels], axis=1)
         np.testing.assert_allclose(error, path[step][labels], rtol=1e-8, atol=1e-10)
-        X = attend(X, 3.0)
+        X = (1 - gain) * X + gain * attend(X, 3.0)
 
 
 def test_cross_law_is_attained_by_orthogonal_noise():
@@ -214,5 +215,7 @@ def test_infeasible_settings_are_refused_with_a_reason():
         Setting.equal(3, 5, 0.0)
     with pytest.raises(InputError, match="lambda"):
         limit.softmax_ratio(Setting.equal(3, 5, 0.5), -1.0)
+    with pytest.raises(InputError, match="gain"):
+        limit.iterate(Setting.equal(3, 5, 0.5), 1.0, 2, gain=0.0)
     with pytest.raises(InputError, match="attends to nothing"):
         limit.softmax_ratio(Setting.equal(1, 1, 0.5), 1.0, masked=True)

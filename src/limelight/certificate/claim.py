@@ -31,6 +31,7 @@ class Claim:
         bag: Whether tokens are bags of vectors.
         values: The function on all patterns, first position least significant.
         tolerance: Error allowed at the output.
+        dtype: Of the stored tensors; `mixed` where they differ.
         heads: Number of heads.
         inputs: Coordinates that the network reads.
     """
@@ -43,6 +44,7 @@ class Claim:
     bag: bool
     values: Float[np.ndarray, " patterns"]
     tolerance: float
+    dtype: str
     heads: int
     inputs: int
 
@@ -95,10 +97,10 @@ def read_claim(path: str | Path) -> Claim:
         claim = certificate["claim"]
         length, sparsity = _whole(claim["T"]), _whole(claim["s"])
         positions = np.array([_whole(i) for i in claim["positions"]], dtype=int)
-        tolerance = float(claim["tolerance"])
+        tolerance = _number(claim["tolerance"])
         mapping = claim["mapping"]
         values = _values(claim, sparsity)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name}: its claim cannot be read ({error!r})") from None
     if mapping not in ("deterministic", "trainable", "bag"):
         raise InputError(f"{name}: unknown mapping {mapping!r}")
@@ -113,6 +115,7 @@ def read_claim(path: str | Path) -> Claim:
         raise InputError(f"{name}: tolerance {tolerance:g} cannot tell the values apart")
     heads = sum(re.fullmatch(r"head\.\d+\.W_Q", key) is not None for key in stored)
     inputs = _fitting(name, stored, heads, length, mapping == "bag")
+    kinds = {str(tensor.dtype) for tensor in stored.values()}
     tensors = {key: tensor.astype(np.float64) for key, tensor in stored.items()}
     bad = [key for key, tensor in tensors.items() if not np.isfinite(tensor).all()]
     if bad:
@@ -126,6 +129,7 @@ def read_claim(path: str | Path) -> Claim:
         mapping == "bag",
         values,
         tolerance,
+        kinds.pop() if len(kinds) == 1 else "mixed",
         heads,
         inputs,
     )
@@ -137,16 +141,24 @@ def _whole(value: Any) -> int:
     return value
 
 
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is not a number")
+    return float(value)
+
+
 def _values(claim: dict[str, Any], sparsity: int) -> np.ndarray:
     if not 1 <= sparsity <= MOST_BITS:
         raise ValueError(f"s = {sparsity}")
+    if "truth_table" in claim and "values" in claim:
+        raise ValueError("a truth table and values, which may differ")
     size = 2**sparsity
     if "truth_table" in claim:
         number = int(claim["truth_table"], 16)
         if number < 0 or number >> size:
             raise ValueError("the truth table is too long")
         return np.array([float(number >> a & 1) for a in range(size)])
-    values = np.array([float(v) for v in claim["values"]])
+    values = np.array([_number(v) for v in claim["values"]])
     if values.shape != (size,) or not np.isfinite(values).all():
         raise ValueError(f"{size} finite values expected")
     return values
@@ -168,7 +180,11 @@ def _fitting(name: str, stored: dict[str, np.ndarray], heads: int, length: int, 
         raise InputError(
             f"{name}: tensors of type {', '.join(sorted(kinds))}", "float64 or float32"
         )
-    d = stored["cls"].shape[0] if stored["cls"].ndim == 1 else -1
+    for key, tensor in stored.items():
+        wanted_axes = 1 if key in ("cls", "mlp.w") else 2
+        if tensor.ndim != wanted_axes:
+            raise InputError(f"{name}: {key} has {tensor.ndim} axes, expected {wanted_axes}")
+    d = len(stored["cls"])
     shapes: dict[str, tuple[int, ...]] = {"cls": (d,)}
     shapes |= {"V": (length, d)} if bag else {"E": (2, d), "P": (length, d)}
     for h in range(heads):

@@ -1,6 +1,8 @@
-r"""Every number of a construction's certificate, computed again from the weights.
+r"""A construction's certificate written again from its weights, and compared leaf by leaf.
 
-Written apart from the builder: the two share no formula, only the file.
+Written apart from the builder: the two share no formula, only the file. What is read as given is
+the claim itself and the choices that no weight can tell: the variant, which overlap the temperature
+was made from, the seed and target of random signs, and the lemma where one bit makes two alike.
 """
 
 import hashlib
@@ -12,17 +14,20 @@ from typing import Any
 import numpy as np
 
 from limelight.certificate.claim import Claim
+from limelight.certificate.overlap import Overlap, basis, overlaps
 from limelight.core.arrays import Real
 from limelight.models.weights import read
 
-#: Relative difference that recomputed numbers may show.
+#: Relative difference that recomputed numbers may show, and absolute one of those of order 1.
 CLOSE = {"float64": 1e-9, "float32": 1e-5}
+NEAR = {"float64": 1e-12, "float32": 1e-6}
 
 
 def altered(claim: Claim, path: str | Path) -> list[str]:
     """Tensors whose bytes differ from the certificate's digests."""
     tensors = read(path)
-    given = claim.certificate.get("digests") or {}
+    given = claim.certificate.get("digests")
+    given = given if isinstance(given, dict) else {}
     hashed = {
         name: hashlib.sha256(np.ascontiguousarray(tensors.raw(name)).tobytes()).hexdigest()
         for name in tensors
@@ -30,119 +35,133 @@ def altered(claim: Claim, path: str | Path) -> list[str]:
     return sorted(name for name, value in hashed.items() if given.get(name) != value)
 
 
-def wrong_fields(claim: Claim, head_error: float) -> list[str]:
+def wrong_fields(claim: Claim, head_error: Real) -> list[str]:
     """Fields of the certificate that the weights do not bear out.
 
     Args:
         claim: The file.
         head_error: The proven largest error of the heads.
     """
+    kind = "float32" if claim.dtype == "float32" else "float64"
+    close, near = CLOSE[kind], NEAR[kind]
+    stated = {k: v for k, v in claim.certificate.items() if k not in ("claim", "digests")}
     try:
-        return list(_wrong(claim, head_error))
-    except (KeyError, TypeError, ValueError, ZeroDivisionError, OverflowError) as error:
-        return [f"(unreadable: {error!r})"]
+        found = expected(claim)
+    except (ArithmeticError, ValueError, np.linalg.LinAlgError) as error:
+        return [f"(the lemma's numbers cannot be formed from these weights: {error})"]
+    return [*_differences(stated, found, close, near), *_unmet(found, head_error, close)]
 
 
-def _wrong(claim: Claim, head_error: float) -> Iterator[str]:
+def network_width(claim: Claim) -> float:
+    r"""The half-width $\delta$ of the network's boxes: its first layer's slopes are $1/\delta$."""
+    steepest = float(np.abs(claim.tensors["mlp.W_1"][:-1]).max(initial=0.0))
+    return 1 / steepest if steepest else math.inf
+
+
+def expected(claim: Claim) -> dict[str, Any]:
+    """The certificate that these weights would have."""
     given = claim.certificate
-    close = CLOSE.get(given["dtype"], 0.0)
-    for path, value in _numbers(claim).items():
-        section, name = path.split(".", 1)
-        stated: Any = given[section]
-        for part in name.split("."):
-            stated = stated[part]
-        if not _same(stated, value, close):
-            yield f"{path} ({stated} stated, {value} found)"
-    if given["variant"] != "printed" and head_error > given["head"]["error_bound"] * (1 + close):
-        yield f"head.error_bound ({given['head']['error_bound']} stated, {head_error} possible)"
-    if not given["mlp"]["slack"] >= 0 and given["variant"] != "printed":
-        yield "mlp.slack (negative)"
-    for name, entry in given["norms"].items():
-        size = next(v for k, v in entry.items() if k != "allowed")
-        if entry["allowed"] is not None and size > entry["allowed"] * (1 + max(close, 1e-12)):
-            yield f"norms.{name} ({size} stated, {entry['allowed']} allowed)"
-
-
-def _same(stated: Any, found: Any, close: float) -> bool:
-    if stated is None or found is None:
-        return stated is None and found is None
-    return math.isclose(float(stated), found, rel_tol=close, abs_tol=close * 1e-3)
-
-
-def _numbers(claim: Claim) -> dict[str, Any]:
-    given = claim.certificate
-    head, s, T = given["head"], claim.sparsity, claim.length
-    t = claim.tensors
-    bag, free = claim.bag, given["claim"]["mapping"] == "trainable"
-    vector = claim.inputs == s and (s > 1 or given["lemmas"][1] == "B.6")
-    printed = given["variant"] == "printed"
-    gamma = float(head["gamma"])
-    heat = max(float(np.linalg.norm(t[f"head.{h}.W_Q"])) for h in range(claim.heads))
-    out: dict[str, Any] = {"head.heads": claim.heads, "head.R": heat}
-    out["head.error_target"] = gamma / 4
-    marks = t["V"] if bag else t["P"]
-    delta = 0.0 if free else _coherence(marks)
-    out["basis.Delta_measured"] = delta
-    out["basis.d"] = len(t["cls"])
-    out["mlp.q"] = claim.inputs
-    if printed:
-        rho, reach = (0.0 if free else s * delta), 1.0
-    else:
-        bound, found, reach = _overlaps(marks, claim.positions, delta, free, bag, vector)
-        out |= {"head.rho_bound": bound if math.isfinite(bound) else None}
-        out |= {"head.rho_measured": found, "head.reach": reach}
-        measured = head["rho_kind"] == "measured"
-        rho = found if measured else bound
-        out["head.rho_used"] = rho
-        reach = reach if measured else 1.0
-        out["norms.W_Q.allowed"] = _heat(T, s, gamma, rho, bag, vector, reach)
-    alone = bag or vector
-    leak = (T if alone else (T + 1 - s) / s) * math.exp(-heat * (1 - rho))
-    out["head.leakage_bound"] = leak
-    largest = (1 if vector else s) + reach if bag else 2.0
-    out["head.error_bound"] = leak * largest
-    width = float(given["mlp"]["delta"])
-    if not math.isclose(width, gamma / (8 if printed else 4), rel_tol=1e-9):
-        out["mlp.delta"] = gamma / (8 if printed else 4)
-    out["mlp.slack"] = width - leak * largest
+    s, T, bag = claim.sparsity, claim.length, claim.bag
+    free = given["claim"]["mapping"] == "trainable"
+    lookup = "B.6" if claim.inputs > 1 or (s == 1 and "B.6" in _list(given, "lemmas")) else "B.5"
+    vector, printed = lookup == "B.6", given.get("variant") == "printed"
+    width = network_width(claim)
+    gamma = width * (8 if printed else 4)
+    heat = max(float(np.linalg.norm(claim.tensors[f"head.{h}.W_Q"])) for h in range(claim.heads))
+    marks = basis(claim, free)
+    kind = str(_table(given, "head").get("rho_kind"))
+    over = overlaps(claim, marks["Delta_measured"], kind, vector=vector, free=free, printed=printed)
+    favoured = 1 if bag or vector else s
+    leak = (T + 1 - favoured) / favoured * math.exp(-heat * (1 - over.used))
+    error = leak * ((1 if vector else s) + over.wide if bag else 2.0)
     centres = _centres(s, bag, vector)
-    out |= {"mlp.centres": len(centres), "mlp.separation": _apart(centres)}
-    return out | _norms(claim, centres, width, bag, vector, free)
+    return {
+        "format": given["format"],
+        "paper": "edelman2022",
+        "lemmas": ["B.4" if bag else "B.3" if free else "B.2", lookup],
+        "variant": "printed" if printed else "repaired",
+        "dtype": claim.dtype,
+        "basis": marks,
+        "head": {
+            "heads": claim.heads,
+            "k": claim.tensors["head.0.W_Q"].shape[1],
+            "gamma": gamma,
+            "R": heat,
+            "rho_bound": over.bound if math.isfinite(over.bound) else None,
+            "rho_measured": over.measured,
+            "rho_used": over.used,
+            "rho_kind": over.kind,
+            "reach": over.reach,
+            "leakage_bound": leak,
+            "error_bound": error,
+            "error_target": gamma / 4,
+        },
+        "mlp": {
+            "q": claim.inputs,
+            "centres": len(centres),
+            "delta": width,
+            "separation": _apart(centres),
+            "slack": width - error,
+        },
+        "norms": _norms(claim, centres, width, over, vector=vector, free=free)
+        | _query_norm(claim, heat, gamma, over, vector=vector, free=free, printed=printed),
+    }
 
 
-def _coherence(rows: np.ndarray) -> float:
-    gram = np.abs(rows @ rows.T)
-    return float((gram - np.diag(np.diag(gram))).max())
+def _table(given: dict[str, Any], name: str) -> dict[str, Any]:
+    value = given.get(name)
+    return value if isinstance(value, dict) else {}
 
 
-def _overlaps(
-    marks: np.ndarray, positions: np.ndarray, delta: float, free: bool, bag: bool, vector: bool
-) -> tuple[float, float, float]:
-    """The theory's overlap, the measured one, and the largest value of an irrelevant token."""
-    if free:
-        return 0.0, 0.0, 0.0
-    s = len(positions)
-    inside = marks[positions]
-    if vector and not bag:
-        cross = marks @ inside.T
-        own = np.zeros_like(cross, dtype=bool)
-        own[positions, np.arange(s)] = True
-        found = max(0.0, float(cross[~own].max(initial=0.0)))
-        return delta, found, found
-    duals = np.linalg.pinv(inside).T
-    cross = np.delete(marks, positions, axis=0) @ duals.T
-    total = cross.sum(axis=1)
-    bound = s * delta / (1 - (s - 1) * delta) if (s - 1) * delta < 1 else math.inf
-    reach = np.abs(cross if vector else total).max(initial=0.0)
-    return bound, max(0.0, float(total.max(initial=0.0))), float(reach)
+def _list(given: dict[str, Any], name: str) -> list[Any]:
+    value = given.get(name)
+    return value if isinstance(value, list) else []
 
 
-def _heat(T: int, s: int, gamma: Real, rho: Real, bag: bool, vector: bool, reach: Real) -> float:
-    if bag:
-        times = max(1.0, (1 + reach) / 2) if vector else max(s, (s + reach) / 2)
-    else:
-        times = 1.0 if vector else 1 / s
-    return (math.log(8) + math.log(T + 1) + math.log(times) - math.log(gamma)) / (1 - rho)
+def _differences(stated: Any, found: Any, close: Real, near: Real, path: str = "") -> Iterator[str]:
+    if not isinstance(found, dict):
+        if not _same(stated, found, close, near):
+            yield f"{path} ({repr(stated)[:60]} stated, {found!r} found)"
+        return
+    if not isinstance(stated, dict):
+        yield f"{path} (not a table)"
+        return
+    for name in [*found, *(name for name in stated if name not in found)]:
+        shown = str(name) if name in found else repr(name)[:60]
+        inner = f"{path}.{shown}" if path else shown
+        if name not in stated:
+            yield f"{inner} (missing)"
+        elif name not in found:
+            yield f"{inner} (unknown)"
+        else:
+            # Slack is a small difference: its rounding is that of what it is the difference of.
+            rounding = close * found["delta"] if inner == "mlp.slack" else near
+            yield from _differences(stated[name], found[name], close, rounding, inner)
+
+
+def _same(stated: Any, found: Any, close: Real, near: Real) -> bool:
+    if not isinstance(found, int | float):
+        return type(stated) is type(found) and stated == found
+    if isinstance(stated, bool) or not isinstance(stated, int | float):
+        return False
+    try:
+        return math.isclose(stated, found, rel_tol=close, abs_tol=near)
+    except OverflowError:  # a whole number beyond every float
+        return False
+
+
+def _unmet(found: dict[str, Any], head_error: Real, close: Real) -> Iterator[str]:
+    """What the lemma promises and these weights do not keep."""
+    head, mlp = found["head"], found["mlp"]
+    if found["variant"] == "repaired":
+        if not head_error <= head["error_bound"] * (1 + close):
+            yield f"head.error_bound ({head['error_bound']} stated, {head_error} possible)"
+        if not mlp["slack"] >= -close * mlp["delta"]:
+            yield f"mlp.slack ({mlp['slack']}, negative)"
+    for name, entry in found["norms"].items():
+        size = next(v for k, v in entry.items() if k != "allowed")
+        if entry["allowed"] is not None and not size <= entry["allowed"] * (1 + close):
+            yield f"norms.{name} ({size} found, {entry['allowed']} allowed)"
 
 
 def _centres(s: int, bag: bool, vector: bool) -> np.ndarray:
@@ -154,37 +173,53 @@ def _centres(s: int, bag: bool, vector: bool) -> np.ndarray:
 
 
 def _apart(centres: np.ndarray) -> float:
-    return min(float(np.abs(a - b).max()) for i, a in enumerate(centres) for b in centres[i + 1 :])
+    return min(
+        float(np.abs(centres[i + 1 :] - a).max(axis=1).min()) for i, a in enumerate(centres[:-1])
+    )
 
 
 def _norms(
-    claim: Claim,
-    centres: np.ndarray,
-    width: float,
-    bag: bool,
-    vector: bool,
-    free: bool,
+    claim: Claim, centres: np.ndarray, width: Real, over: Overlap, *, vector: bool, free: bool
 ) -> dict[str, Any]:
-    t, s = claim.tensors, claim.sparsity
-    head = claim.certificate["head"]
-    out: dict[str, Any] = {}
-    for name in ("W_Q", "W_K", "W_V", "W_C"):
-        sizes = [math.sqrt(float((t[f"head.{h}.{name}"] ** 2).sum())) for h in range(claim.heads)]
-        out[f"norms.{name}.frobenius"] = max(sizes)
-    keys = s + 1 if bag else 1 if vector or free else s
-    void = head["rho_kind"] == "measured" and not (head["rho_bound"] or math.inf) < 1
-    out |= {
-        "norms.W_K.allowed": None if void else keys,
-        "norms.W_V.allowed": None if void else 2 * s if bag else 2,
-        "norms.W_C.allowed": s if bag else 1,
+    t, s, bag = claim.tensors, claim.sparsity, claim.bag
+    # Where only the measured overlap is below 1 the lemma says nothing of keys and values.
+    void = over.kind == "measured" and not over.bound < 1
+    limits = {
+        "W_K": None if void else float(s + 1 if bag else 1 if vector or free else s),
+        "W_V": None if void else 2.0 * s if bag else 2.0,
+        "W_C": float(s if bag else 1),
     }
+    out: dict[str, Any] = {}
+    for name, limit in limits.items():
+        sizes = [math.sqrt(float((t[f"head.{h}.{name}"] ** 2).sum())) for h in range(claim.heads)]
+        out[name] = {"frobenius": max(sizes), "allowed": limit}
     if free:
-        out["norms.P_21.value"] = float(np.sqrt((t["P"] ** 2).sum(axis=1)).sum())
-        out["norms.P_21.allowed"] = s
-    for name in ("W_1", "W_2", "w"):
-        out[f"norms.{name}.max"] = float(np.abs(t[f"mlp.{name}"]).max())
+        total = float(np.sqrt((t["P"] ** 2).sum(axis=1)).sum())
+        out["P_21"] = {"value": total, "allowed": float(s)}
     far = float(np.abs(centres).max())
-    out["norms.W_1.allowed"] = max(1 / width, far / width + 2)
-    out["norms.W_2.allowed"] = max(1, centres.shape[1])
-    out["norms.w.allowed"] = float(np.abs(claim.values).max())
+    entries = {
+        "W_1": max(1 / width, far / width + 2),
+        "W_2": max(1.0, float(centres.shape[1])),
+        "w": float(np.abs(claim.values).max()),
+    }
+    for name, limit in entries.items():
+        largest = float(np.abs(t[f"mlp.{name}"]).max(initial=0.0))
+        out[name] = {"max": largest, "allowed": limit}
     return out
+
+
+def _query_norm(
+    claim: Claim, heat: Real, gamma: Real, over: Overlap, *, vector: bool, free: bool, printed: bool
+) -> dict[str, Any]:
+    s, T, bag = claim.sparsity, claim.length, claim.bag
+    if printed:
+        room = gamma - over.used if bag else gamma
+        times = s * (1 + over.used / s) if bag else 1.0
+        count = T
+    else:
+        count, room = T + 1, gamma
+        times = 1.0 if vector else 1 / s
+        if bag:
+            times = max(1.0, (1 + over.wide) / 2) if vector else max(s, (s + over.wide) / 2)
+    limit = (math.log(8 * count) + math.log(times) - math.log(room)) / (1 - over.used)
+    return {"W_Q": {"frobenius": float(heat), "allowed": limit}}

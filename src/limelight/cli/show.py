@@ -26,7 +26,7 @@ def show(
     """
     from limelight.core.errors import InputError
     from limelight.papers import load
-    from limelight.papers.base import Statement
+    from limelight.papers.contents import Statement
 
     labels = [word for word in words or [] if "=" not in word]
     if len(labels) > 1:

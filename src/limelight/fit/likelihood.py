@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.special import expit, log_expit, logit, xlogy
-from scipy.stats import chi2
+from scipy.special import expit, log_expit, logit, ndtri, xlogy
 
 Counts = Float[np.ndarray, "draws x"]
 Draws = Float[np.ndarray, " draws"]
@@ -161,7 +160,7 @@ class Curve:
         best = self.supremum(s, n) if best is None else best
         height, variance = self.profile(s, n, t)
         root = np.sqrt(2 * np.maximum(best - height, 0.0))
-        return root <= np.sqrt(chi2.ppf(level, 1)) + 0.5 / np.sqrt(variance + TINY)
+        return root <= ndtri((1 + level) / 2) + 0.5 / np.sqrt(variance + TINY)
 
     def interval(
         self, s: Counts, n: Counts, level: float, value: float

@@ -7,7 +7,6 @@ intervals are formed over draws.
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -96,8 +95,8 @@ class NoisePath:
     ) -> dict[str, Float[Array, " steps"]]:
         """The measure."""
         draw = example(world, key, truth, jnp.array(0))
-        path = model.path(model.prepare(draw))
-        square = jax.vmap(lambda x: jnp.mean(square_errors(x, draw.targets)))(path)
+        left = lambda x: jnp.mean(square_errors(x, draw.targets))
+        square = model.path(model.prepare(draw), left)
         return {"square": square / jnp.asarray(world.sigma, dtype=float) ** 2}  # pyright: ignore[reportAttributeAccessIssue]
 
 

@@ -3,14 +3,15 @@
 `base` the contract; `attention` heads as pure functions; `shallow` the one-layer ViT of li2023,
 `extended` with heads, a skip connection, layer norm, or two outputs; `smoother` attention as
 averaging (xu2022); `heads` those that capacity bounds speak of; `sequence` bounded-norm attention
-over bits; `construct` sparse functions as weights; `checkpoint` attention blocks of real networks,
-read with `weights` from safetensors files.
+over bits; `construct` sparse functions as weights, `constructed` those as models; `checkpoint`
+attention blocks of real networks, found by `layouts` and read with `weights` from safetensors.
 """
 
 from limelight.models.base import Model, Recipe
 from limelight.models.checkpoint import Checkpoint
+from limelight.models.constructed import Constructed, Loaded, load_construction, save_sequence
 from limelight.models.extended import Extended, ExtendedViT, FourWay, FourWayViT
-from limelight.models.sequence import Constructed, Loaded, Sequence, SequenceNet, load_construction
+from limelight.models.sequence import Sequence, SequenceNet
 from limelight.models.shallow import GroupedViT, Shallow, ShallowViT
 from limelight.models.smoother import Smoother, Smoothing
 
@@ -32,4 +33,5 @@ __all__ = [
     "Smoother",
     "Smoothing",
     "load_construction",
+    "save_sequence",
 ]

@@ -1,6 +1,7 @@
-"""Attention blocks by their key names: timm ViT and DeiT, Hugging Face ViT and BERT, and our own.
+"""The attention blocks of a checkpoint, whatever its key names.
 
-All matrices come out as `x @ weight`, float64.
+All matrices come out as `x @ weight`, float64, and fit each other: a tensor of another shape is
+refused, because a bound made of norms would take it silently.
 """
 
 import json
@@ -8,43 +9,24 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from limelight.core.arrays import Real
 from limelight.core.errors import InputError
+from limelight.models.layouts import (
+    LAYOUTS,
+    OWN,
+    Place,
+    is_position_table,
+    recognise,
+    why_skipped,
+)
 from limelight.models.weights import Tensors, read
 
 #: Width of a head where neither the file nor a config beside it says: that of every timm ViT.
 USUAL_WIDTH = 64
-
-LAYOUTS: dict[str, tuple[str, ...]] = {
-    "timm ViT or DeiT": (
-        "blocks.N.attn.qkv.weight",
-        "blocks.N.attn.qkv.bias (optional)",
-        "blocks.N.norm1.weight, blocks.N.norm1.bias",
-        "pos_embed (optional)",
-    ),
-    "Hugging Face ViT": (
-        "vit.encoder.layer.N.attention.attention.{query,key,value}.weight",
-        "... .bias (optional)",
-        "vit.encoder.layer.N.layernorm_before.{weight,bias}",
-        "vit.embeddings.position_embeddings (optional)",
-    ),
-    "Hugging Face BERT": (
-        "encoder.layer.N.attention.self.{query,key,value}.weight",
-        "... .bias (optional)",
-        "encoder.layer.N.output.LayerNorm.{weight,bias} and embeddings.LayerNorm.{weight,bias}",
-        "embeddings.position_embeddings.weight (optional)",
-    ),
-    "limelight construction": (
-        "head.H.{W_Q,W_K,W_V,W_C}",
-        "cls, and E with P, or V",
-        "mlp.{W_1,W_2,w}",
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -115,10 +97,9 @@ class Checkpoint:
             InputError: In one line, for anything that is not such a file.
         """
         tensors = read(path)
-        for layout, find in _FINDERS.items():
-            found = find(tensors)
-            if found:
-                return _assemble(layout, tensors, found, heads)
+        found = recognise(tensors)
+        if found is not None:
+            return _assemble(*found, tensors, heads)
         expected = "; ".join(f"{name}: {', '.join(keys)}" for name, keys in LAYOUTS.items())
         shown = ", ".join(sorted(tensors)[:3]) or "none"
         raise InputError(
@@ -127,142 +108,54 @@ class Checkpoint:
         )
 
 
-_Found = dict[str, Any]
-
-
-def _timm(tensors: Tensors) -> list[_Found]:
-    return _matching(
-        tensors,
-        r"(?P<stem>.*?blocks\.(?P<n>\d+)\.)attn\.qkv\.weight",
-        lambda stem, n, root: {
-            "joint": f"{stem}attn.qkv",
-            "norm": f"{stem}norm1",
-            "refuse": f"{stem}attn.q_norm.weight",
-        },
-    )
-
-
-def _hf_vit(tensors: Tensors) -> list[_Found]:
-    return _matching(
-        tensors,
-        r"(?P<stem>(?P<root>.*?)encoder\.layer\.(?P<n>\d+)\.)attention\.attention\.query\.weight",
-        lambda stem, n, root: {
-            "parts": f"{stem}attention.attention.",
-            "norm": f"{stem}layernorm_before",
-        },
-    )
-
-
-def _hf_bert(tensors: Tensors) -> list[_Found]:
-    def entry(stem: str, n: int, root: str) -> _Found:
-        before = f"{root}encoder.layer.{n - 1}.output.LayerNorm"
-        return {
-            "parts": f"{stem}attention.self.",
-            "norm": before if n else f"{root}embeddings.LayerNorm",
-            "refuse": f"{stem}attention.self.distance_embedding.weight",
-        }
-
-    pattern = r"(?P<stem>(?P<root>.*?)encoder\.layer\.(?P<n>\d+)\.)attention\.self\.query\.weight"
-    return _matching(tensors, pattern, entry)
-
-
-def _own(tensors: Tensors) -> list[_Found]:
-    if "head.0.W_Q" not in tensors.names or "cls" not in tensors.names:
-        return []
-    return [{"stem": "", "n": 0, "own": True}]
-
-
-_FINDERS = {
-    "timm ViT or DeiT": _timm,
-    "Hugging Face ViT": _hf_vit,
-    "Hugging Face BERT": _hf_bert,
-    "limelight construction": _own,
-}
-
-
-def _matching(tensors: Tensors, pattern: str, entry) -> list[_Found]:
-    found = []
-    for name in tensors:
-        match = re.fullmatch(pattern, name)
-        if match:
-            groups = match.groupdict()
-            stem, n = groups["stem"], int(groups["n"])
-            found.append({"stem": stem, "n": n} | entry(stem, n, groups.get("root", "")))
-    return sorted(found, key=lambda item: item["n"])
-
-
-def _assemble(layout: str, tensors: Tensors, found: list[_Found], heads: int | None) -> Checkpoint:
+def _assemble(layout: str, places: list[Place], tensors: Tensors, heads: int | None) -> Checkpoint:
     notes: list[str] = []
-    if layout == "limelight construction":
-        block, tokens = _own_block(tensors)
-        blocks = [block]
+    if layout == OWN:
+        table = _own_tokens(tensors)
+        blocks, tokens = [_own_block(tensors, table)], len(table) + 1  # [CLS] is attended to
     else:
-        width = _joint_width(tensors, found[0])
-        count = _count_heads(tensors, width, heads, notes)
-        blocks = [_block(tensors, item, count) for item in found]
+        blocks = [_block(tensors, place, heads, notes) for place in places]
         tokens = _positions(tensors)
     used = {key for block in blocks for key in block.keys}
     skipped: dict[str, list[str]] = {}
     for name in sorted(set(tensors) - used):
-        skipped.setdefault(_reason(name), []).append(name)
+        skipped.setdefault(why_skipped(name), []).append(name)
     return Checkpoint(
         source=tensors.path.name,
         layout=layout,
         blocks=tuple(blocks),
         tokens=tokens,
         skipped={reason: tuple(names) for reason, names in skipped.items()},
-        notes=tuple(notes),
+        notes=tuple(dict.fromkeys(notes)),
     )
 
 
-def _joint_width(tensors: Tensors, item: _Found) -> int:
-    if "joint" in item:
-        return _linear(tensors, item["joint"])[0].shape[1] // 3
-    return _linear(tensors, item["parts"] + "query")[0].shape[1]
-
-
-def _linear(tensors: Tensors, stem: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """A stored [out, in] map as [in, out], and its bias."""
-    weight = _need(tensors, f"{stem}.weight")
-    if weight.ndim != 2:
+def _block(tensors: Tensors, place: Place, heads: int | None, notes: list[str]) -> Block:
+    if place.refuse in tensors.names:
         raise InputError(
-            f"{tensors.path.name}: {stem}.weight has shape {list(weight.shape)}",
-            "expected a matrix",
-        )
-    bias = tensors[f"{stem}.bias"] if f"{stem}.bias" in tensors.names else None
-    if bias is not None and bias.shape != weight.shape[:1]:
-        raise InputError(f"{tensors.path.name}: {stem}.bias does not fit {stem}.weight")
-    return weight.T, bias
-
-
-def _need(tensors: Tensors, name: str) -> np.ndarray:
-    if name not in tensors.names:
-        raise InputError(f"{tensors.path.name}: {name} is missing", "the layout expects it")
-    return tensors[name]
-
-
-def _block(tensors: Tensors, item: _Found, heads: int) -> Block:
-    if item.get("refuse") in tensors.names:
-        raise InputError(
-            f"{tensors.path.name}: {item['refuse']} changes the scores",
+            f"{tensors.path.name}: {place.refuse} changes the scores",
             "attention with normalised queries or relative positions is not covered",
         )
-    if "joint" in item:
-        weight, bias = _linear(tensors, item["joint"])
+    gain, shift, names = _layer_norm(tensors, place.norm)
+    maps = [_linear(tensors, stem, len(gain)) for stem in place.maps]
+    if len(maps) == 1:
+        (weight, bias) = maps[0]
         if weight.shape[1] % 3:
-            raise InputError(f"{item['joint']}.weight does not hold query, key and value")
-        (query, key, value) = np.split(weight, 3, axis=1)
-        biases = (None, None, None) if bias is None else tuple(np.split(bias, 3))
-        keys = [f"{item['joint']}.weight", f"{item['joint']}.bias"]
+            raise _unfit(tensors, f"{place.maps[0]}.weight", weight.T, "three maps of one width")
+        weights = np.split(weight, 3, axis=1)
+        biases = [None] * 3 if bias is None else np.split(bias, 3)
     else:
-        stems = [item["parts"] + part for part in ("query", "key", "value")]
-        maps = [_linear(tensors, stem) for stem in stems]
-        (query, key, value), biases = (m for m, _ in maps), tuple(b for _, b in maps)
-        keys = [f"{stem}.{kind}" for stem in stems for kind in ("weight", "bias")]
-    gain, shift, names = _layer_norm(tensors, item["norm"])
+        weights, biases = zip(*maps, strict=True)
+    query, key, value = weights
+    if key.shape != query.shape:
+        raise _unfit(tensors, f"{place.maps[1]}.weight", key.T, f"{list(query.T.shape)}")
+    count = _count_heads(tensors, query.shape[1], heads, notes)
+    if value.shape[1] % count:
+        raise _unfit(tensors, f"{place.maps[2]}.weight", value.T, f"rows for {count} heads")
+    keys = [f"{stem}.{kind}" for stem in place.maps for kind in ("weight", "bias")]
     return Block(
-        name=item["stem"].rstrip("."),
-        heads=heads,
+        name=place.stem.rstrip("."),
+        heads=count,
         query=query,
         key=key,
         value=value,
@@ -274,13 +167,42 @@ def _block(tensors: Tensors, item: _Found, heads: int) -> Block:
     )
 
 
+def _unfit(tensors: Tensors, name: str, found: np.ndarray, expected: str) -> InputError:
+    return InputError(
+        f"{tensors.path.name}: {name} has shape {list(found.shape)}", f"expected {expected}"
+    )
+
+
+def _need(tensors: Tensors, name: str, *shape: int | None) -> np.ndarray:
+    """A tensor of a shape; `None` stands for any length above 0."""
+    if name not in tensors.names:
+        raise InputError(f"{tensors.path.name}: {name} is missing", "the layout expects it")
+    found = tensors[name]
+    fits = found.ndim == len(shape) and all(
+        size > 0 and size == (size if wanted is None else wanted)
+        for size, wanted in zip(found.shape, shape, strict=True)
+    )
+    if not fits:
+        words = " x ".join("n" if size is None else str(size) for size in shape)
+        raise _unfit(tensors, name, found, words)
+    return found
+
+
+def _linear(tensors: Tensors, stem: str, inputs: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """A stored [out, in] map as [in, out], and its bias."""
+    weight = _need(tensors, f"{stem}.weight", None, inputs)
+    has_bias = f"{stem}.bias" in tensors.names
+    return weight.T, _need(tensors, f"{stem}.bias", len(weight)) if has_bias else None
+
+
 def _layer_norm(tensors: Tensors, stem: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    for gain, shift in (("weight", "bias"), ("gamma", "beta")):
-        if f"{stem}.{gain}" in tensors.names:
-            weight = tensors[f"{stem}.{gain}"]
-            has_shift = f"{stem}.{shift}" in tensors.names
-            bias = tensors[f"{stem}.{shift}"] if has_shift else np.zeros_like(weight)
-            return weight, bias, [f"{stem}.{gain}", f"{stem}.{shift}"]
+    for names in (("weight", "bias"), ("gamma", "beta")):
+        gain, shift = (f"{stem}.{name}" for name in names)
+        if gain in tensors.names:
+            weight = _need(tensors, gain, None)
+            has_shift = shift in tensors.names
+            bias = _need(tensors, shift, len(weight)) if has_shift else np.zeros_like(weight)
+            return weight, bias, [gain, shift]
     raise InputError(
         f"{tensors.path.name}: {stem}.weight is missing", "it bounds the length of the tokens"
     )
@@ -316,61 +238,44 @@ def _configured(path: Path) -> int | None:
 
 
 def _positions(tensors: Tensors) -> int | None:
-    for name in tensors:
-        if re.fullmatch(r"(.*\.)?(pos_embed|position_embeddings(\.weight)?)", name):
-            shape = tensors.raw(name).shape
-            return int(shape[-2]) if len(shape) >= 2 else None
+    for name in filter(is_position_table, tensors):
+        shape = tensors.raw(name).shape
+        return int(shape[-2]) if len(shape) >= 2 else None
     return None
 
 
-def _own_block(tensors: Tensors) -> tuple[Block, int]:
-    heads = sum(re.fullmatch(r"head\.\d+\.W_Q", name) is not None for name in tensors)
-    stacks = {
-        part: [_need(tensors, f"head.{h}.{part}") for h in range(heads)]
-        for part in ("W_Q", "W_K", "W_V")
-    }
-    cls = _need(tensors, "cls")
+def _own_tokens(tensors: Tensors) -> np.ndarray:
+    """Both values of every token of one of our own files; a bag's other value is 0."""
+    d = len(_need(tensors, "cls", None))
+    if "tokens" in tensors.names:
+        return _need(tensors, "tokens", None, 2, d)
     if "V" in tensors.names:
-        rows = tensors["V"]
-    else:
-        rows = (_need(tensors, "P")[:, None] + _need(tensors, "E")[None]).reshape(-1, len(cls))
+        return _need(tensors, "V", None, d)[:, None]
+    return _need(tensors, "P", None, d)[:, None] + _need(tensors, "E", 2, d)[None]
+
+
+def _own_block(tensors: Tensors, table: np.ndarray) -> Block:
+    heads = sum(re.fullmatch(r"head\.\d+\.W_Q", name) is not None for name in tensors)
+    cls = _need(tensors, "cls", None)
+    d, k = len(cls), len(_need(tensors, "head.0.W_Q", len(cls), None).T)
+    span = len(_need(tensors, "head.0.W_V", d, None).T)
+    widths = {"W_Q": k, "W_K": k, "W_V": span}
+    stacks = {
+        part: [_need(tensors, f"head.{h}.{part}", d, width) for h in range(heads)]
+        for part, width in widths.items()
+    }
     asking = float(np.linalg.norm(cls))
-    longest = max(asking, float(np.linalg.norm(rows, axis=-1).max()))
-    names = [f"head.{h}.{part}" for h in range(heads) for part in stacks]
-    tokens = len(tensors["V" if "V" in tensors.names else "P"])
-    block = Block(
+    return Block(
         name="head",
         heads=heads,
         query=np.concatenate(stacks["W_Q"], axis=1),
         key=np.concatenate(stacks["W_K"], axis=1),
         value=np.concatenate(stacks["W_V"], axis=1),
-        token_norm=longest,
+        token_norm=max(asking, float(np.linalg.norm(table, axis=-1).max())),
         query_norm=asking,
         scaled=False,
-        keys=(*names, "cls", *(k for k in ("E", "P", "V") if k in tensors.names)),
+        keys=(
+            *(f"head.{h}.{part}" for h in range(heads) for part in stacks),
+            *(name for name in ("cls", "E", "P", "V", "tokens") if name in tensors.names),
+        ),
     )
-    return block, tokens + 1
-
-
-_REASONS: tuple[tuple[str, str], ...] = (
-    (
-        r"pos_embed|position_embeddings",
-        "trained positions: a cover of the table would need a term linear in the tokens",
-    ),
-    (r"attn\.proj|attention\.output\.dense|W_C$", "output projection: the bound stops before it"),
-    (
-        r"(?i)norm",
-        "LayerNorm behind attention: its Lipschitz constant is up to max|gain|/sqrt(eps),"
-        " so blocks are not chained",
-    ),
-    (r"mlp|intermediate|output\.dense|\bfc\d", "MLP: not part of the attention bound"),
-    (r"head|classifier|pooler", "read-out: behind a LayerNorm and an MLP"),
-    (r"embed|patch|cls_token|dist_token", "input embedding: the bound starts at the tokens"),
-)
-
-
-def _reason(name: str) -> str:
-    for pattern, reason in _REASONS:
-        if re.search(pattern, name):
-            return reason
-    return "not part of attention"

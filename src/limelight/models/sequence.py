@@ -5,24 +5,18 @@ construction, where it already computes its function, or at random weights of th
 size; so what is representable and what is learnable meet on one plot.
 """
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import numpy as np
 from jaxtyping import Array, Float
 
 from limelight.core.errors import InputError
 from limelight.core.keys import named
 from limelight.core.types import Example, Number, PRNGKey
 from limelight.models.base import Model, Recipe
-from limelight.models.construct import bases, lemmas, selectors
-from limelight.models.construct.files import load
-from limelight.models.construct.memorise import Network, memorise
-from limelight.worlds.rules import by_count, truth_table
 from limelight.models.heads import HeadWeights
 from limelight.worlds.base import World
 from limelight.worlds.boolean import SparseBoolean
@@ -145,7 +139,7 @@ class Sequence(Recipe):
 
     def check(self, world: World) -> None:
         """Refuse worlds without bits, and sizes that do not fit."""
-        _needs_bits(world, "Sequence")
+        needs_bits(world, "Sequence")
         if self.width < 3 or self.heads < 1 or self.width % self.heads:
             raise InputError(
                 f"{self.heads} heads do not share a width of {self.width}",
@@ -155,193 +149,12 @@ class Sequence(Recipe):
             raise InputError(f"model.hidden = {self.hidden}", "at least 1")
 
 
-class Constructed(Recipe):
-    r"""A start at the construction of the world's rule on the positions that the trial drew.
-
-    With `start="random"` the same architecture starts at random weights instead, each matrix with
-    the Frobenius norm that the construction's has.
-
-    Notation: `mapping` and `basis` as in `construct`.
-    Departures: trained in float32 by the flow; the file format and its check are float64.
-
-    Args:
-        mapping: `deterministic`, `trainable` or `bag`.
-        basis: See `bases.choose`.
-        many: Whether a head a position (the general construction) is used.
-        start: `construction`, or `random` for the same sizes and norms.
-        shrink: Factor on the temperature; below 1 the start is softer than the construction.
-
-    Reference: edelman2022, Lemmas B.2 to B.6.
-    """
-
-    mapping: str = eqx.field(static=True, default="trainable")
-    basis: str = eqx.field(static=True, default="auto")
-    many: bool = eqx.field(static=True, default=False)
-    start: str = eqx.field(static=True, default="construction")
-    shrink: Number = 1.0
-
-    def init(self, key: PRNGKey, world: SparseBoolean, truth: Any) -> SequenceNet:
-        """The construction on the drawn positions, or random weights of its norms."""
-        counts = by_count(truth_table(world.rule, world.sparsity).astype(float), world.sparsity)
-        # Where the rule tells its bits apart, the order drawn is that of its truth table.
-        made = self._construction(world, truth if counts is None else jnp.sort(truth))
-        return made if self.start == "construction" else _shuffled(key, made)
-
-    def check(self, world: World) -> None:
-        """Refuse what the construction refuses, before anything is compiled."""
-        bits = _needs_bits(world, "Constructed")
-        if self.mapping not in selectors.MAPPINGS:
-            raise InputError(
-                f"unknown model.mapping {self.mapping!r}", "known: " + ", ".join(selectors.MAPPINGS)
-            )
-        if self.start not in ("construction", "random"):
-            raise InputError(f"unknown model.start {self.start!r}", "construction or random")
-        self._numbers(bits)
-
-    def _numbers(self, world: SparseBoolean) -> tuple[bases.Basis, float, Network]:
-        """What does not depend on the drawn positions: basis, temperature, network."""
-        T, s = world.length, world.sparsity
-        table = truth_table(world.rule, s).astype(float)
-        gamma = lemmas.usual_gamma(self.mapping, self.many, s)
-        if self.mapping == "trainable":
-            marks, rho = bases.Basis("none", np.zeros((T, 1)), 0.0), 0.0
-        else:
-            marks = bases.choose(self.basis, T, s)
-            delta = marks.measured
-            rho = delta if self.many and self.mapping != "bag" else s * delta
-            rho = rho if rho == delta else rho / (1 - (s - 1) * delta)
-            if not 0 <= rho < 1:
-                raise InputError(
-                    f"{marks.kind} vectors with Delta = {delta:.3g} are too close for s = {s}",
-                    "a larger model.basis, such as chirp",
-                )
-        over = lemmas.Overlap(rho, rho, 1.0, rho)
-        heat = lemmas.temperature(self.mapping, self.many, T, s, gamma, over)
-        values = table if self.many else by_count(table, s)
-        if values is None:
-            raise InputError(
-                f"the rule {world.rule!r} depends on which of its bits are set",
-                "one head only counts them; set model.many=true",
-            )
-        return marks, heat, memorise(lemmas.targets(self.mapping, self.many, s), values, gamma / 4)
-
-    def _construction(self, world: SparseBoolean, positions: Any) -> SequenceNet:
-        marks, heat, network = self._numbers(world)
-        heat = heat * self.shrink
-        if self.mapping == "trainable":
-            made = selectors.trainable(world.length, positions, world.sparsity, heat, self.many)
-        else:
-            build = selectors.bag if self.mapping == "bag" else selectors.deterministic
-            made = build(jnp.asarray(marks.vectors, dtype=float), positions, heat, self.many)
-        heads = HeadWeights(*(jnp.stack(parts) for parts in zip(*made.heads, strict=True)))
-        return _assembled(self.mapping, made.cls, made.symbols, made.positions, heads, network)
-
-
-def load_construction(path: str | Path) -> SequenceNet:
-    """The function of a construction file as a model; labels are +1 and -1 for truth tables.
-
-    Raises:
-        InputError: For files that are not constructions.
-    """
-    tensors, certificate = load(path)
-    try:
-        heads = certificate["head"]["heads"]
-        stacked = HeadWeights(
-            *(
-                jnp.stack([jnp.asarray(tensors[f"head.{h}.{name}"], float) for h in range(heads)])
-                for name in ("W_Q", "W_K", "W_V", "W_C")
-            )
-        )
-        mapping = certificate["claim"]["mapping"]
-        network = Network(*(tensors[f"mlp.{name}"] for name in ("W_1", "W_2", "w")))
-        symbols = tensors.get("E")
-        marks = tensors["V" if mapping == "bag" else "P"]
-        labels = "truth_table" in certificate["claim"]
-        cls = tensors["cls"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"{Path(path).name}: not a whole construction ({error!r})") from None
-    return _assembled(mapping, cls, symbols, marks, stacked, network, labels)
-
-
-class Loaded(Recipe):
-    """A start at a construction file; its world must have the file's length and positions.
-
-    Args:
-        path: A file that `limelight construct` wrote.
-    """
-
-    path: str = eqx.field(static=True)
-
-    def init(self, key: PRNGKey, world: SparseBoolean, truth: Any) -> SequenceNet:
-        """The file's weights."""
-        return load_construction(self.path)
-
-    def check(self, world: World) -> None:
-        """Refuse a world that the file is not about."""
-        bits = _needs_bits(world, "Loaded")
-        _, certificate = load(self.path)
-        claim = certificate["claim"]
-        if bits.length != claim["T"] or list(bits.positions or ()) != claim["positions"]:
-            raise InputError(
-                f"{Path(self.path).name} is about positions {claim['positions']} of {claim['T']}",
-                "set world.length and world.positions to them",
-            )
-
-
-def _assembled(
-    mapping: str,
-    cls: Any,
-    symbols: Any,
-    marks: Any,
-    heads: HeadWeights,
-    net: Network,
-    labels: bool = True,
-) -> SequenceNet:
-    as_float = lambda a: jnp.asarray(a, dtype=float)
-    marks = as_float(marks)
-    if mapping == "bag":
-        table, positions = jnp.stack([jnp.zeros_like(marks), marks], axis=1), None
-    elif mapping == "deterministic":
-        table, positions = marks[:, None] + as_float(symbols)[None], None
-    else:
-        table, positions = as_float(symbols)[None], marks
-    return SequenceNet(
-        symbols=table,
-        positions=positions,
-        asking=as_float(cls),
-        heads=jax.tree.map(as_float, heads),
-        first=as_float(net.first),
-        second=as_float(net.second),
-        readout=as_float(net.readout),
-        scale=2.0 if labels else 1.0,
-        shift=-1.0 if labels else 0.0,
-    )
-
-
-def _shuffled(key: PRNGKey, model: SequenceNet) -> SequenceNet:
-    """Random weights in place of trained ones, every array with its Frobenius norm."""
-
-    def redraw(name: str, array: Array) -> Array:
-        (sub,) = named(key, name)
-        draw = jr.normal(sub, array.shape)
-        return draw * (jnp.linalg.norm(array) / jnp.linalg.norm(draw))
-
-    heads = HeadWeights(
-        *(redraw(name, part) for name, part in zip(HeadWeights._fields, model.heads, strict=True))
-    )
-    parts = {name: redraw(name, getattr(model, name)) for name in ("first", "second", "readout")}
-    where = lambda m: [m.heads, m.first, m.second, m.readout]
-    model = eqx.tree_at(where, model, [heads, *parts.values()])
-    if model.positions is None:
-        return model
-    return eqx.tree_at(lambda m: m.positions, model, redraw("positions", model.positions))
-
-
 def _with_bias(weight: Array) -> Array:
     return jnp.concatenate([weight, jnp.zeros((1, weight.shape[1]))])
 
 
-def _needs_bits(world: World, name: str) -> SparseBoolean:
+def needs_bits(world: World, name: str) -> SparseBoolean:
+    """Refuse worlds without bits, in the name of the model that reads them."""
     if not isinstance(world, SparseBoolean):
         raise InputError(
             f"{name} reads bits, not the tokens of {type(world).__name__}",

@@ -89,8 +89,12 @@ def local_weights(side: int, radius: int) -> Float[Array, "patches patches"]:
 
 
 def iterate(
-    operator: Callable[[Tokens], Tokens], tokens: Tokens, steps: int, gain: Any = 1.0
-) -> Float[Array, "steps_and_start tokens width"]:
+    operator: Callable[[Tokens], Tokens],
+    tokens: Tokens,
+    steps: int,
+    gain: Any = 1.0,
+    read: Callable[[Tokens], Array] = lambda x: x,
+) -> Float[Array, "steps_and_start ..."]:
     r"""The path of $x \leftarrow (1-g)x + g\,A(x)$, its start included.
 
     Args:
@@ -98,14 +102,15 @@ def iterate(
         tokens: The start.
         steps: How many.
         gain: $g$: 1 for plain iteration, less for a residual stream.
+        read: What is kept of each state; the whole of it takes memory for every step.
     """
 
     def step(x, _):
         x = (1 - gain) * x + gain * operator(x)
-        return x, x
+        return x, read(x)
 
     _, path = jax.lax.scan(step, tokens, None, length=steps)
-    return jnp.concatenate([tokens[None], path])
+    return jnp.concatenate([read(tokens)[None], path])
 
 
 class Smoothing(Model):
@@ -141,9 +146,11 @@ class Smoothing(Model):
             return (1 - self.gain) * prepared + self.gain * (self.weights(prepared) @ prepared)
         return self.path(prepared)[-1]
 
-    def path(self, tokens: Tokens) -> Float[Array, "steps_and_start tokens width"]:
-        """The tokens before the first step and after each."""
-        return iterate(lambda x: self.weights(x) @ x, tokens, self.steps, self.gain)
+    def path(
+        self, tokens: Tokens, read: Callable[[Tokens], Array] = lambda x: x
+    ) -> Float[Array, "steps_and_start ..."]:
+        """The tokens, or what is read off them, before the first step and after each."""
+        return iterate(lambda x: self.weights(x) @ x, tokens, self.steps, self.gain, read)
 
 
 class Smoother(Recipe):

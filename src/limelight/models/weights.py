@@ -78,11 +78,14 @@ def read(path: str | Path) -> Tensors:
         )
     try:
         with safe_open(path, framework="numpy") as file:
-            names, metadata = list(file.keys()), dict(file.metadata() or {})
+            names, metadata = sorted(file.keys()), dict(file.metadata() or {})
     except (SafetensorError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(
             f"{path} is not a readable safetensors file: {reason}",
             "it may be cut short, or of another format",
         ) from None
+    strange = [name for name in names if not name.isprintable()]
+    if strange:  # names are printed, and a file must not write to the terminal
+        raise InputError(f"{path}: a tensor is called {strange[0]!r}", "printable names only")
     return Tensors(path, names, metadata)

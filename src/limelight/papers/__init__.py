@@ -1,6 +1,7 @@
 """Papers: one door each for a visitor with the PDF open. Deleting this folder leaves a library.
 
-`base` the contract; then one module a paper key: symbols, statements, and figures as recipes.
+`contents` and `base` the contract; then one module a paper key: symbols, statements, and figures
+as recipes.
 """
 
 import importlib
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from limelight.core.errors import InputError, suggest
 
 if TYPE_CHECKING:
-    from limelight.papers.base import Paper
+    from limelight.papers.contents import Paper
 
 #: Every paper that is here, in order of arrival.
 KEYS = ("li2023", "edelman2022", "xu2022")

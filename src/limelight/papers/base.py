@@ -1,25 +1,26 @@
-"""A paper as a table of contents: symbols to names, labels to functions, figures to studies.
+"""A figure of a paper as a recipe: a study at each scale, claims, pictures.
 
-Nothing here computes. `Paper`, `Figure` and `Statement` are filled in one module a paper.
+Nothing here computes. `Figure` is filled in one module a figure, `Paper` and `Statement` (see
+`contents`) in one a paper.
 """
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from limelight.claims import Claim, Verdict, check_unique, undecided
+from limelight.claims import Claim, Verdict, undecided
 from limelight.core.errors import InputError, suggest
+from limelight.core.words import parse
+from limelight.papers.contents import Paper, Statement
 from limelight.study.base import Experiment
-from limelight.study.grid import Axes, assign, kinds_of, lookup, parse, read
+from limelight.study.grid import Axes, assign, lookup, read
 from limelight.study.plan import Plan, make_plan
 from limelight.study.run import run
 from limelight.table import Table
-from limelight.theory.base import Bound
+
+__all__ = ["SCALES", "Figure", "Paper", "Setup", "Statement", "planned_rows", "unknown"]
 
 SCALES = ("smoke", "small", "paper")
 #: Trials a cell at most; more is surely a slip, and its plan alone would fill the memory.
@@ -220,110 +221,3 @@ def _trials(text: str) -> int:
     if not 1 <= trials <= MOST_TRIALS:
         raise InputError(f"trials = {text}", f"a whole number from 1 to {MOST_TRIALS:,}")
     return trials
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A theorem made callable, with its settings as keyword arguments.
-
-    Args:
-        label: What the paper calls it, such as `theorem1`.
-        title: What it says, in a line.
-        function: Keyword arguments with defaults, to a `Bound` (or something that prints).
-    """
-
-    label: str
-    title: str
-    function: Callable[..., Bound]
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Names and defaults."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return {p.name: p.default for p in parameters if p.default is not p.empty}
-
-    def evaluate(self, settings: Mapping[str, str]) -> Bound:
-        """Evaluate at the defaults, overridden by words from the command line."""
-        known = self.settings
-        values = {}
-        for name, text in settings.items():
-            if name not in known:
-                hint = suggest(name, list(known)) if known else "it takes none"
-                raise InputError(f"{self.label} has no setting {name!r}", hint)
-            values[name] = self._value(name, text, known[name])
-        try:
-            with np.errstate(all="ignore"):  # what overflows shows as infinite
-                bound = self.function(**values)
-                bound.as_json()
-        except (ArithmeticError, ValueError, TypeError) as error:  # no such root or quotient
-            raise InputError(
-                f"{self.label} says nothing at these settings: {error}",
-                "defaults: " + ", ".join(f"{name}={known[name]}" for name in values),
-            ) from None
-        return bound
-
-    def _value(self, name: str, text: str, default: Any) -> Any:
-        try:
-            value = parse(text, default)
-        except InputError as error:
-            raise InputError(f"{name}: {error.message}", f"the default is {default}") from None
-        if value is None and default is not None:
-            raise InputError(f"{name} cannot be none", f"the default is {default}")
-        declared = inspect.signature(self.function).parameters[name].annotation
-        if (
-            isinstance(value, str)
-            and not isinstance(default, str)
-            and str not in kinds_of(declared)
-        ):
-            raise InputError(f"{name}: {text!r} is not a number", f"the default is {default}")
-        return value
-
-
-@dataclass(frozen=True)
-class Paper:
-    """One paper's contents.
-
-    Args:
-        key: As in files, the command line, docs and BibTeX.
-        title: Its title.
-        authors: As cited.
-        venue: Where and when.
-        symbols: The paper's symbol to the name used here.
-        statements: Theorems made callable.
-        figures: Figures as recipes.
-    """
-
-    key: str
-    title: str
-    authors: str
-    venue: str
-    symbols: Mapping[str, str]
-    statements: tuple[Statement, ...]
-    figures: tuple[Figure, ...]
-
-    def __post_init__(self):
-        figures = tuple(replace(figure, paper=self.key) for figure in self.figures)
-        object.__setattr__(self, "figures", figures)
-        check_unique(tuple(claim for figure in figures for claim in figure.claims))
-
-    @property
-    def claims(self) -> tuple[Claim, ...]:
-        """Every claim, in order of figures."""
-        return tuple(claim for figure in self.figures for claim in figure.claims)
-
-    def figure(self, name: str) -> Figure:
-        """A figure by name."""
-        for figure in self.figures:
-            if figure.name == name:
-                return figure
-        raise InputError(
-            f"{self.key} has no figure {name!r}", suggest(name, [f.name for f in self.figures])
-        )
-
-    def find(self, label: str) -> Figure | Statement:
-        """A figure or a statement by name."""
-        for item in (*self.figures, *self.statements):
-            if label == (item.name if isinstance(item, Figure) else item.label):
-                return item
-        known = [f.name for f in self.figures] + [s.label for s in self.statements]
-        raise InputError(f"{self.key} has nothing called {label!r}", suggest(label, known))

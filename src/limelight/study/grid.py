@@ -11,13 +11,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from types import NoneType
+from typing import Any, TypeVar
 
 import equinox as eqx
 import numpy as np
 
 from limelight.core.errors import InputError, suggest
+from limelight.core.words import kinds_of, parse
 
 Axes = Mapping[str | tuple[str, ...], Sequence[Any] | np.ndarray]
 Cell = dict[str, Any]
@@ -140,36 +141,6 @@ def fitting(tree: Any, axes: Axes) -> Axes:
     }
 
 
-def parse(text: str, current: Any) -> Any:
-    """A word from the command line as a value of the kind that is there now.
-
-    Example:
-        >>> parse("0.3", 0.1), parse("200", 100), parse("none", 0.1), parse("frozen", "x")
-        (0.3, 200, None, 'frozen')
-    """
-    word = text.strip()
-    if word.lower() == "none":
-        return None
-    if isinstance(current, bool):
-        if word.lower() not in ("true", "false"):
-            raise InputError(f"{text!r} is not true or false")
-        return word.lower() == "true"
-    for kind in (int, float):
-        if current is None or isinstance(current, int | float):
-            try:
-                value = kind(word)
-            except ValueError:
-                continue
-            if isinstance(current, int) and isinstance(value, float):
-                raise InputError(f"{text!r} is not a whole number")
-            if not math.isfinite(value):
-                raise InputError(f"{text!r} is not finite")
-            return value if not isinstance(current, float) else float(value)
-    if isinstance(current, int | float):
-        raise InputError(f"{text!r} is not a number")
-    return word
-
-
 def read(tree: Any, path: str, text: str, example: Any = None) -> Any:
     """A word from the command line as a value of the kind that the field at a path declares.
 
@@ -206,16 +177,6 @@ def read(tree: Any, path: str, text: str, example: Any = None) -> Any:
     if isinstance(value, int | float) and abs(value) > largest:
         raise InputError(f"{path} = {text} is too large", f"at most {largest:g} in size")
     return value
-
-
-def kinds_of(declared: Any) -> set[type]:
-    """The types that an annotation allows: one, a union's, or those of literal words."""
-    origin = get_origin(declared)
-    if origin in (Union, UnionType):
-        return set().union(*(kinds_of(kind) for kind in get_args(declared)))
-    if origin is Literal:
-        return {type(word) for word in get_args(declared)}
-    return {declared} if isinstance(declared, type) else set()
 
 
 def _kind_of_example(kinds: set[type]) -> Any:

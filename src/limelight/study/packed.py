@@ -9,8 +9,10 @@ What a trial leaves depends on its key alone: neither on its slot nor on its nei
 """
 
 import abc
+import os
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import equinox as eqx
@@ -34,12 +36,16 @@ class Layout(eqx.Module):
         part: Which of its trial's blocks it is.
         members: The blocks of each slot, in order.
         used: Which entries of `members` are blocks.
+        taken: Blocks in use; they come first.
+        alive: Which slots hold a trial.
     """
 
     owner: Int[Array | np.ndarray, " blocks"]
     part: Int[Array | np.ndarray, " blocks"]
     members: Int[Array | np.ndarray, "slots parts"]
     used: Bool[Array | np.ndarray, "slots parts"]
+    taken: Int[Array | np.ndarray, ""]
+    alive: Bool[Array | np.ndarray, " slots"]
 
 
 class Packed(Experiment):
@@ -89,7 +95,8 @@ class Packed(Experiment):
         """One trial by itself, to its end."""
         parts = self.most_parts()
         index = jnp.arange(parts)
-        alone = Layout(index * 0, index, index[None], jnp.ones((1, parts), bool))
+        all_, one = jnp.ones((1, parts), bool), jnp.ones(1, bool)
+        alone = Layout(index * 0, index, index[None], all_, jnp.array(parts), one)
         first = lambda tree: jax.tree.map(lambda leaf: leaf[0], tree)
         states = jax.tree.map(lambda leaf: leaf[None], self.begin(key))
 
@@ -99,6 +106,22 @@ class Packed(Experiment):
 
         states = jax.lax.while_loop(lambda s: ~self.ended(first(s)), advance, states)
         return self.result(first(states))
+
+
+def on_cpu() -> bool:
+    """Whether programs run on cores: there, small and one after another is quick."""
+    return jax.default_backend() == "cpu"
+
+
+def over_slots(f: Callable, trees: tuple, alive: Bool[Array, " slots"]) -> Any:
+    """`f` of every slot: all at once on a GPU, one by one and only the living on a CPU."""
+    if not on_cpu():
+        return jax.vmap(f)(*trees)
+    shapes = jax.eval_shape(f, *jax.tree.map(lambda leaf: leaf[0], trees))
+    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    return jax.lax.map(
+        lambda slot: jax.lax.cond(slot[0], lambda: f(*slot[1]), lambda: nothing), (alive, trees)
+    )
 
 
 def options() -> dict[str, str] | None:
@@ -161,17 +184,37 @@ class Lanes:
     ) -> dict[str, np.ndarray]:
         """Every row's results; `parts` are the blocks that each row needs.
 
-        Small trials first: with few examples a trial tends to run to its last iteration, so the
-        short ones are left for the end, when lanes run dry.
+        On a CPU a small program fills one core, so there are as many sets of lanes as cores.
         """
+        lines = max(1, min(os.cpu_count() or 1, len(parts))) if on_cpu() else 1
+        # Small trials first: with few examples a trial tends to run to its last iteration, so the
+        # short ones are left for the end, when lanes run dry.
+        order = sorted(range(len(parts)), key=lambda row: parts[row])
+        counts, results = [0] * lines, {}
+
+        def work(line: int) -> None:
+            def count(done: int) -> None:
+                counts[line] = done
+                tell(sum(counts))
+
+            self._feed(arguments, parts, order[line::lines], results, count)
+
+        with ThreadPoolExecutor(lines, "lanes") as pool:
+            for done in [pool.submit(work, line) for line in range(lines)]:
+                done.result()
+        return results
+
+    def _feed(
+        self, arguments: tuple, parts: list[int], rows: list[int], results: dict, tell: Callable
+    ) -> None:
+        """Some rows through one set of lanes; what they leave goes into `results`."""
         seed, words, trials, swept, still = arguments
-        waiting = deque(sorted(range(len(parts)), key=lambda row: parts[row]))
+        waiting = deque(rows)
         states = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self.shapes)
         at: dict[int, int] = {}  # slot to row
         free = list(range(self.slots))[::-1]
-        left = self.blocks
-        results: dict[str, np.ndarray] = {}
         while waiting or at:
+            left = self.blocks - sum(parts[row] for row in at.values())
             new = []
             while waiting and free and parts[waiting[0]] <= left:
                 row, slot = waiting.popleft(), free.pop()
@@ -180,36 +223,35 @@ class Lanes:
             for k in range(0, len(new), FILL):
                 slots = np.full(FILL, self.slots, np.int32)
                 slots[: len(new[k : k + FILL])] = new[k : k + FILL]
-                rows = [at.get(int(slot), 0) for slot in slots]
-                some = jax.tree.map(lambda leaf, rows=rows: leaf[np.array(rows)], swept)
-                states = self.fill(states, slots, seed, words[rows], trials[rows], some, still)
-            if new:
-                layout = self._layout([(slot, parts[row]) for slot, row in at.items()])
+                these = np.array([at.get(int(slot), 0) for slot in slots])
+                some = jax.tree.map(lambda leaf, these=these: leaf[these], swept)
+                states = self.fill(states, slots, seed, words[these], trials[these], some, still)
+            layout = self._layout([(slot, parts[row]) for slot, row in at.items()])
             states, broken, ended = self.advance(states, layout)
             if broken:
                 states, ended = self.repair(states)
-            done = [slot for slot in at if np.asarray(ended)[slot]]
+            ended = np.asarray(ended)
+            done = [slot for slot in at if ended[slot]]
             if done:
                 found = jax.device_get(self.read(states))
                 for name, values in found.items():
                     shape = (len(parts), *values.shape[1:])
                     column = results.setdefault(name, np.zeros(shape, values.dtype))
                     column[[at[slot] for slot in done]] = values[done]
-                for slot in done:
-                    left += parts[at.pop(slot)]
-                    free.append(slot)
-            tell(len(parts) - len(waiting) - len(at))
-        return results
+                free += done
+                at = {slot: row for slot, row in at.items() if slot not in done}
+            tell(len(rows) - len(waiting) - len(at))
 
     def _layout(self, taken: list[tuple[int, int]]) -> Layout:
         owner, part = np.zeros(self.blocks, np.int32), np.zeros(self.blocks, np.int32)
         members = np.zeros((self.slots, self.most), np.int32)
         used = np.zeros((self.slots, self.most), bool)
+        alive = np.zeros(self.slots, bool)
         start = 0
         for slot, size in taken:
             owner[start : start + size] = slot
             part[start : start + size] = np.arange(size)
             members[slot, :size] = np.arange(start, start + size)
-            used[slot, :size] = True
+            used[slot, :size] = alive[slot] = True
             start += size
-        return Layout(owner, part, members, used)
+        return Layout(owner, part, members, used, np.array(start, np.int32), alive)

@@ -21,6 +21,13 @@ from limelight.measures import norms
 DUDLEY, CUT = 12.0, 4.0
 
 
+def at_least_zero(**sizes: Real | None) -> None:
+    """Refuse lengths, norms and constants that are negative, infinite or not numbers."""
+    for name, size in sizes.items():
+        if size is not None and not 0 <= size < math.inf:
+            raise InputError(f"{name} = {size:g}", "a finite number, at least 0")
+
+
 def zhang(norm: Reals, radius: Reals, resolution: Reals, points: Real) -> Reals:
     r"""Covering of linear functionals $x \mapsto v^\top x$, $\|v\| \le B_1$, $\|x\| \le B_2$.
 
@@ -71,11 +78,16 @@ class LinearMap:
     inputs: int | None = None
 
     def __post_init__(self):
-        if self.outputs < 1 or not self.largest >= 0:
+        if self.outputs < 1 or (self.inputs is not None and self.inputs < 1):
             raise InputError(
-                f"a linear map with {self.outputs} outputs of length {self.largest}",
-                "at least one output, and lengths of at least 0",
+                f"a linear map with {self.outputs} outputs and {self.inputs} inputs", "at least one"
             )
+        at_least_zero(
+            largest=self.largest,
+            total=self.total,
+            spectral=self.spectral,
+            frobenius=self.frobenius,
+        )
 
     @classmethod
     def of_columns(cls, matrix: np.ndarray) -> "LinearMap":

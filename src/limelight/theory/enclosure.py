@@ -113,8 +113,8 @@ def head_table(
 def _exponential(score: np.ndarray, shift: np.ndarray, top: Real, sign: int) -> np.ndarray:
     """exp(score + shift - top), widened in the direction of `sign` by all round-off."""
     exponent = (score + shift) - top
-    slack = 8 * UNIT + 4 * UNIT * (np.abs(score) + np.abs(shift) + abs(top) + np.abs(exponent))
-    value = np.exp(exponent) * (1 + sign * slack)
+    off = 4 * UNIT * (np.abs(score) + np.abs(shift) + abs(top) + np.abs(exponent))
+    value = np.exp(exponent + sign * off) * (1 + sign * 8 * UNIT)
     return np.maximum(value + sign * TINY, 0.0)
 
 
@@ -145,7 +145,6 @@ def head_range(
 def _upper(table: HeadTable, positions: np.ndarray, bits: np.ndarray) -> np.ndarray:
     length, _, outputs = table.value_high.shape
     others = np.delete(np.arange(length), positions)
-    rows = np.arange(len(positions))
     # In the set: one row a pattern. [CLS] is appended, it belongs to every pattern.
     index = (positions[None, :], bits)
     count = len(bits)
@@ -153,7 +152,6 @@ def _upper(table: HeadTable, positions: np.ndarray, bits: np.ndarray) -> np.ndar
     low = np.concatenate([table.weight_low[index], cls(table.cls_weight[0])], axis=1)
     high = np.concatenate([table.weight_high[index], cls(table.cls_weight[1])], axis=1)
     value = np.concatenate([table.value_high[index], cls(table.cls_value[1])], axis=1)
-    del rows
     tops = np.maximum(table.value_high.reshape(-1, outputs).max(axis=0), table.cls_value[1])
     ends = np.minimum(table.value_high.reshape(-1, outputs).min(axis=0), table.cls_value[1])
     best = np.broadcast_to(tops, (count, outputs)).copy()

@@ -15,6 +15,8 @@ from limelight.core.arrays import Real
 from limelight.core.errors import InputError
 
 KINDS = ("orthonormal", "signs", "chirp")
+#: Entries of the vectors, and of the table of their inner products.
+MOST_ENTRIES = 2**26
 #: Largest share of draws that may miss the target before the builder gives up.
 MOST_DRAWS = 50
 
@@ -45,8 +47,18 @@ class Basis:
         return float(gram.max()) if len(gram) > 1 else 0.0
 
 
+def check_room(length: int, size: int) -> None:
+    """Refuse vectors, or tables of their inner products, that would not fit."""
+    if length * max(length, size) > MOST_ENTRIES:
+        raise InputError(
+            f"{length} vectors of {size} coordinates need tables of more than 2^26 entries",
+            "fewer positions (8192 at most), fewer coordinates, or trainable positions",
+        )
+
+
 def orthonormal(length: int) -> Basis:
     """The axes."""
+    check_room(length, length)
     return Basis("orthonormal", np.eye(length), 0.0)
 
 
@@ -64,6 +76,7 @@ def random_signs(length: int, target: Real, seed: int = 0, dimension: int | None
     Reference: edelman2022, Appendix B (approximately orthonormal vectors).
     """
     size = dimension or max(1, math.ceil(4 * math.log(max(length, 2)) / target**2))
+    check_room(length, size)
     rng = np.random.default_rng(seed)
     for _ in range(MOST_DRAWS):
         basis = Basis("signs", rng.choice([-1.0, 1.0], (length, size)) / size**0.5, target, seed)
@@ -87,6 +100,7 @@ def chirp(length: int, prime: int) -> Basis:
         >>> round(chirp(1000, 37).measured, 4)
         0.1644
     """
+    check_room(length, 2 * prime)
     if prime < 3 or not _is_prime(prime) or prime**2 < length:
         raise InputError(
             f"p = {prime} does not give {length} chirps", "an odd prime whose square is enough"
@@ -105,7 +119,7 @@ def choose(kind: str, length: int, sparsity: int, seed: int = 0) -> Basis:
     """
     name, _, size = kind.partition(":")
     target = 1.0 / (3 * sparsity - 1)
-    if size and not size.isdecimal():
+    if size and (not size.isdecimal() or int(size) < 1):
         raise InputError(f"{kind!r}: {size!r} is not a size", "for example chirp:37 or signs:400")
     if name == "auto":
         name = "orthonormal" if length <= 64 else "chirp"

@@ -48,7 +48,7 @@ def load(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     try:
         certificate = json.loads(tensors.metadata[METADATA])
         known = certificate["format"] == FORMAT
-    except (KeyError, ValueError, TypeError):
+    except (KeyError, ValueError, TypeError, RecursionError):
         known, certificate = False, {}
     if not known:
         raise InputError(

@@ -28,7 +28,7 @@ from limelight.models.decoder.kernel import PAD
 from limelight.models.decoder.masks import mix
 from limelight.models.decoder.update import Clipped, flatten, shape_of
 from limelight.study.grid import assign
-from limelight.study.packed import Layout, Packed
+from limelight.study.packed import Layout, Packed, on_cpu, over_slots
 from limelight.worlds import SparseBoolean
 
 #: Tokens that one program holds at a time, by kind of device.
@@ -233,7 +233,8 @@ class Learning(Packed):
         models = self._models(states)
         ready = jax.vmap(decoder.tables)(models)
         safe = jnp.all(jax.vmap(lambda tables: tables.is_safe())(ready))
-        seen = self._look(decoder.table, (models, ready, states), ready.gap)
+        alive = layout.alive & ~jax.vmap(self.ended)(states)
+        seen = self._look(decoder.table, (models, ready, states), alive)
         return self._record(states, seen, safe), ~safe
 
     def repair(self, states: State) -> State:
@@ -241,7 +242,7 @@ class Learning(Packed):
         models = self._models(states)
         ready = jax.vmap(decoder.tables)(models)
         slow = lambda model, ready, bits: decoder.plain(model, bits)
-        seen = self._look(slow, (models, ready, states), ready.gap)
+        seen = self._look(slow, (models, ready, states), ~jax.vmap(self.ended)(states))
         return self._record(states, seen, jnp.array(True))
 
     def _record(self, states: State, seen: Looks, valid: Bool[Array, ""]) -> State:
@@ -318,18 +319,12 @@ class Learning(Packed):
         sizes = states.examples[layout.owner][:, None]
         share = jnp.where(index < sizes, 1.0 / sizes, 0.0)
         loss = jax.grad(lambda weights, *block: self._loss(undo(weights), *block))
-        # On a CPU one block at a time stays in the cache; on a GPU all of them fill the machine.
-        every = jax.lax.map if jax.default_backend() == "cpu" else lambda f, xs: jax.vmap(f)(xs)
+        move = lambda update, *rest: update(*rest, marked)
 
         def step(carry, words):
             weights, memory = carry
-            parts = every(
-                lambda block: loss(weights[block[0]], *block[1:]),
-                (layout.owner, bits, labels, share, words),
-            )
-            gather = jnp.where(layout.used[..., None], parts[layout.members], 0.0)
-            gradient = jnp.sum(gather, axis=1)
-            move = lambda update, *rest: update(*rest, marked)
+            given = bits, labels, share, words
+            gradient = self._gradient(lambda i, *block: loss(weights[i], *block), layout, given)
             return jax.vmap(move)(states.update, weights, gradient, memory), None
 
         # Drawn ahead of the steps: inside, the compiler would hash anew wherever a bit is read.
@@ -337,6 +332,20 @@ class Learning(Packed):
         start = states.weights, states.memory
         (weights, memory), _ = jax.lax.scan(step, start, words)
         return eqx.tree_at(lambda s: (s.weights, s.memory), states, (weights, memory))
+
+    def _gradient(self, of: Callable, layout: Layout, given: tuple) -> Float[Array, "slots w"]:
+        """The sum of the blocks' gradients, slot by slot."""
+        if not on_cpu():  # all blocks at once fill the machine
+            parts = jax.vmap(of)(layout.owner, *given)
+            return jnp.sum(jnp.where(layout.used[..., None], parts[layout.members], 0.0), axis=1)
+
+        def add(i, total):  # one block at a time stays in the cache, and idle ones cost nothing
+            block = jax.tree.map(lambda leaf: leaf[i], (layout.owner, *given))
+            return total.at[block[0]].add(of(*block))
+
+        shape = jax.eval_shape(of, *jax.tree.map(lambda leaf: leaf[0], (layout.owner, *given)))
+        nothing = jnp.zeros((len(layout.alive), *shape.shape), shape.dtype)
+        return jax.lax.fori_loop(0, layout.taken, add, nothing)
 
     def _words(self, states: State, layout: Layout, index, step) -> decoder.Words:
         count = (2 * (states.look * self.every + step)).astype(jnp.uint32)
@@ -357,7 +366,7 @@ class Learning(Packed):
         undo, _ = shape_of(self._network(jr.key(0)))
         return jax.vmap(undo)(states.weights)
 
-    def _look(self, logits: Callable, trees: tuple, gap) -> Looks:
+    def _look(self, logits: Callable, trees: tuple, alive: Bool[Array, " slots"]) -> Looks:
         """Training set and first part of the holdout together, then the rest where it matters."""
 
         def first(model, ready, state: State):
@@ -374,17 +383,16 @@ class Learning(Packed):
             out = logits(model, ready, state.holdout[self.first :])
             return jnp.sum(says_one(out) != state.answers[self.first :])
 
-        loss, right, errors = jax.vmap(first)(*trees)
+        loss, right, errors = over_slots(first, trees, alive)
         whole = jnp.full(len(errors), self.first == self.holdout)
         if self.first < self.holdout:
-            errors, whole = self._second(rest, trees, errors)
-        return Looks(errors, whole, loss, right, gap)
+            errors, whole = self._second(rest, trees, errors, alive)
+        return Looks(errors, whole, loss, right, trees[1].gap)
 
-    def _second(self, rest: Callable, trees: tuple, errors):
+    def _second(self, rest: Callable, trees: tuple, errors, alive):
         """The rest of the holdout for the trials that the first part did not settle."""
         slots = len(errors)
-        turn = jnp.arange(min(SECOND, slots))
-        alive = ~jax.vmap(self.ended)(trees[2])
+        turn = jnp.arange(1 if on_cpu() else min(SECOND, slots))
 
         def more(carry):
             errors, waiting = carry

@@ -10,7 +10,7 @@ from limelight.fit import families
 from limelight.measures import noise_left
 from limelight.models import Smoother
 from limelight.papers.base import Figure, Setup
-from limelight.papers.xu2022.reading import facts, setting
+from limelight.papers.xu2022.reading import facts, power, setting
 from limelight.plot import caption, new_figure
 from limelight.plot.style import (
     COLOURS,
@@ -249,7 +249,7 @@ def draw(table: Table):
         names.append(
             f"C = {at['world.clusters']}, $m_k$ = {at['world.size']},"
             f" $\\sigma$ = {at['world.sigma']:g}\n"
-            f"d = {at['world.dimension']:.3g}, $\\lambda$ = {at['model.strength']:.2f}"
+            f"d = {power(at['world.dimension'])}, $\\lambda$ = {at['model.strength']:.2f}"
         )
     axes.set_yticks(range(len(names)), names, fontsize=TICK)
     axes.set_ylim(-0.6, len(names) - 0.4)
@@ -292,7 +292,7 @@ def draw_map(table: Table):
     caption(
         figure,
         "C = 10 orthonormal centres, exact in the limit, no sampling",
-        "darker than the line: false",
+        "below and right of the line, where it is darker, the printed theorem is false",
     )
     return figure
 

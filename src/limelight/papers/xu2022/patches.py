@@ -217,6 +217,7 @@ def draw(table: Table):
             )
         names = [NAMES[n] for n in order] if axes is figure.axes[0] else [""] * len(order)
         axes.set_yticks(range(len(order)), names, fontsize=TICK)
+        axes.set_ylim(-0.6, len(order) - 0.4)
         axes.set_xlim(0.05, 3)
         axes.set_xticks([0.1, 0.3, 1, 3], ["0.1", "0.3", "1", "3"])
         axes.minorticks_off()
@@ -251,7 +252,8 @@ def _shown(table: Table, loud: Number):
 def summary(table: Table) -> list[str]:
     """Both populations of every filter, in every cell."""
     lines = []
-    for at, rows in table.cells(*AXES):
+    for at, _ in table.cells(*AXES):
+        rows = cell(table, at["world.layout"], at["world.loud"])
         values = "  ".join(f"{name} {_both(rows, name)}" for name in NAMES)
         lines.append(f"{at['world.layout']}, noise {at['world.loud']:g}: {values}")
     return lines

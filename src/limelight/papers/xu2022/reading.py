@@ -94,7 +94,9 @@ def legend_over(figure: Figure, handles: Sequence[Artist], columns: int = 6) -> 
     )
 
 
-def plain_ticks(axes: Axes, x: Sequence[Any] = (), y: Sequence[Any] = ()) -> None:
+def plain_ticks(
+    axes: Axes, x: Sequence[Any] | np.ndarray = (), y: Sequence[Any] | np.ndarray = ()
+) -> None:
     """Ticks at the given values, as plain numbers, and no others."""
     axes.minorticks_off()
     if len(x):
@@ -103,9 +105,31 @@ def plain_ticks(axes: Axes, x: Sequence[Any] = (), y: Sequence[Any] = ()) -> Non
         axes.set_yticks(list(y), [_short(v) for v in y])
 
 
+def power(value: Any) -> str:
+    r"""A large number with its power of ten written out.
+
+    Example:
+        >>> power(24_800_000)
+        '$2.48\\cdot10^{7}$'
+    """
+    digits, _, exponent = f"{value:.2e}".partition("e")
+    return f"${digits}\\cdot10^{{{int(exponent)}}}$"
+
+
 def _short(value: Any) -> str:
     power = np.log10(value) if value > 0 else 0.5
     return f"$10^{{{power:.0f}}}$" if value >= 1000 and power == round(power) else f"{value:g}"
+
+
+def spread_out(values: Sequence[Any] | np.ndarray, most: int) -> list[float]:
+    """At most so many of the values, from the first to the last.
+
+    Example:
+        >>> spread_out([1, 2, 3, 4, 5], 3)
+        [1.0, 3.0, 5.0]
+    """
+    places = np.linspace(0, len(values) - 1, min(most, len(values)))
+    return [float(values[round(p)]) for p in places]
 
 
 def tag(axes: Axes, text: str) -> None:

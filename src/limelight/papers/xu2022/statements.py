@@ -110,9 +110,9 @@ def scaling(sigma: Number = 0.5, separation: Number = 1.4142135623730951) -> Bou
     return Bound(
         name="best ratio falls as m_k to the power minus",
         value=optimum.scaling_exponent(sigma, separation),
-        kind="exact",
+        kind="prediction",
         quantities={"noise level where it turns": float(separation / np.sqrt(2))},
-        notes=("leading order, fixed number of clusters, dimension to infinity first",),
+        notes=("leading order, not proved: fixed number of clusters, dimension to infinity first",),
         reference="limelight",
     )
 
@@ -191,10 +191,11 @@ def depth(
     lam: Number = 6.0,
     steps: int = 10,
     cosine: Number = 0.0,
+    gain: Number = 1.0,
 ) -> Bound:
     """The ratio after many steps, by the exact recursion of the limit."""
     setting = Setting.equal(clusters, size, sigma, cosine=cosine)
-    path = limit.iterate_ratio(setting, lam, steps)
+    path = limit.iterate_ratio(setting, lam, steps, gain)
     best = 1 + int(np.argmin(path[1:]))
     return Bound(
         name=f"ratio after {steps} steps",

@@ -1,18 +1,21 @@
 """Capacity of bounded-norm attention (edelman2022), every bound as a function.
 
-`head` one head, several heads, positions, a scalar read-out; `depth` stacked blocks; `gap` what a
-covering number says of generalisation; `network` the bounds on a real checkpoint's weights;
-`statements` the same by the paper's labels, with plain numbers as settings.
+`general` any head; `head` one Transformer head, several, positions, a scalar read-out; `depth`
+stacked blocks; `gap` what a covering number says of generalisation; `block` the norms of a real
+block's heads, `network` the bounds on a real checkpoint, `report` what is kept of them;
+`statements` the same by label, with plain numbers as settings; `lipschitz` and `errata` lemmas and
+corrections tried on numbers.
 
 Each bound comes in an **order** form (the paper's, hidden constant 1, for scaling) and an
 **explicit** form (a true upper bound with all constants, for certificates).
 """
 
+from limelight.theory.edelman2022.block import read_heads
 from limelight.theory.edelman2022.depth import LayerNorms, deep_explicit, deep_order
 from limelight.theory.edelman2022.gap import GapBound, generalisation_gap, rademacher
+from limelight.theory.edelman2022.general import general_head
 from limelight.theory.edelman2022.head import (
     HeadNorms,
-    general_head,
     head_explicit,
     head_order,
     heads_explicit,
@@ -20,7 +23,8 @@ from limelight.theory.edelman2022.head import (
     heads_parameters,
     scalar_head,
 )
-from limelight.theory.edelman2022.network import NetworkReport, capacity, read_heads
+from limelight.theory.edelman2022.network import capacity
+from limelight.theory.edelman2022.report import NetworkReport
 
 __all__ = [
     "GapBound",

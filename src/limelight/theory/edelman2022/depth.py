@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from limelight.core.arrays import Real
-from limelight.theory.covering import LinearMap, allocate, linear_map, linear_map_inf, zhang
+from limelight.theory.covering import (
+    LinearMap,
+    allocate,
+    at_least_zero,
+    linear_map,
+    linear_map_inf,
+    zhang,
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,7 @@ def amplifications(
         softmax_constant: 2 as in the paper, or 1.
         residual: Whether blocks compute $x + A(x)$; not in the paper, the factor gains 1.
     """
+    at_least_zero(lipschitz=lipschitz, softmax_constant=softmax_constant)
     steps = [layer.stretch(lipschitz, softmax_constant, residual) for layer in layers]
     return np.array([math.prod(steps[i + 1 :]) for i in range(len(steps))])
 
@@ -78,6 +86,7 @@ def deep_order(
 
     Reference: edelman2022, Theorem A.17 (Theorem 4.6).
     """
+    at_least_zero(token_norm=token_norm, readout=readout)
     alpha = amplifications(layers, lipschitz=lipschitz, softmax_constant=softmax_constant)
     total = 1.0
     for i, layer in enumerate(layers):
@@ -113,6 +122,7 @@ def deep_explicit(
 
     Reference: edelman2022, Theorem A.17.
     """
+    at_least_zero(token_norm=token_norm, readout=readout)
     if readout == 0:
         return 0.0
     alpha = amplifications(layers, lipschitz=lipschitz, softmax_constant=softmax_constant)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from limelight.core.errors import InputError
-from limelight.models.construct import construct
+from limelight.models.construct import Construction, construct
 from limelight.models.construct.memorise import evaluate, memorise, memorise_printed
 from limelight.models.heads import HeadWeights, deep, softmax
 from limelight.theory.base import Bound, Condition
@@ -24,21 +24,28 @@ def _inputs(length: int) -> np.ndarray:
     return (np.arange(2**length)[:, None] >> np.arange(length)) & 1
 
 
+def _outputs(made: Construction, bits: np.ndarray) -> np.ndarray:
+    """What the heads of a construction output on whole inputs."""
+    t, bag = made.tensors, made.certificate["claim"]["mapping"] == "bag"
+    X = bits[..., None] * t["V"] if bag else t["P"] + t["E"][bits]
+    X = np.concatenate([X, np.broadcast_to(t["cls"], (len(bits), 1, len(t["cls"])))], axis=1)
+    y = np.zeros((len(bits), len(t["cls"])))
+    for h in range(made.certificate["head"]["heads"]):
+        Q, K, V, C = (t[f"head.{h}.{name}"] for name in ("W_Q", "W_K", "W_V", "W_C"))
+        weights = softmax(X @ (K @ (Q.T @ t["cls"])))
+        y = y + np.einsum("nt,ntd->nd", weights, X) @ V @ C
+    return y
+
+
 def head_errors(variant: str, *, trials: int = 10, **settings) -> list[float]:
     """Largest head error over all inputs, in units of the target gamma/4, for drawn positions."""
     T, s, errors = 10, settings.pop("sparsity", 3), []
     bits = _inputs(T)
     for seed in range(trials):
         made = construct("xor", T, s, variant=variant, seed=seed, **settings)
-        t, claim = made.tensors, made.certificate["claim"]
+        claim = made.certificate["claim"]
         many, bag = made.certificate["lemmas"][1] == "B.6", claim["mapping"] == "bag"
-        X = bits[..., None] * t["V"] if bag else t["P"] + t["E"][bits]
-        X = np.concatenate([X, np.broadcast_to(t["cls"], (len(bits), 1, len(t["cls"])))], axis=1)
-        y = np.zeros((len(bits), len(t["cls"])))
-        for h in range(made.certificate["head"]["heads"]):
-            Q, K, V, C = (t[f"head.{h}.{name}"] for name in ("W_Q", "W_K", "W_V", "W_C"))
-            weights = softmax(X @ (K @ (Q.T @ t["cls"])))
-            y = y + np.einsum("nt,ntd->nd", weights, X) @ V @ C
+        y = _outputs(made, bits)
         inside = bits[:, claim["positions"]]
         ones = inside.sum(axis=1, keepdims=True)
         if many:
@@ -70,6 +77,15 @@ def _bag() -> Evidence:
         basis="signs:1500",
         trials=4,
     )
+
+
+def _bag_target() -> Evidence:
+    s, bits = 3, _inputs(10)
+    made = construct("xor", 10, s, mapping="bag")
+    r = bits[:, made.certificate["claim"]["positions"]].sum(axis=1)
+    y, unit = _outputs(made, bits)[:, 0], made.certificate["head"]["error_target"]
+    printed, corrected = (float(np.abs(y - g).max()) / unit for g in (r - s, (r - s) / (r + 1)))
+    return "distance of the bag's head from its target over gamma/4", printed, corrected, 1.0
 
 
 def _bump() -> Evidence:
@@ -114,12 +130,14 @@ def _width() -> Evidence:
 def _attended() -> Evidence:
     T = s = 2  # [CLS] is the only token outside the set, and the printed count leaves it out
     leak = math.exp(-math.log(8 * T / 1.0))
-    outside = 1.0  # T + 1 - s
-    true = outside * leak / (s + outside * leak)
+    true = leak / (s + leak)  # the mass on [CLS]
+    bounds = np.array([T - s, T + 1 - s]) / s * leak
+    with np.errstate(divide="ignore"):
+        printed, corrected = true / bounds
     return (
-        "attention that leaves the set over 2 (T - s)/s e^-R, and over T + 1",
-        math.inf,
-        true / (outside / s * leak),
+        "attention that leaves the set over (T - s)/s e^-R, and over T + 1",
+        printed,
+        corrected,
         1.0,
     )
 
@@ -179,6 +197,7 @@ EVIDENCE: dict[int, Callable[[], Evidence]] = {
     3: _uneven,
     4: _uneven,
     5: _bag,
+    6: _bag_target,
     8: _bump,
     9: _steep,
     10: _first_layer,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from limelight.core.arrays import Real
 from limelight.core.errors import InputError
-from limelight.theory.covering import Covering, dudley
+from limelight.theory.covering import Covering, at_least_zero, dudley
 
 Form = str
 
@@ -86,10 +86,12 @@ def generalisation_gap(
             f"delta = {delta}, examples = {examples}, loss_range = {loss_range}",
             "a probability, at least one example, and a positive range",
         )
+    at_least_zero(bound=bound, lipschitz=lipschitz)
     if callable(capacity):
         complexity, cut = dudley(capacity, bound, examples, steps=steps)
         trivial = cut >= bound > 0
     else:
+        at_least_zero(capacity=capacity)
         complexity = rademacher(capacity, bound, examples, form)
         trivial = 3 * math.sqrt(capacity / examples) >= bound > 0
     chance = {

@@ -5,20 +5,24 @@ points, `examples * tokens`, sees it, so at fixed norms the capacity grows like 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from limelight.core.arrays import Real, Reals
 from limelight.core.errors import InputError
-from limelight.theory.covering import LinearMap, linear_map, parameter_count, zhang
+from limelight.theory.covering import (
+    LinearMap,
+    at_least_zero,
+    linear_map,
+    parameter_count,
+    zhang,
+)
 
 #: Splits of the error budget that the explicit bounds try. The list is fixed: a split that follows
 #: the norms can make the bound fall where a norm grows.
 SPLITS = 1.0 / (1.0 + np.exp(-np.arange(-12.0, 12.01, 0.25)))
-
-Covering = Callable[[Real, Real], Real]
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,11 @@ class HeadNorms:
     lipschitz: Real = 1.0
     query_side: LinearMap | None = None
 
+    def __post_init__(self):
+        at_least_zero(
+            token_norm=self.token_norm, query_norm=self.query_norm, lipschitz=self.lipschitz
+        )
+
     @property
     def asking(self) -> float:
         """$B_q$."""
@@ -62,44 +71,9 @@ class HeadNorms:
 
         Reference: edelman2022, Corollary A.11.
         """
+        at_least_zero(position_norm=position_norm)
         asking = None if self.query_norm is None else self.query_norm + position_norm
         return replace(self, token_norm=self.token_norm + position_norm, query_norm=asking)
-
-
-def general_head(
-    score: Covering,
-    inner: Covering,
-    *,
-    resolution: Real,
-    examples: Real,
-    tokens: Real,
-    token_norm: Real,
-    inner_gain: Real = 1.0,
-    outer_lipschitz: Real = 1.0,
-    softmax_constant: Real = 2.0,
-    readout: Real = 1.0,
-) -> float:
-    r"""Any head from the covers of its two parts, the error split between them at best.
-
-    $$\ln \mathcal N(\epsilon) \le \min_a\; \ln \mathcal N_{Score}\Big(
-        \frac{a\,\epsilon}{C L_{out} B_{in} B_X}; mT\Big)
-        + \ln \mathcal N_{in}\Big(\frac{(1 - a)\, \epsilon}{L_{out}}; mT\Big)$$
-
-    Notation: `score` and `inner` are the two covers as functions of (resolution, points),
-        `inner_gain` is $B_{in}$, `softmax_constant` $C$, `readout` $B_w$ of a fixed read-out.
-    Departures: $a$ runs over a fixed list (`SPLITS`), which is a valid choice of it.
-
-    Reference: edelman2022, Theorem 4.2.
-    """
-    e = resolution / readout
-    points = examples * tokens
-    reach = softmax_constant * outer_lipschitz * inner_gain * token_norm
-    costs = [
-        score(a * e / reach if reach else math.inf, points)
-        + inner((1 - a) * e / outer_lipschitz, points)
-        for a in SPLITS
-    ]
-    return float(min(costs))
 
 
 def bracket(head: HeadNorms, softmax_constant: Real) -> float:
@@ -161,7 +135,7 @@ def heads_order(
     """
     _check(resolution, examples, tokens)
     inside = sum(_share(head, softmax_constant) for head in heads)
-    return constant * inside**3 / resolution**2 * math.log(examples * tokens)
+    return constant * inside**3 / resolution / resolution * math.log(examples * tokens)
 
 
 def head_explicit(
@@ -299,11 +273,10 @@ def scalar_head(
     if not trained:
         return covered(e / readout)
     reach = sum(head.output_norm for head in heads)
-    costs = []
-    for th in SPLITS:
-        inner = th * e / readout
-        costs.append(covered(inner) + zhang(readout, reach + inner, (1 - th) * e, examples))
-    return np.min(costs, axis=0)
+    th = SPLITS.reshape(-1, *[1] * e.ndim)
+    inner = th * e / readout
+    functionals = zhang(readout, reach + inner, (1 - th) * e, examples)
+    return np.min(covered(inner) + functionals, axis=0)
 
 
 def _check(resolution: Real, examples: Real, tokens: Real) -> None:

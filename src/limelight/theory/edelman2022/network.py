@@ -1,27 +1,21 @@
 r"""The head bounds on a real network's weights, block by block and head by head.
 
-A pre-norm or post-norm block reads $z = \mathrm{LayerNorm}(x)$; biases are taken in by the
-augmented token $\tilde z = (z, 1)$, whose length is bounded by the LayerNorm's gain and shift, or
-measured on data. Each block's bound is about the heads' outputs side by side, before the output
+Each block's bound is about the heads' outputs side by side, before the output
 projection: what lies behind (LayerNorm, MLP) is not covered, so blocks are not chained.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from limelight.core.arrays import Real, Reals
 from limelight.core.errors import InputError
 from limelight.models.checkpoint import Block, Checkpoint
-from limelight.theory.base import Bound, Condition, plain
-from limelight.theory.covering import LinearMap
+from limelight.theory.edelman2022.block import read_heads, token_norm
 from limelight.theory.edelman2022.gap import GapBound, generalisation_gap
 from limelight.theory.edelman2022.head import (
-    HeadNorms,
     head_explicit,
     head_order,
     head_parameters,
@@ -29,129 +23,10 @@ from limelight.theory.edelman2022.head import (
     heads_order,
     heads_parameters,
 )
+from limelight.theory.edelman2022.report import BlockReport, HeadReport, NetworkReport, Settings
 
 #: Tokens at which the growth of a bound is reported, as multiples of the file's own number.
 GROWTH = (1, 4, 16, 64, 256)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a bound on a network takes as given."""
-
-    tokens: int
-    examples: Real
-    resolution: Real
-    softmax_constant: Real
-    delta: Real
-
-
-@dataclass(frozen=True)
-class HeadReport:
-    """One head: the norms, and the three counts at the resolution."""
-
-    head: int
-    norms: HeadNorms
-    order: Real
-    explicit: Real
-    parameters: Real
-
-
-@dataclass(frozen=True)
-class BlockReport:
-    """One block: its heads, their sum, and what it says of the gap of a unit read-out."""
-
-    name: str
-    heads: tuple[HeadReport, ...]
-    token_norm_from: str
-    order: Real
-    explicit: Real
-    parameters: Real
-    gap: GapBound
-    examples_needed: Real
-    growth: Mapping[int, float]
-
-
-@dataclass(frozen=True)
-class NetworkReport:
-    """Everything the bounds say of a file's attention blocks, and what they leave out."""
-
-    checkpoint: Checkpoint
-    settings: Settings
-    blocks: tuple[BlockReport, ...]
-
-    @property
-    def vacuous(self) -> bool:
-        """Whether no block's bound says anything about generalisation."""
-        return all(block.gap.vacuous for block in self.blocks)
-
-    @property
-    def bound(self) -> Bound:
-        """The largest block's log covering number, with the conditions it rests on."""
-        top = max(self.blocks, key=lambda block: block.explicit)
-        least = min(self.blocks, key=lambda block: block.gap.uncut)
-        conditions = (
-            Condition(
-                "not vacuous: smallest gap of a block", least.gap.uncut, "<", 1.0, least.name
-            ),
-        )
-        head = "VACUOUS: no block's gap is below 1. " if self.vacuous else ""
-        return Bound(
-            name="log covering number of an attention block",
-            value=top.explicit,
-            kind="certificate",
-            conditions=conditions,
-            quantities={
-                "order": top.order,
-                "parameters": top.parameters,
-                "examples needed": top.examples_needed,
-                **{k: float(v) for k, v in asdict(self.settings).items()},
-            },
-            notes=(f"{head}Largest at {top.name} of {self.checkpoint.source}.",)
-            + tuple(self.checkpoint.notes),
-            reference="edelman2022, Corollaries 4.4 and A.12",
-        )
-
-    def against_tokens(self, tokens: Sequence[int]) -> list[dict[str, np.ndarray]]:
-        """Every block's bounds at other numbers of tokens and the same norms.
-
-        Returns:
-            For each block, by name of the line: the heads one by one, all heads, and the count of
-            parameters, at each number of tokens.
-        """
-        s = self.settings
-        out = []
-        for block in self.blocks:
-            heads = [head.norms for head in block.heads]
-            lines: dict[str, list[float]] = {f"head {h}": [] for h in range(len(heads))}
-            lines |= {"all heads": []}
-            for T in tokens:
-                given = {
-                    "examples": s.examples,
-                    "tokens": T,
-                    "softmax_constant": s.softmax_constant,
-                }
-                for h, head in enumerate(heads):
-                    lines[f"head {h}"].append(float(head_explicit(head, s.resolution, **given)))
-                lines["all heads"].append(float(heads_explicit(heads, s.resolution, **given)))
-            lines["parameters"] = [block.parameters] * len(tokens)
-            out.append({name: np.array(values) for name, values in lines.items()})
-        return out
-
-    def as_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
-        return {
-            "paper": "edelman2022",
-            "file": self.checkpoint.source,
-            "layout": self.checkpoint.layout,
-            "vacuous": self.vacuous,
-            "settings": {k: plain(float(v)) for k, v in asdict(self.settings).items()},
-            "blocks": [_block_json(block) for block in self.blocks],
-            "skipped": {reason: list(names) for reason, names in self.checkpoint.skipped.items()},
-            "notes": list(self.checkpoint.notes),
-        }
-
-    def __str__(self) -> str:
-        return str(self.bound)
 
 
 def capacity(
@@ -189,13 +64,14 @@ def capacity(
     Reference: edelman2022, Corollaries 4.4 and A.12.
     """
     loaded = weights if isinstance(weights, Checkpoint) else Checkpoint.load(weights, heads)
-    tokens = tokens or loaded.tokens
+    tokens = loaded.tokens if tokens is None else tokens
     if tokens is None:
         raise InputError(f"{loaded.source} does not say how many tokens", "give it with --tokens")
-    if not (tokens >= 1 and examples >= 1 and resolution > 0 and 0 < delta < 1):
+    sizes = tokens >= 1 and 1 <= examples < math.inf and 0 < resolution < math.inf
+    if not (sizes and 0 < delta < 1):
         raise InputError(
             f"tokens = {tokens}, examples = {examples}, resolution = {resolution}, delta = {delta}",
-            "at least 1, at least 1, positive, and between 0 and 1",
+            "at least 1, at least 1, positive, and between 0 and 1; all finite",
         )
     if softmax_constant not in (1, 2):
         raise InputError(f"softmax constant {softmax_constant:g}", "1, or the paper's 2")
@@ -209,82 +85,6 @@ def capacity(
         _report(block, norm, settings) for block, norm in zip(loaded.blocks, measured, strict=True)
     )
     return NetworkReport(loaded, settings, reports)
-
-
-def token_norm(block: Block) -> tuple[float, str]:
-    r"""A bound on the length of the augmented token, and where it comes from.
-
-    $\sqrt{(\sqrt d \max|g| + \|\beta\|)^2 + 1}$ behind a LayerNorm of gain $g$ and shift $\beta$.
-    """
-    if block.token_norm is not None:
-        return block.token_norm, "the tokens in the file"
-    assert block.gain is not None
-    assert block.shift is not None
-    length = math.sqrt(len(block.gain)) * np.abs(block.gain).max() + np.linalg.norm(block.shift)
-    return float(math.hypot(length, 1.0)), "the LayerNorm's gain and shift"
-
-
-def read_heads(block: Block, measured: Real | None = None) -> tuple[HeadNorms, ...]:
-    """The norms of every head of a block, biases taken in.
-
-    Args:
-        block: Its weights.
-        measured: Length of the longest augmented token, when it was measured.
-    """
-    reach, _ = token_norm(block)
-    reach = reach if measured is None else measured
-    width = block.query.shape[1] // block.heads
-    scale = 1 / math.sqrt(width) if block.scaled else 1.0
-    Q, K, V = _augmented(block)
-    out = []
-    for h in range(block.heads):
-        part = slice(h * width, (h + 1) * width)
-        keys_side, query_side = product_maps(scale * Q[:, part], K[:, part])
-        span = V.shape[1] // block.heads
-        value = LinearMap.of_columns(V[:, h * span : (h + 1) * span])
-        out.append(HeadNorms(keys_side, value, reach, block.query_norm, query_side=query_side))
-    return tuple(out)
-
-
-def product_maps(query: np.ndarray, key: np.ndarray) -> tuple[LinearMap, LinearMap]:
-    r"""The maps $W_{QK}$ and $W_{QK}^\top$ of $W_{QK} = W_Q W_K^\top$, without forming the product.
-
-    Rows of the product have lengths $\|q_i R_K^\top\|$ with $W_K = Q_K R_K$, and its singular
-    values are those of the small matrix $R_Q R_K^\top$.
-    """
-    r_query, r_key = np.linalg.qr(query).R, np.linalg.qr(key).R
-    small = r_query @ r_key.T
-    spectral = float(np.linalg.norm(small, 2)) if small.size else 0.0
-    square = float(np.linalg.norm(small))
-    sides = []
-    for rows, factor in ((query, r_key), (key, r_query)):
-        lengths = np.linalg.norm(rows @ factor.T, axis=1)
-        sides.append(
-            LinearMap(
-                outputs=len(rows),
-                largest=float(lengths.max()),
-                total=float(lengths.sum()),
-                spectral=spectral,
-                frobenius=square,
-                inputs=len(rows),
-            )
-        )
-    return sides[0], sides[1]
-
-
-def _augmented(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    if block.gain is None:
-        return block.query, block.key, block.value
-
-    def widened(weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
-        row = np.zeros(weight.shape[1]) if bias is None else bias
-        return np.vstack([weight, row])
-
-    return (
-        widened(block.query, block.query_bias),
-        widened(block.key, None),
-        widened(block.value, block.value_bias),
-    )
 
 
 def _report(block: Block, measured: Real | None, settings: Settings) -> BlockReport:
@@ -307,6 +107,10 @@ def _report(block: Block, measured: Real | None, settings: Settings) -> BlockRep
         )
 
     explicit = float(heads_explicit(heads, e, **given))
+    if not math.isfinite(explicit):
+        raise InputError(
+            f"{block.name}: the bound at resolution {e:g} is beyond 1e308", "a larger --resolution"
+        )
     return BlockReport(
         name=block.name,
         heads=tuple(
@@ -349,39 +153,3 @@ def _examples_needed(gap, start: Real) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if vacuous(math.exp(middle)) else (low, middle)
     return math.exp(high)
-
-
-def _block_json(block: BlockReport) -> dict[str, Any]:
-    return {
-        "name": block.name,
-        "order": plain(block.order),
-        "explicit": plain(block.explicit),
-        "parameters": plain(block.parameters),
-        "gap": plain(block.gap.value),
-        "gap_before_cut": plain(block.gap.uncut),
-        "complexity": plain(block.gap.complexity),
-        "vacuous": block.gap.vacuous,
-        "examples_needed": plain(block.examples_needed),
-        "growth": {str(tokens): plain(value) for tokens, value in block.growth.items()},
-        "token_norm": plain(block.heads[0].norms.token_norm),
-        "token_norm_from": block.token_norm_from,
-        "heads": [_head_json(head) for head in block.heads],
-    }
-
-
-def _head_json(head: HeadReport) -> dict[str, Any]:
-    norms = head.norms
-    qk, side, value = norms.query_key, norms.query_side, norms.value
-    return {
-        "head": head.head,
-        "order": plain(head.order),
-        "explicit": plain(head.explicit),
-        "parameters": plain(head.parameters),
-        "norms": {
-            "token": norms.token_norm,
-            "query_token": norms.asking,
-            "query_key": asdict(qk),
-            "query_side": None if side is None else asdict(side),
-            "value": asdict(value),
-        },
-    }

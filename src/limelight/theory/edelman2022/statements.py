@@ -9,11 +9,13 @@ import math
 import numpy as np
 
 from limelight.core.arrays import Real
+from limelight.core.errors import InputError
 from limelight.models.construct import construct
 from limelight.theory.base import Bound, Condition
 from limelight.theory.covering import (
     LinearMap,
     allocate,
+    at_least_zero,
     linear_map,
     linear_map_21,
     linear_map_inf,
@@ -22,9 +24,9 @@ from limelight.theory.covering import (
 )
 from limelight.theory.edelman2022.depth import LayerNorms, amplifications, deep_explicit, deep_order
 from limelight.theory.edelman2022.gap import Form, generalisation_gap
+from limelight.theory.edelman2022.general import general_head
 from limelight.theory.edelman2022.head import (
     HeadNorms,
-    general_head,
     heads_explicit,
     heads_order,
     heads_parameters,
@@ -37,6 +39,7 @@ def linear_functionals(
     norm: Real = 1.0, radius: Real = 1.0, resolution: Real = 0.5, points: int = 1000
 ) -> Bound:
     """Covering of linear functionals. Reference: edelman2022, Lemma A.10."""
+    at_least_zero(norm=norm, radius=radius)
     return Bound(
         "log covering number of linear functionals",
         float(zhang(norm, radius, resolution, points)),
@@ -56,6 +59,7 @@ def linear_maps(
     points: int = 1000,
 ) -> Bound:
     """Covering of linear maps in both norms. Reference: edelman2022, Lemma 4.5."""
+    at_least_zero(token_norm=token_norm)
     a = LinearMap(outputs, largest, total, inputs=inputs)
     given = (a, token_norm, resolution, points)
     ratio = outputs * largest * token_norm / resolution
@@ -134,6 +138,8 @@ def head_capacity(
 
     Reference: edelman2022, Corollaries 4.4, A.11 and A.12.
     """
+    at_least_zero(softmax_constant=softmax_constant)
+    at_least_one(heads=heads)
     qk = LinearMap(dimension, query_key, inputs=dimension)
     v = LinearMap(inner, value_largest, spectral=value_spectral, inputs=dimension)
     one = HeadNorms(qk, v, token_norm, lipschitz=lipschitz).placed(position_norm)
@@ -143,7 +149,7 @@ def head_capacity(
         "log covering number of attention heads",
         float(heads_explicit(every, resolution, **given)),
         "certificate",
-        _positive(resolution=resolution, points=examples * tokens - 1),
+        _positive(resolution=resolution, points=examples * tokens - 1) + _valid(softmax_constant),
         quantities={
             "order": heads_order(every, resolution=resolution, **given),
             "parameters": float(
@@ -171,6 +177,7 @@ def deep_capacity(
     tokens: int = 100,
 ) -> Bound:
     """Stacked blocks of equal norms. Reference: edelman2022, Theorems 4.6 and A.17."""
+    at_least_one(depth=depth)
     a = LinearMap(dimension, largest, spectral=spectral)
     layers = [LayerNorms(a, a, a)] * depth
     given = {
@@ -187,7 +194,7 @@ def deep_capacity(
         "log covering number of a deep network",
         deep_explicit(layers, **given),
         "certificate",
-        _positive(resolution=resolution, points=examples * tokens - 1),
+        _positive(resolution=resolution, points=examples * tokens - 1) + _valid(softmax_constant),
         quantities={
             "order": deep_order(layers, **given),
             "largest amplification": float(alpha.max()),
@@ -296,6 +303,17 @@ def construction(
         notes=(f"positions {made['claim']['positions']}; lemmas {', '.join(made['lemmas'])}",),
         reference="edelman2022, Lemmas B.2 to B.8",
     )
+
+
+def at_least_one(**counts: int) -> None:
+    """Refuse counts below 1."""
+    for name, count in counts.items():
+        if count < 1:
+            raise InputError(f"{name} = {count}", "at least 1")
+
+
+def _valid(softmax_constant: Real) -> tuple[Condition, ...]:
+    return (Condition("softmax constant", softmax_constant, ">=", 1.0),)
 
 
 def _positive(*, resolution: Real, points: Real) -> tuple[Condition, ...]:

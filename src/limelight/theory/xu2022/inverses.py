@@ -132,7 +132,11 @@ def certified_interval(
     masked: bool = False,
     form: Form = "best",
 ) -> Interval:
-    r"""The $\lambda$ at which the certificate is at most `target`; empty when there are none."""
+    r"""The $\lambda$ at which the certificate is at most `target`; empty when there are none.
+
+    With form `best` each of them holds with probability $1-\delta$, all together $1-1.25\,\delta$;
+    with one form all together $1-\delta$, so that $\lambda$ may be chosen on the data.
+    """
     _check_target(target)
 
     def ratio(lam):

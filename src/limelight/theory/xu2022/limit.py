@@ -133,21 +133,30 @@ def cross_parts(
     return error, 1 - np.diagonal(P, axis1=-2, axis2=-1)
 
 
-def iterate(setting: Setting, strength: Number, steps: int) -> np.ndarray:
+def iterate(setting: Setting, strength: Number, steps: int, gain: Number = 1.0) -> np.ndarray:
     r"""Errors of each cluster's tokens after 0, 1, .., `steps` attention steps, in the limit.
 
     Every iterate has the form $x_i = \sum_b M_{kb} v_b + \nu_k (h_i - \bar h_k)$ with the sample
     means $v_b = u_b + \bar h_b$. With $V = G + \mathrm{diag}(\sigma^2/m_b)$, $S = \lambda M V
     M^\top$ and $\tau_k = \lambda \nu_k^2 \sigma^2$, cluster $k$ weighs itself
-    $e^{S_{kk}}(e^{\tau(1-1/m_k)} + (m_k-1)e^{-\tau/m_k})$ and $b$ by $m_b e^{S_{kb}}$.
+    $e^{S_{kk}}(e^{\tau(1-1/m_k)} + (m_k-1)e^{-\tau/m_k})$ and $b$ by $m_b e^{S_{kb}}$. With a
+    residual stream $x \leftarrow (1-g)x + g\,A(x)$, $M$ and $\nu$ take the same mean.
 
     It is the law of $d \to \infty$ at a fixed number of steps and no prediction at finite $d$:
     where the path is unstable a finite-$d$ path leaves it (see `docs/papers/xu2022.md`).
+
+    Args:
+        setting: The cluster model; its dimension is not used.
+        strength: Logit scale.
+        steps: How many.
+        gain: $g$, the share of the new value in each step; 1 is plain iteration.
 
     Returns:
         Steps + 1 by clusters.
     """
     lam = float(check_strength(strength))
+    if not 0 < gain <= 1:
+        raise InputError(f"gain = {gain}", "above 0 and at most 1")
     m, sigma2, C = setting.sizes, setting.sigma**2, setting.clusters
     V = setting.gram + np.diag(sigma2 / m)
     M, nu = np.eye(C), np.ones(C)
@@ -164,15 +173,16 @@ def iterate(setting: Setting, strength: Number, steps: int) -> np.ndarray:
         P = np.exp(logs - top[:, None])
         np.fill_diagonal(P, own + (m - 1) * rest)
         Z = P.sum(axis=1)
-        M = (P / Z[:, None]) @ M
-        nu = nu * (own - rest) / Z
+        M = (1 - gain) * M + gain * (P / Z[:, None]) @ M
+        nu = (1 - gain) * nu + gain * nu * (own - rest) / Z
         errors.append(_iterate_error(setting, M, nu))
     return np.sqrt(np.array(errors))
 
 
-def iterate_ratio(setting: Setting, strength: Number, steps: int) -> np.ndarray:
+def iterate_ratio(setting: Setting, strength: Number, steps: int, gain: Number = 1.0) -> np.ndarray:
     r"""Root mean square over tokens of `iterate`, over $\sigma$, for 0, 1, .., `steps` steps."""
-    return np.sqrt(setting.token_mean(iterate(setting, strength, steps) ** 2)) / setting.sigma
+    errors = iterate(setting, strength, steps, gain)
+    return np.sqrt(setting.token_mean(errors**2)) / setting.sigma
 
 
 def lifetime(ratios: np.ndarray) -> int:

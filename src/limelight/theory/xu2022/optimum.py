@@ -3,7 +3,6 @@ r"""Which logit scale is best, and how the best ratio scales with the cluster si
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from limelight.core.errors import InputError
 from limelight.theory.base import Bound, Condition
@@ -12,6 +11,8 @@ from limelight.theory.xu2022.setting import ORTHONORMAL, Number, Setting
 
 #: Where the best logit scale is looked for, and on how many points first.
 LOWEST, HIGHEST, POINTS = 1e-3, 400.0, 400
+#: The search ends when it has the best logit scale to this share of itself.
+CLOSE = 1e-8
 
 
 def minimise(
@@ -20,27 +21,22 @@ def minimise(
     high: Number = HIGHEST,
     points: int = POINTS,
 ) -> tuple[float, float]:
-    """Smallest value over a logarithmic grid, refined between its neighbours; NaN is skipped.
+    """Smallest value over a logarithmic grid, refined around its best point; NaN is skipped.
 
     Returns:
         Where, and the value; `(nan, inf)` when the function is nowhere finite.
     """
     grid = np.geomspace(low, high, points)
-    values = np.asarray(function(grid), dtype=float)
-    values = np.where(np.isnan(values), np.inf, values)
-    best = int(np.argmin(values))
-    if not np.isfinite(values[best]):
-        return float("nan"), float("inf")
-    ends = np.log(grid[[max(best - 1, 0), min(best + 1, points - 1)]])
-
-    def inside(log_strength: Number) -> float:
-        value = float(np.asarray(function(np.array([np.exp(log_strength)])))[0])
-        return value if np.isfinite(value) else 1e300
-
-    found = minimize_scalar(inside, bounds=tuple(ends), method="bounded", options={"xatol": 1e-9})
-    if found.fun < values[best]:
-        return float(np.exp(found.x)), float(found.fun)
-    return float(grid[best]), float(values[best])
+    while True:
+        values = np.asarray(function(grid), dtype=float)
+        values = np.where(np.isnan(values), np.inf, values)
+        best = int(np.argmin(values))
+        if not np.isfinite(values[best]):
+            return float("nan"), float("inf")
+        below, above = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+        if above / below - 1 < CLOSE:
+            return float(grid[best]), float(values[best])
+        grid = np.unique(np.append(np.geomspace(below, above, 17), grid[best]))
 
 
 def optimal_strength(

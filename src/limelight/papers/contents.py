@@ -1,0 +1,142 @@
+"""A paper as a table of contents: symbols to names, labels to functions, figures to recipes.
+
+Nothing here computes, and nothing heavy is loaded: statements answer without JAX, figures come when
+they are first asked for.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from limelight.core.errors import InputError, suggest
+from limelight.core.words import kinds_of, parse
+from limelight.theory.base import Bound
+
+if TYPE_CHECKING:
+    from limelight.claims import Claim
+    from limelight.papers.base import Figure
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A theorem made callable, with its settings as keyword arguments.
+
+    Args:
+        label: What the paper calls it, such as `theorem1`.
+        title: What it says, in a line.
+        function: Keyword arguments with defaults, to a `Bound` (or something that prints).
+    """
+
+    label: str
+    title: str
+    function: Callable[..., Bound]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Names and defaults."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+    def evaluate(self, settings: Mapping[str, str]) -> Bound:
+        """Evaluate at the defaults, overridden by words from the command line."""
+        known = self.settings
+        values = {}
+        for name, text in settings.items():
+            if name not in known:
+                hint = suggest(name, list(known)) if known else "it takes none"
+                raise InputError(f"{self.label} has no setting {name!r}", hint)
+            values[name] = self._value(name, text, known[name])
+        try:
+            with np.errstate(all="ignore"):  # what overflows shows as infinite
+                bound = self.function(**values)
+                bound.as_json()
+        except (ArithmeticError, ValueError, TypeError) as error:  # no such root or quotient
+            raise InputError(
+                f"{self.label} says nothing at these settings: {error}",
+                "defaults: " + ", ".join(f"{name}={known[name]}" for name in values),
+            ) from None
+        return bound
+
+    def _value(self, name: str, text: str, default: Any) -> Any:
+        try:
+            value = parse(text, default)
+        except InputError as error:
+            raise InputError(f"{name}: {error.message}", f"the default is {default}") from None
+        if value is None and default is not None:
+            raise InputError(f"{name} cannot be none", f"the default is {default}")
+        declared = inspect.signature(self.function).parameters[name].annotation
+        if (
+            isinstance(value, str)
+            and not isinstance(default, str)
+            and str not in kinds_of(declared)
+        ):
+            raise InputError(f"{name}: {text!r} is not a number", f"the default is {default}")
+        return value
+
+
+class Paper:
+    """One paper's contents.
+
+    Args:
+        key: As in files, the command line, docs and BibTeX.
+        title: Its title.
+        authors: As cited.
+        venue: Where and when.
+        symbols: The paper's symbol to the name used here.
+        statements: Theorems made callable.
+        figures: Figures as recipes, or a function that loads them.
+    """
+
+    def __init__(
+        self,
+        *,
+        key: str,
+        title: str,
+        authors: str,
+        venue: str,
+        symbols: Mapping[str, str],
+        statements: tuple[Statement, ...],
+        figures: "tuple[Figure, ...] | Callable[[], tuple[Figure, ...]]",
+    ):
+        self.key, self.title, self.authors, self.venue = key, title, authors, venue
+        self.symbols, self.statements = symbols, statements
+        self._figures = figures
+
+    @cached_property
+    def figures(self) -> "tuple[Figure, ...]":
+        """Its figures, loaded when they are first asked for."""
+        from limelight.claims import check_unique
+
+        found = self._figures() if callable(self._figures) else self._figures
+        figures = tuple(replace(figure, paper=self.key) for figure in found)
+        check_unique(tuple(claim for figure in figures for claim in figure.claims))
+        return figures
+
+    @property
+    def claims(self) -> "tuple[Claim, ...]":
+        """Every claim, in order of figures."""
+        return tuple(claim for figure in self.figures for claim in figure.claims)
+
+    def figure(self, name: str) -> "Figure":
+        """A figure by name."""
+        for figure in self.figures:
+            if figure.name == name:
+                return figure
+        raise InputError(
+            f"{self.key} has no figure {name!r}", suggest(name, [f.name for f in self.figures])
+        )
+
+    def find(self, label: str) -> "Figure | Statement":
+        """A statement or a figure by name; a statement loads no figure."""
+        for statement in self.statements:
+            if statement.label == label:
+                return statement
+        for figure in self.figures:
+            if figure.name == label:
+                return figure
+        known = [f.name for f in self.figures] + [s.label for s in self.statements]
+        raise InputError(f"{self.key} has nothing called {label!r}", suggest(label, known))
