@@ -100,12 +100,12 @@ def draw(
     w = -(-width // 32)
     example = examples.astype(jnp.uint32) << 14
     place = jnp.arange(places, dtype=jnp.uint32) << 2
-    at = example[:, None] | place
-    halves = jnp.arange(w, dtype=jnp.uint32)
-    late = example[:, None] | (jnp.arange(2 * w, dtype=jnp.uint32) << 2) | 3
+    at = example[:, None] | place[None]
+    halves = jnp.arange(w, dtype=jnp.uint32)[None, :, None]
+    late = example[:, None] | (jnp.arange(2 * w, dtype=jnp.uint32) << 2)[None] | 3
     residual = words(late, key, keep)
     drawn = Words(
-        words(at[:, None] | halves[:, None], key, keep_tokens),
+        words(at[:, None] | halves, key, keep_tokens),
         words(at | 2, key, keep),
         residual[:, :w],
         residual[:, w:],
@@ -138,18 +138,23 @@ def absorbed(
     """
     places, padded = model.length + 1, bits.shape[1]
     table = jnp.pad(model.embedded(), ((0, 0), (0, padded - places), (0, 0)))
-    cls = table[0, places - 1] * unpack(words.tokens[..., places - 1], model.width) / keep_tokens
+    cls = (
+        table[0, places - 1][None]
+        * unpack(words.tokens[..., places - 1], model.width)
+        / keep_tokens
+    )
     query = model.query(model.before(cls))
     k = model.width // model.heads
     per_head = lambda weight: weight.reshape(model.width, model.heads, k)
     asked = jnp.einsum("dhk,shk->shd", per_head(model.key.weight), _split(query, k)) / jnp.sqrt(k)
     norm = model.before
+    gain, bias = norm.gain[None, None], norm.bias[None, None]
     masks = words.tokens, words.weights
     settings = places, keep, keep_tokens, dtype, fused
-    mixed, centre, share = attend(asked * norm.gain, table, bits, *masks, *settings)
-    seen = norm.gain * (mixed - centre[..., None]) + norm.bias * share[..., None]
+    mixed, centre, share = attend(asked * gain, table, bits, *masks, *settings)
+    seen = gain * (mixed - centre[..., None]) + bias * share[..., None]
     output = jnp.einsum("dhk,shd->shk", per_head(model.value.weight), seen)
-    output = output + share[..., None] * _split(model.value.bias, k)
+    output = output + share[..., None] * _split(model.value.bias, k)[None]
     late = (unpack(words.attended, model.width), unpack(words.processed, model.width))
     attended, processed = (mask.astype(cls.dtype) / keep for mask in late)
     return model.finish(cls, output.reshape(output.shape[0], -1), attended, processed)
@@ -192,7 +197,7 @@ def tables(model: Decoder) -> Tables:
     top = jnp.max(score, axis=(0, 1))
     own = jnp.maximum(score[0, -1], jnp.max(jnp.min(score[:, :-1], axis=0), axis=0))
     gap = top - own
-    size = jnp.exp(score - jax.lax.stop_gradient(top - 0.5 * gap))
+    size = jnp.exp(score - jax.lax.stop_gradient(top - 0.5 * gap)[None, None])
     terms = jnp.concatenate([value * size[..., None], size[..., None]], axis=-1)
     terms = terms.reshape(*terms.shape[:2], -1)
     return Tables(terms[:, :-1], terms[0, -1], table[0, -1], jnp.max(gap))
@@ -202,7 +207,7 @@ def table(model: Decoder, ready: Tables, bits: Bool[Array, "s length"]) -> Float
     """Logits of many examples without dropout, from tables that are safe."""
     kind, s = ready.terms.dtype, bits.shape[0]
     both = jnp.concatenate([~bits, bits], axis=-1).astype(kind)
-    sums = ready.always + both @ ready.terms.reshape(-1, ready.terms.shape[-1])
+    sums = ready.always[None] + both @ ready.terms.reshape(-1, ready.terms.shape[-1])
     sums = sums.reshape(s, model.heads, -1)
     mixed = sums[..., :-1] / sums[..., -1:]
     return model.finish(jnp.broadcast_to(ready.cls, (s, model.width)), mixed.reshape(s, -1))

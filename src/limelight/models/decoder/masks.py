@@ -48,5 +48,6 @@ def words(
 
 def unpack(word: UInt32[Array, "*n w"], size: int) -> Bool[Array, "*n {size}"]:
     """The first `size` bits of a row of words, lowest first."""
-    bits = (word[..., None] >> jnp.arange(32, dtype=jnp.uint32)) & 1
+    place = jnp.arange(32, dtype=jnp.uint32).reshape((1,) * word.ndim + (32,))
+    bits = (word[..., None] >> place) & 1
     return bits.reshape(*word.shape[:-1], -1)[..., :size].astype(bool)

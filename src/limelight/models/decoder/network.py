@@ -38,7 +38,8 @@ class Norm(eqx.Module):
         """Centre, scale to unit variance, then gain and bias."""
         centred = x - jnp.mean(x, axis=-1, keepdims=True)
         variance = jnp.mean(centred**2, axis=-1, keepdims=True)
-        return centred * jax.lax.rsqrt(variance + EPSILON) * self.gain + self.bias
+        scaled = centred * jax.lax.rsqrt(variance + EPSILON)
+        return scaled * jnp.broadcast_to(self.gain, x.shape) + jnp.broadcast_to(self.bias, x.shape)
 
 
 class Affine(eqx.Module):
@@ -49,7 +50,8 @@ class Affine(eqx.Module):
 
     def __call__(self, x: Float[Array, "*n inputs"]) -> Float[Array, "*n outputs"]:
         """Apply the matrix, add the bias."""
-        return x @ self.weight + self.bias
+        y = x @ self.weight
+        return y + jnp.broadcast_to(self.bias, y.shape)
 
 
 class Dropout(NamedTuple):
@@ -101,7 +103,7 @@ class Decoder(eqx.Module):
 
     def embedded(self) -> Float[Array, "2 n width"]:
         """Every place's vector for bit 0 and for bit 1; at the last place [CLS], twice."""
-        bits = self.tokens[:CLS, None] + self.positions
+        bits = self.tokens[:CLS, None] + self.positions[None]
         cls = self.tokens[CLS] + self.positions[-1]
         return bits.at[:, -1].set(cls)
 

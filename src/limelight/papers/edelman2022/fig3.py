@@ -8,6 +8,7 @@ quarter of the time spent on the plateau.
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.ticker import FuncFormatter
 
 from limelight import fit
 from limelight.claims import Above, AtMost, Bands, Claim, Estimate
@@ -241,7 +242,11 @@ def draw_times(table: Table):
     axes = figure.axes[0]
     open_frame(axes)
     lengths = table.values(LENGTH)
+    found = np.concatenate([transitions(table).learns, table["iterations_run"]])
+    found = found[np.isfinite(found)]
     axes.set_yscale("log")
+    axes.set_ylim(10 ** np.floor(np.log10(found.min())), 10 ** np.ceil(np.log10(found.max())))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     for i, T in enumerate(lengths):
         rows = table.rows(table[LENGTH] == T)
         times = transitions(rows).learns

@@ -65,6 +65,7 @@ def draw(table: Table):
             for i, run in enumerate(rows[name]):
                 axes.plot(when, run, color=COLOURS[i % len(COLOURS)], linewidth=0.5, alpha=0.6)
             axes.set_xlim(0, when[-1])
+        over.set_ylim(table["trace.accuracy"].min() - 0.01, 1.005)
         over.axhline(0.99, color=MUTED, linewidth=0.7, linestyle=(0, (4, 2)))
         under.set_yscale("log")
         under.axhline(1e-4, color=MUTED, linewidth=0.7, linestyle=(0, (4, 2)))

@@ -46,14 +46,14 @@ class Looks(eqx.Module):
         errors: Wrong holdout labels, in the first part where `whole` is false.
         whole: Whether the look saw the whole holdout.
         loss: Training loss, dropout off.
-        right: Training accuracy, dropout off.
+        missed: Wrong training labels, dropout off.
         gap: Gap of the tables.
     """
 
     errors: Int[Array, " looks"]
     whole: Bool[Array, " looks"]
     loss: Float[Array, " looks"]
-    right: Float[Array, " looks"]
+    missed: Int[Array, " looks"]
     gap: Float[Array, " looks"]
 
 
@@ -211,7 +211,7 @@ class Learning(Packed):
         blocks = self.most_parts(), self.block
         pad = self.places - self.world.length
         n = self.iterations // self.every
-        nothing = jnp.full(n, jnp.nan)
+        none, nothing = jnp.zeros(n, int), jnp.full(n, jnp.nan)
         return State(
             weights=weights,
             memory=self.update.init(weights),
@@ -224,7 +224,7 @@ class Learning(Packed):
             answers=labels[size:],
             to_the_end=jr.bernoulli(k_share, self.share),
             look=jnp.array(0),
-            looks=Looks(jnp.zeros(n, int), jnp.zeros(n, bool), nothing, nothing, nothing),
+            looks=Looks(none, none > 0, nothing, none, nothing),
         )
 
     def advance(self, states: State, layout: Layout) -> tuple[State, Bool[Array, ""]]:
@@ -233,7 +233,7 @@ class Learning(Packed):
         models = self._models(states)
         ready = jax.vmap(decoder.tables)(models)
         safe = jnp.all(jax.vmap(lambda tables: tables.is_safe())(ready))
-        alive = layout.alive & ~jax.vmap(self.ended)(states)
+        alive = ~jax.vmap(self.ended)(states) & layout.alive
         seen = self._look(decoder.table, (models, ready, states), alive)
         return self._record(states, seen, safe), ~safe
 
@@ -270,7 +270,7 @@ class Learning(Packed):
         accuracy = self._accuracy(looks)
         last = jnp.maximum(state.look - 1, 0)
         success = seen & self._passes(looks, self.success)
-        fitted = seen & (looks.loss < 1e-4) & (looks.right == 1.0)
+        fitted = seen & (looks.loss < 1e-4) & (looks.missed == 0)
         when = lambda found: jnp.where(
             jnp.any(found), (jnp.argmax(found) + 1.0) * self.every, jnp.inf
         )
@@ -279,7 +279,7 @@ class Learning(Packed):
             "success_loose": jnp.any(seen & self._passes(looks, self.loose)),
             "first_success": when(success),
             "fitted": when(fitted),
-            "memorised": when(seen & (looks.right == 1.0)),
+            "memorised": when(seen & (looks.missed == 0)),
             "best_accuracy": jnp.max(jnp.where(seen, accuracy, 0.0)),
             "last_accuracy": accuracy[last],
             "training_loss": looks.loss[last],
@@ -315,7 +315,7 @@ class Learning(Packed):
         undo, marked = shape_of(self._network(jr.key(0)))
         mine = lambda leaf: leaf[layout.owner, layout.part]
         bits, labels = mine(states.bits), mine(states.labels)
-        index = layout.part[:, None] * self.block + jnp.arange(self.block)
+        index = layout.part[:, None] * self.block + jnp.arange(self.block)[None]
         sizes = states.examples[layout.owner][:, None]
         share = jnp.where(index < sizes, 1.0 / sizes, 0.0)
         loss = jax.grad(lambda weights, *block: self._loss(undo(weights), *block))
@@ -376,18 +376,19 @@ class Learning(Packed):
             mine = jnp.arange(size) < state.examples
             mean = lambda values: jnp.sum(jnp.where(mine, values, 0.0)) / state.examples
             loss = mean(cross_entropy(out[:size], labels))
-            right = mean((says_one(out[:size]) == labels).astype(out.dtype))
-            return loss, right, jnp.sum(says_one(out[size:]) != state.answers[: self.first])
+            missed = jnp.sum(mine & (says_one(out[:size]) != labels))
+            errors = jnp.sum(says_one(out[size:]) != state.answers[: self.first])
+            return loss, missed, errors
 
         def rest(model, ready, state: State):
             out = logits(model, ready, state.holdout[self.first :])
             return jnp.sum(says_one(out) != state.answers[self.first :])
 
-        loss, right, errors = over_slots(first, trees, alive)
+        loss, missed, errors = over_slots(first, trees, alive)
         whole = jnp.full(len(errors), self.first == self.holdout)
         if self.first < self.holdout:
             errors, whole = self._second(rest, trees, errors, alive)
-        return Looks(errors, whole, loss, right, trees[1].gap)
+        return Looks(errors, whole, loss, missed, trees[1].gap)
 
     def _second(self, rest: Callable, trees: tuple, errors, alive):
         """The rest of the holdout for the trials that the first part did not settle."""
@@ -398,8 +399,8 @@ class Learning(Packed):
             errors, waiting = carry
             # The first few that wait, by counting: slot i is the k-th when k have waited before.
             place = jnp.where(waiting, jnp.cumsum(waiting) - 1, slots)
-            chosen = jnp.argmax(place == turn[:, None], axis=1)
-            really = jnp.any(place == turn[:, None], axis=1)
+            chosen = jnp.argmax(place[None] == turn[:, None], axis=1)
+            really = jnp.any(place[None] == turn[:, None], axis=1)
             some = jax.tree.map(lambda leaf: leaf[chosen], trees)
             found = jnp.where(really, jax.vmap(rest)(*some), 0)
             return errors.at[chosen].add(found), waiting & (place >= len(turn))
