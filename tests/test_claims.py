@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.claims import AtLeast, AtMost, Bands, Claim, Estimate, Inside, undecided
+from limelight.claims import (
+    Above,
+    AtLeast,
+    AtMost,
+    Bands,
+    Below,
+    Claim,
+    Estimate,
+    Inside,
+    undecided,
+)
 from limelight.table import Table
 
 NUMBERS = st.floats(-100, 100)
@@ -22,6 +32,14 @@ NUMBERS = st.floats(-100, 100)
         (AtMost(0.0), (-1.0, 0.0), "holds"),
         (AtMost(0.0), (0.1, 0.2), "fails"),
         (AtMost(0.0), (-0.1, 0.2), "inconclusive"),
+        (Above(0.0), (0.1, 0.2), "holds"),
+        (Above(0.0), (0.0, 0.2), "inconclusive"),
+        (Above(0.0), (-0.2, 0.0), "inconclusive"),
+        (Above(0.0), (-0.2, -0.1), "fails"),
+        (Below(1.0), (0.1, 0.9), "holds"),
+        (Below(1.0), (0.1, 1.0), "inconclusive"),
+        (Below(1.0), (1.0, 1.5), "inconclusive"),
+        (Below(1.0), (1.1, 1.5), "fails"),
         (Inside(1.5, 2.5), (1.5, 2.5), "holds"),
         (Inside(1.5, 2.5), (2.6, 3.0), "fails"),
         (Inside(1.5, 2.5), (0.0, 1.4), "fails"),
@@ -38,7 +56,8 @@ def test_rules_at_their_edges(rule, interval, decision):
 @given(NUMBERS, NUMBERS, NUMBERS, st.floats(0, 10))
 def test_a_wider_interval_never_reverses_a_decision(level, low, width, more):
     low, high = low, low + abs(width)
-    for rule in (AtLeast(level), AtMost(level), Inside(level, level + 5)):
+    rules = AtLeast(level), AtMost(level), Above(level), Below(level), Inside(level, level + 5)
+    for rule in rules:
         narrow, wide = rule(low, high), rule(low - more, high + more)
         assert wide in (narrow, "inconclusive")
 

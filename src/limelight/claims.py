@@ -62,6 +62,34 @@ class AtMost:
 
 
 @dataclass(frozen=True)
+class Above:
+    """Holds when the whole interval is above the level, fails when it is all below."""
+
+    level: float
+
+    def __call__(self, low: float, high: float) -> Decision:
+        """Decide from the ends of an interval."""
+        return "holds" if low > self.level else "fails" if high < self.level else "inconclusive"
+
+    def __str__(self) -> str:
+        return f"holds if the lower end > {self.level:g}, fails if the upper end < {self.level:g}"
+
+
+@dataclass(frozen=True)
+class Below:
+    """Holds when the whole interval is below the level, fails when it is all above."""
+
+    level: float
+
+    def __call__(self, low: float, high: float) -> Decision:
+        """Decide from the ends of an interval."""
+        return "holds" if high < self.level else "fails" if low > self.level else "inconclusive"
+
+    def __str__(self) -> str:
+        return f"holds if the upper end < {self.level:g}, fails if the lower end > {self.level:g}"
+
+
+@dataclass(frozen=True)
 class Inside:
     """Holds when the interval lies inside [low, high], fails when it is disjoint from it."""
 
@@ -94,7 +122,7 @@ class Bands:
         return f"holds if >= {self.high:g}, fails if <= {self.low:g}"
 
 
-Rule = AtLeast | AtMost | Inside | Bands
+Rule = AtLeast | AtMost | Above | Below | Inside | Bands
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from limelight.models.base import split
 from limelight.models.construct import construct
 from limelight.study import Study
 from limelight.train import Train
-from limelight.worlds import Patterns, SparseBoolean
+from limelight.worlds import Patterns, SparseBoolean, dataset
 
 
 def started(recipe, world, truth, seed=0):
@@ -55,6 +55,19 @@ def test_a_traced_construction_is_the_file(tmp_path, mapping, many):
     kept = load_construction(path)
     for a, b in zip(jax.tree.leaves(made), jax.tree.leaves(kept), strict=True):
         assert np.allclose(a, b, atol=1e-5)
+
+
+def test_a_rule_that_tells_its_bits_apart_takes_a_head_a_position():
+    world = SparseBoolean(length=7, sparsity=3, rule="2e")
+    truth = jnp.array([5, 0, 3])
+    with pytest.raises(InputError, match="depends on which"):
+        Constructed().check(world)
+    recipe = Constructed(many=True)
+    recipe.check(world)
+    net = started(recipe, world, truth)
+    data = dataset(world, jr.key(3), truth, 40)
+    assert len(np.unique(data.label)) == 2
+    assert jax.jit(jax.vmap(net))(data) == pytest.approx(np.asarray(data.label), abs=1e-3)
 
 
 def test_only_what_the_lemma_trains_is_trained():

@@ -310,12 +310,16 @@ class Bar:
             tell(f"note: {message}")
         progress.messages.clear()
         if self.bar is not None:
-            self.bar.update(self.task, total=progress.total, completed=progress.done)
+            self.bar.update(
+                self.task, total=progress.total, completed=progress.done + progress.under_way
+            )
 
     @property
     def count(self) -> str:
         """Trials done."""
-        return f"{self.last.done}/{self.last.total} trials" if self.last else ""
+        if self.last is None:
+            return ""
+        return f"{self.last.done + self.last.under_way}/{self.last.total} trials"
 
     @property
     def pace(self) -> str:

@@ -4,6 +4,7 @@
 - `thresholds`: the size at which half the trials succeed, on arrays; `likelihood` is its engine.
 - `edge`: the same on a table, one threshold for every combination of the other axes.
 - `laws`: lines, logarithms and powers with intervals; `comparison` ranks them.
+- `trends`: does success rise, are these later than those; several tests as one.
 - `resample`: the bootstrap over trials, independent or with common trials.
 """
 
@@ -20,6 +21,7 @@ from limelight.fit.resample import (
     trial_weights,
 )
 from limelight.fit.thresholds import Threshold, fit_threshold, resolved, threshold_values
+from limelight.fit.trends import holm, later, median_interval, rising, together
 
 __all__ = [
     "LAWS",
@@ -34,18 +36,23 @@ __all__ = [
     "exact",
     "fit_law",
     "fit_threshold",
+    "holm",
+    "later",
     "linear",
     "logarithmic",
     "mean_interval",
+    "median_interval",
     "percentile_interval",
     "power",
     "resample_counts",
     "resample_means",
     "resample_tables",
     "resolved",
+    "rising",
     "successes",
     "threshold",
     "threshold_values",
+    "together",
     "trial_weights",
     "wilson",
 ]

@@ -23,11 +23,11 @@ from limelight.models.base import Recipe
 from limelight.models.construct import bases, lemmas, selectors
 from limelight.models.construct.files import load
 from limelight.models.construct.memorise import Network, memorise
-from limelight.models.construct.rules import by_count, truth_table
 from limelight.models.heads import HeadWeights
 from limelight.models.sequence import SequenceNet, needs_bits
 from limelight.worlds.base import World
 from limelight.worlds.boolean import SparseBoolean
+from limelight.worlds.rules import by_count, truth_table
 
 
 class Constructed(Recipe):
@@ -57,7 +57,9 @@ class Constructed(Recipe):
 
     def init(self, key: PRNGKey, world: SparseBoolean, truth: Any) -> SequenceNet:
         """The construction on the drawn positions, or random weights of its norms."""
-        made = self._construction(world, jnp.sort(truth))
+        counts = by_count(truth_table(world.rule, world.sparsity).astype(float), world.sparsity)
+        # Where the rule tells its bits apart, the order drawn is that of its truth table.
+        made = self._construction(world, truth if counts is None else jnp.sort(truth))
         return made if self.start == "construction" else _shuffled(key, made)
 
     def check(self, world: World) -> None:
@@ -91,7 +93,11 @@ class Constructed(Recipe):
         over = lemmas.Overlap(rho, rho, 1.0, rho)
         heat = lemmas.temperature(self.mapping, self.many, T, s, gamma, over)
         values = table if self.many else by_count(table, s)
-        assert values is not None  # the rules of this world are symmetric
+        if values is None:
+            raise InputError(
+                f"the rule {world.rule!r} depends on which of its bits are set",
+                "one head only counts them; set model.many=true",
+            )
         return marks, heat, memorise(lemmas.targets(self.mapping, self.many, s), values, gamma / 4)
 
     def _construction(self, world: SparseBoolean, positions: Any) -> SequenceNet:

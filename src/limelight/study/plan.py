@@ -21,6 +21,7 @@ from limelight.study import device
 from limelight.study.base import Experiment
 from limelight.study.cost import Cost, trial_cost
 from limelight.study.grid import Axes, Cell, Grid, assign, fitting, is_static, leaves
+from limelight.study.packed import Lanes, Packed
 
 #: Raised when the engine or a shelf changes so that stored numbers would come out otherwise.
 REVISION = 2
@@ -38,11 +39,13 @@ class Group:
         experiment: With the group's static values set.
         cells: Indices of its cells in the grid.
         swept: The traced paths that differ between cells.
+        flops: Of one trial in each cell, counted.
     """
 
     experiment: Experiment
     cells: tuple[int, ...]
     swept: tuple[str, ...]
+    flops: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,8 @@ class Plan:
     @property
     def memory(self) -> int:
         """Bytes that one chunk may take, all devices together."""
-        return self.cost.bytes * self.width
+        lanes = self.experiment.room()[0] if isinstance(self.experiment, Packed) else self.width
+        return self.cost.bytes * lanes
 
     @property
     def seconds(self) -> float:
@@ -145,6 +149,13 @@ class Plan:
         }
         return np.uint32(self.seed), words, trials.astype(np.uint32), swept, still
 
+    def parts(self, chunk: Chunk) -> list[int]:
+        """Blocks that each row of a packed experiment needs."""
+        base = self.groups[chunk.group].experiment
+        assert isinstance(base, Packed)
+        size = {cell: assign(base, self.grid.cells[cell]).parts() for cell in set(chunk.cells)}
+        return [size[cell] for cell in chunk.cells]
+
     @cached_property
     def _words(self) -> list[tuple[int, int]]:
         return [
@@ -155,15 +166,28 @@ class Plan:
 
 def program(group: Group, counter: Callable[[], None] = lambda: None) -> Callable:
     """Many trials as one function; `counter` runs once whenever it is traced."""
+    one = _of_one_row(group, lambda experiment, key: experiment.trial(key), counter)
+    return jax.vmap(one, in_axes=(None, 0, 0, 0, None))
 
+
+def compiled(group: Group, arguments: tuple) -> Callable:
+    """The program of a group, ready to be called; for a packed experiment, its lanes."""
+    if isinstance(group.experiment, Packed):
+        start = _of_one_row(group, lambda experiment, key: experiment.begin(key))
+        with jax.default_matmul_precision(PRECISION):
+            return Lanes(group.experiment, start, arguments)
+    return jax.jit(program(group)).lower(*arguments).compile()
+
+
+def _of_one_row(group: Group, read: Callable, counter: Callable[[], None] = lambda: None):
     def one(seed, words, trial, swept, still):
         counter()
         experiment = assign(group.experiment, swept | still)
         # Some devices would round float32 products to ten bits; a criterion of 1e-3 sees that.
         with jax.default_matmul_precision(PRECISION):
-            return experiment.trial(trial_key(seed, words, trial))
+            return read(experiment, trial_key(seed, words, trial))
 
-    return jax.vmap(one, in_axes=(None, 0, 0, 0, None))
+    return one
 
 
 def make_plan(
@@ -194,14 +218,18 @@ def make_plan(
     groups = _group(experiment, grid, cells)
     costs = [_cost(group, grid) for group in groups]
     _check_leaves(grid, groups, costs)
+    groups = tuple(
+        dataclasses.replace(group, flops=one.flops * len(group.cells))
+        for group, one in zip(groups, costs, strict=True)
+    )
     cost = Cost(
         sum(c.flops * len(g.cells) for c, g in zip(costs, groups, strict=True)) / len(cells),
         max(c.bytes for c in costs),
     )
     if width is None:
-        width = _stored_width(store) or device.chunk_width(
-            cost.bytes, trials * max(len(group.cells) for group in groups)
-        )
+        most = trials * max(len(group.cells) for group in groups)
+        packed = min(experiment.rows, most) if isinstance(experiment, Packed) else None
+        width = _stored_width(store) or packed or device.chunk_width(cost.bytes, most)
     if width < 1:
         raise InputError(f"width = {width}", "at least one trial in a program")
     return Plan(experiment, grid, trials, seed, tuple(shared), name, width, groups, cost)

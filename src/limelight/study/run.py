@@ -5,10 +5,12 @@ chunk that makes no progress ends the run with the store intact. Many processes 
 """
 
 import contextlib
+import os
 import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,14 @@ import numpy as np
 from limelight.core.errors import LimelightError, RunError, StallError
 from limelight.store import Store, now
 from limelight.study import device
-from limelight.study.plan import Chunk, Plan, program
+from limelight.study.packed import Lanes, Packed
+from limelight.study.plan import Chunk, Plan, compiled
 from limelight.table import Table
 
 #: Seconds between two looks at chunks that other processes hold.
 POLL = 0.5
+#: Cores from which on programs are compiled ahead, and how many at a time.
+SPARE, COMPILERS = 4, 8
 
 
 @dataclass
@@ -33,9 +38,10 @@ class Progress:
     Args:
         total: Trials in the study.
         done: Trials finished, earlier runs included.
+        under_way: Trials finished in a chunk that is not.
         computed: Trials this run computed.
         seconds: Since this run began.
-        compile_seconds: Of these, spent compiling.
+        compile_seconds: Of these, spent waiting for the compiler.
         compilations: Programs this run compiled (or took from the cache).
         compiling: Whether a program is being compiled now.
         messages: What the user should hear; whoever shows a message removes it.
@@ -43,6 +49,7 @@ class Progress:
 
     total: int
     done: int = 0
+    under_way: int = 0
     computed: int = 0
     seconds: float = 0.0
     compile_seconds: float = 0.0
@@ -127,17 +134,24 @@ class Engine:
         self.plan, self.keep, self.show, self.stall, self.machine = plan, keep, show, stall, machine
         self.progress = Progress(total=plan.rows)
         self.began = time.monotonic()
-        self.programs: dict[int, Any] = {}
+        self.programs: dict[int, Future] = {}
+        self.compilers: ThreadPoolExecutor | None = None
+        self.moved = self.began
         self.failures: dict[str, str] = {}
         self.x64 = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
 
     def work(self) -> Table:
         """Every chunk, ours first, then what others left."""
         waiting = list(self.plan.chunks)
-        while waiting:
-            waiting = [chunk for chunk in waiting if not self._settle(chunk)]
-            if waiting:
-                time.sleep(POLL)
+        try:
+            waiting = self._compile_ahead(waiting)
+            while waiting:
+                waiting = [chunk for chunk in waiting if not self._settle(chunk)]
+                if waiting:
+                    time.sleep(POLL)
+        finally:
+            if self.compilers is not None:
+                self.compilers.shutdown(wait=False, cancel_futures=True)
         if self.failures:
             missing = sum(len(c.cells) for c in self.plan.chunks if c.name in self.failures)
             reasons = "; ".join(dict.fromkeys(self.failures.values()))
@@ -164,7 +178,9 @@ class Engine:
         self._report()
         began, compiled = time.monotonic(), self.progress.compile_seconds
         try:
-            columns = patiently(lambda: self._compute(chunk), self.stall, chunk.name)
+            self.moved = time.monotonic()
+            task = lambda: self._compute(chunk)
+            columns = patiently(task, self.stall, chunk.name, lambda: self.moved)
         except LimelightError:
             raise
         except Exception as error:  # out of memory, a bug in a measure: the rest goes on
@@ -184,33 +200,70 @@ class Engine:
 
     def _compute(self, chunk: Chunk) -> dict[str, np.ndarray]:
         with jax.enable_x64(self.x64):  # a thread does not inherit the caller's choice
-            arguments = self._place(self.plan.arguments(chunk))
-            if chunk.group not in self.programs:
-                self.programs[chunk.group] = self._compile(chunk.group, arguments)
-            program = self.programs[chunk.group]
-            if isinstance(program, Exception):  # it failed to compile once; it would again
-                raise program
-            results = jax.device_get(program(*arguments))
+            arguments = self._place(chunk)
+            program = self._program(chunk.group, arguments)
+            self.moved = time.monotonic()
+            if isinstance(program, Lanes):
+                results = program(arguments, self.plan.parts(chunk), self._tell)
+            else:
+                results = jax.device_get(program(*arguments))
         rows = len(chunk.cells)
         axes = {name: column[chunk.cells] for name, column in self.plan.grid.columns.items()}
         return {"cell": chunk.cells, "trial": chunk.trials, **axes} | {
             name: np.asarray(column)[:rows] for name, column in results.items()
         }
 
-    def _compile(self, group: int, arguments: tuple) -> Any:
+    def _program(self, group: int, arguments: tuple) -> Any:
+        """The group's program, compiled now unless that was begun ahead."""
         began, self.progress.compiling = time.monotonic(), True
         try:
-            compiled = jax.jit(program(self.plan.groups[group])).lower(*arguments).compile()
-        except Exception as error:
-            compiled = error
+            if group not in self.programs:
+                self.programs[group] = Future()
+                try:
+                    self.programs[group].set_result(self._compile(group, arguments))
+                except Exception as error:  # it would fail again; every chunk is told
+                    self.programs[group].set_exception(error)
+            return self.programs[group].result()
         finally:
             self.progress.compiling = False
-        self.progress.compilations += 1
-        self.progress.compile_seconds += time.monotonic() - began
-        return compiled
+            self.progress.compile_seconds += time.monotonic() - began
 
-    def _place(self, arguments: tuple) -> tuple:
-        seed, words, trials, swept, still = arguments
+    def _compile(self, group: int, arguments: tuple) -> Any:
+        with jax.enable_x64(self.x64):
+            program = compiled(self.plan.groups[group], arguments)
+        self.progress.compilations += 1
+        return program
+
+    def _compile_ahead(self, chunks: list[Chunk]) -> list[Chunk]:
+        """Programs compile while others run, where there are cores to spare; the long ones first.
+
+        Returns the chunks in the order of their programs.
+        """
+        cores = os.cpu_count() or 1
+        first = {chunk.group: chunk for chunk in reversed(chunks)}
+        todo = [c for c in first.values() if not self.keep.finished(c.name, len(c.cells))]
+        if cores < SPARE or len(todo) < 2:
+            return chunks
+        self.compilers = ThreadPoolExecutor(min(COMPILERS, cores // 2), "compiler")
+        weight = lambda chunk: -self.plan.groups[chunk.group].flops
+        for chunk in sorted(todo, key=weight):
+            arguments = self._place(chunk)
+            self.programs[chunk.group] = self.compilers.submit(
+                self._compile, chunk.group, arguments
+            )
+        return sorted(chunks, key=weight)
+
+    def _tell(self, finished: int) -> None:
+        """Called from within a chunk: it lives, and so many of its trials have ended."""
+        self.moved = time.monotonic()
+        if finished != self.progress.under_way:
+            self.progress.under_way = finished
+            self._report()
+
+    def _place(self, chunk: Chunk) -> tuple:
+        seed, words, trials, swept, still = self.plan.arguments(chunk)
+        if isinstance(self.plan.experiment, Packed):  # fed row by row, on one device
+            return seed, words, trials, swept, still
         many, one = device.over_trials(self.plan.width), device.everywhere(self.plan.width)
         words, trials, swept = jax.device_put((words, trials, swept), many)
         seed, still = jax.device_put((seed, still), one)
@@ -219,6 +272,7 @@ class Engine:
     def _report(self, finished: Chunk | None = None) -> bool:
         if finished is not None:
             self.progress.done += len(finished.cells)
+            self.progress.under_way = 0
         self.progress.messages += self.keep.warnings
         self.keep.warnings.clear()
         self.progress.seconds = time.monotonic() - self.began
@@ -237,8 +291,10 @@ class Engine:
             raise RunError("the store does not hold every cell's trials exactly once")
 
 
-def patiently(task: Callable[[], Any], stall: float, name: str) -> Any:
+def patiently(task: Callable[[], Any], stall: float, name: str, moved: Callable[[], float]) -> Any:
     """Run a task in a thread of its own, so that a stuck one can be given up and Ctrl-C works.
+
+    `moved` says when it last made progress.
 
     Side by side, batched linear algebra in one CPU program can deadlock; nothing inside the
     process can end it, so the caller must leave.
@@ -252,12 +308,11 @@ def patiently(task: Callable[[], Any], stall: float, name: str) -> Any:
             box.put((None, error))
 
     threading.Thread(target=work, daemon=True, name=f"chunk {name}").start()
-    deadline = time.monotonic() + stall
     while True:
         try:
             value, error = box.get(timeout=0.2)
         except queue.Empty:
-            if time.monotonic() > deadline:
+            if time.monotonic() > moved() + stall:
                 raise StallError(
                     f"chunk {name} made no progress for {stall:g} seconds",
                     "finished chunks are stored; resume, with a larger --stall if it is just slow",

@@ -8,12 +8,11 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Int
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError
 from limelight.core.keys import named
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
-
-RULES = ("and", "or", "xor", "majority")
+from limelight.worlds.rules import truth_table
 
 
 class SparseBoolean(World[Int[Array, " sparsity"], Example]):
@@ -27,7 +26,7 @@ class SparseBoolean(World[Int[Array, " sparsity"], Example]):
     Args:
         length: Bits in an example.
         sparsity: Bits that matter.
-        rule: `and`, `or`, `xor`, or `majority` of the hidden bits.
+        rule: `and`, `or`, `xor`, `majority`, `threshold:k`, or a truth table in hex (see `rules`).
         label_noise: Probability that a label is flipped.
         positions: The bits that matter, from 0; drawn afresh in each trial when `None`.
 
@@ -50,22 +49,29 @@ class SparseBoolean(World[Int[Array, " sparsity"], Example]):
         self, key: PRNGKey, truth: Int[Array, " sparsity"], index: Int[Array, ""]
     ) -> Example:
         """Fair bits and their label."""
-        k_bits, k_flip = named(key, "bits", "flip")
-        bits = jr.bernoulli(k_bits, 0.5, (self.length,))
-        value = evaluate(self.rule, bits[truth]) ^ jr.bernoulli(k_flip, self.label_noise)
+        bits, value = self.labelled(key, truth)
         tokens = jnp.stack([~bits, bits], axis=-1).astype(float)
         roles = jnp.full(self.length, Role.IDLE).at[truth].set(Role.RELEVANT)
         kept = jnp.ones(self.length, dtype=bool)
         return Example(tokens, jnp.where(value, 1.0, -1.0), kept, roles)
 
+    def labelled(
+        self, key: PRNGKey, truth: Int[Array, " sparsity"]
+    ) -> tuple[Bool[Array, " length"], Bool[Array, ""]]:
+        """The bits of an example and its label, bare: what a model of bits reads."""
+        k_bits, k_flip = named(key, "bits", "flip")
+        bits = jr.bernoulli(k_bits, 0.5, (self.length,))
+        value = evaluate(self.rule, bits[truth])
+        return bits, value ^ jr.bernoulli(k_flip, self.label_noise)
+
     def check(self) -> None:
         """Refuse unknown rules, tied majorities and impossible sizes."""
-        check_word("world.rule", self.rule, RULES)
         if not 1 <= self.sparsity <= self.length:
             raise InputError(
                 f"sparsity = {self.sparsity} does not fit length = {self.length}",
                 "between 1 and the length",
             )
+        truth_table(self.rule, self.sparsity)
         if self.rule == "majority" and self.sparsity % 2 == 0:
             raise InputError(
                 f"a majority of {self.sparsity} bits can be tied", "use an odd world.sparsity"
@@ -83,9 +89,6 @@ class SparseBoolean(World[Int[Array, " sparsity"], Example]):
 
 
 def evaluate(rule: str, bits: Bool[Array, " sparsity"]) -> Bool[Array, ""]:
-    """The rule on the hidden bits."""
-    ones = jnp.sum(bits)
-    size = bits.shape[0]
-    return {"and": ones == size, "or": ones > 0, "xor": ones % 2 == 1, "majority": 2 * ones > size}[
-        rule
-    ]
+    """The rule on the hidden bits, looked up in its truth table."""
+    pattern = jnp.sum(bits << jnp.arange(bits.shape[0]))
+    return jnp.asarray(truth_table(rule, bits.shape[0]))[pattern]

@@ -10,7 +10,7 @@ import numpy as np
 from limelight.models.construct import files, lemmas
 from limelight.models.construct.memorise import separation
 from limelight.models.construct.plan import Plan
-from limelight.models.construct.rules import to_hex
+from limelight.worlds.rules import to_hex
 
 
 def certificate(plan: Plan, tensors: dict[str, np.ndarray]) -> dict[str, Any]:

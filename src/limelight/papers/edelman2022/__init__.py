@@ -1,11 +1,15 @@
-"""edelman2022: what bounded-norm attention can represent, and how much that is.
+"""edelman2022: what bounded-norm attention can represent, how much that is, and what it learns.
 
-`capacity` the bound against the length for constructed, trained and real heads.
+`learning` the protocol with a fixed sample, `critical` what is read off its tables, `claims` how
+the paper's sentences are decided; `fig2` the sample complexity, `fig4` the course of training,
+`beyond` the same with other sparsities, noise and dropout, `precision` in two precisions; `parity`
+the online protocol, `fig3` its loss; `capacity` the bound against the length for constructed,
+trained and real heads.
 """
 
 from limelight.papers.base import Paper, Statement
-from limelight.papers.edelman2022 import capacity
-from limelight.theory.edelman2022 import errata, lipschitz, statements
+from limelight.papers.edelman2022 import beyond, capacity, fig2, fig3, fig4, precision
+from limelight.theory.edelman2022 import consistent, errata, lipschitz, statements
 
 paper = Paper(
     key="edelman2022",
@@ -19,6 +23,7 @@ paper = Paper(
         "d, k": "inputs and outputs of a theory.covering.LinearMap",
         "H": "heads",
         "m": "examples",
+        "m*": "papers.edelman2022.critical.Counts.critical",
         "epsilon": "resolution",
         "||.||_{2,inf}": "LinearMap.largest: longest vector of an output coordinate",
         "||.||_{2,1}": "LinearMap.total",
@@ -41,8 +46,16 @@ paper = Paper(
         Statement("lipschitz", "Lipschitz lemmas on random instances", lipschitz.largest_ratio),
         Statement("errata", "printed statements against corrected ones", errata.erratum),
         Statement("lemmaB.2", "a construction and its norms", statements.construction),
+        Statement("consistent", "examples for any consistent learner", consistent.consistent),
     ),
-    figures=(capacity.figure,),
+    figures=(
+        fig2.figure,
+        fig3.figure,
+        fig4.figure,
+        *beyond.figures,
+        precision.figure,
+        capacity.figure,
+    ),
 )
 
 #: A figure by name, so that `papers.edelman2022.figure("capacity")` reads as one expects.

@@ -1,0 +1,218 @@
+r"""One network, four ways to compute it, equal but for rounding.
+
+`rows` computes every row, as a stock decoder does; `cls_row` only the one that is read. `absorbed`
+forms no keys or values: a query carried through the key map meets the normalised tokens directly,
+so a token costs the width times the heads instead of twice the width squared. `table` holds when
+there is no dropout: a place then contributes one of two vectors, so scores and values are looked
+up, and a whole data set is one product with a matrix of bits.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, UInt32
+
+from limelight.models.decoder.attend import attend
+from limelight.models.decoder.masks import unpack, words
+from limelight.models.decoder.network import Decoder, Dropout
+
+#: Where a table in float32 is still exact to rounding: half the gap plus the log of the length.
+SAFE = {"float32": 70.0, "float64": 670.0}
+#: The same where the quotient is also differentiated, which squares it: the gap plus twice the log.
+SAFE_SLOPE = {"float32": 85.0, "float64": 690.0}
+
+
+# --- one example, as the paper has it -----------------------------------------------------------
+
+
+def rows(
+    model: Decoder, bits: Bool[Array, " length"], dropout: Dropout | None = None
+) -> Float[Array, "2"]:
+    """Every row of the block; dropout, where given, acts on the row that is read."""
+    x = _embed(model, bits, dropout)
+    z = model.before(x)
+    n, k = x.shape[0], model.width // model.heads
+    query, key, value = (_split(f(z), k) for f in (model.query, model.key, model.value))
+    score = jnp.einsum("ihk,jhk->hij", query, key) / jnp.sqrt(k)
+    score = jnp.where(jnp.tril(jnp.ones((n, n), dtype=bool)), score, -jnp.inf)
+    weight = jax.nn.softmax(score, axis=-1)
+    attended, processed = jnp.ones_like(x), jnp.ones_like(x)
+    if dropout is not None:
+        weight = weight.at[:, -1].multiply(dropout.weights / dropout.keep)
+        attended = attended.at[-1].set(dropout.attended / dropout.keep)
+        processed = processed.at[-1].set(dropout.processed / dropout.keep)
+    mixed = jnp.einsum("hij,jhk->ihk", weight, value).reshape(n, -1)
+    return model.finish(x, mixed, attended, processed)[-1]
+
+
+def cls_row(
+    model: Decoder, bits: Bool[Array, " length"], dropout: Dropout | None = None
+) -> Float[Array, "2"]:
+    """The row that is read, with keys and values formed."""
+    x = _embed(model, bits, dropout)
+    z, k = model.before(x), model.width // model.heads
+    query = _split(model.query(z[-1]), k)
+    key, value = _split(model.key(z), k), _split(model.value(z), k)
+    weight = jax.nn.softmax(jnp.einsum("hk,jhk->hj", query, key) / jnp.sqrt(k), axis=-1)
+    if dropout is None:
+        return model.finish(x[-1], jnp.einsum("hj,jhk->hk", weight, value).reshape(-1))
+    weight = weight * dropout.weights / dropout.keep
+    mixed = jnp.einsum("hj,jhk->hk", weight, value).reshape(-1)
+    return model.finish(
+        x[-1], mixed, dropout.attended / dropout.keep, dropout.processed / dropout.keep
+    )
+
+
+def _embed(model: Decoder, bits, dropout: Dropout | None) -> Float[Array, "n width"]:
+    table = model.embedded()
+    chosen = jnp.concatenate([bits, jnp.zeros(1, dtype=bool)])
+    x = jnp.where(chosen[:, None], table[1], table[0])
+    return x if dropout is None else x * dropout.tokens / dropout.keep_tokens
+
+
+def _split(x: Float[Array, "*n width"], k: int) -> Float[Array, "*n heads k"]:
+    return x.reshape(*x.shape[:-1], -1, k)
+
+
+# --- many examples under dropout ----------------------------------------------------------------
+
+
+class Words(NamedTuple):
+    """Dropout of many examples as mask words; see `masks`."""
+
+    tokens: UInt32[Array, "s w n"]
+    weights: UInt32[Array, "s n"]
+    attended: UInt32[Array, "s w"]
+    processed: UInt32[Array, "s w"]
+
+
+def draw(
+    key: UInt32[Array, "2"],
+    examples: Int[Array, " s"],
+    places: int,
+    width: int,
+    keep: float,
+    keep_tokens: float,
+) -> Words:
+    """The masks of some examples at one iteration; a bit depends on (key, example, place) alone."""
+    w = -(-width // 32)
+    example = examples.astype(jnp.uint32) << 14
+    place = jnp.arange(places, dtype=jnp.uint32) << 2
+    at = example[:, None] | place[None]
+    halves = jnp.arange(w, dtype=jnp.uint32)[None, :, None]
+    late = example[:, None] | (jnp.arange(2 * w, dtype=jnp.uint32) << 2)[None] | 3
+    residual = words(late, key, keep)
+    drawn = Words(
+        words(at[:, None] | halves, key, keep_tokens),
+        words(at | 2, key, keep),
+        residual[:, :w],
+        residual[:, w:],
+    )
+    # Without this the compiler would hash anew for each of the 32 bits of a word.
+    return jax.lax.optimization_barrier(drawn)
+
+
+def as_dropout(words: Words, model: Decoder, keep: float, keep_tokens: float) -> Dropout:
+    """The same masks, spelled out, one row an example: what `rows` and `cls_row` read."""
+    n, width = model.length + 1, model.width
+    weights = unpack(words.weights[..., None], model.heads)[:, :n].swapaxes(1, 2)
+    late = unpack(words.attended, width), unpack(words.processed, width)
+    tokens = unpack(words.tokens.swapaxes(1, 2), width)[:, :n]
+    return Dropout(tokens, weights, *late, keep, keep_tokens)
+
+
+def absorbed(
+    model: Decoder,
+    bits: Bool[Array, "s n"],
+    words: Words,
+    keep: float = 1.0,
+    keep_tokens: float = 1.0,
+    dtype: Any = jnp.float32,
+    fused: bool = False,
+) -> Float[Array, "s 2"]:
+    """Logits of many examples under dropout, without keys or values.
+
+    `bits` may have more places than the model, [CLS] included; the rest is padding.
+    """
+    places, padded = model.length + 1, bits.shape[1]
+    table = jnp.pad(model.embedded(), ((0, 0), (0, padded - places), (0, 0)))
+    cls = (
+        table[0, places - 1][None]
+        * unpack(words.tokens[..., places - 1], model.width)
+        / keep_tokens
+    )
+    query = model.query(model.before(cls))
+    k = model.width // model.heads
+    per_head = lambda weight: weight.reshape(model.width, model.heads, k)
+    asked = jnp.einsum("dhk,shk->shd", per_head(model.key.weight), _split(query, k)) / jnp.sqrt(k)
+    norm = model.before
+    gain, bias = norm.gain[None, None], norm.bias[None, None]
+    masks = words.tokens, words.weights
+    settings = places, keep, keep_tokens, dtype, fused
+    mixed, centre, share = attend(asked * gain, table, bits, *masks, *settings)
+    seen = gain * (mixed - centre[..., None]) + bias * share[..., None]
+    output = jnp.einsum("dhk,shd->shk", per_head(model.value.weight), seen)
+    output = output + share[..., None] * _split(model.value.bias, k)[None]
+    late = (unpack(words.attended, model.width), unpack(words.processed, model.width))
+    attended, processed = (mask.astype(cls.dtype) / keep for mask in late)
+    return model.finish(cls, output.reshape(output.shape[0], -1), attended, processed)
+
+
+# --- many examples without dropout ---------------------------------------------------------------
+
+
+class Tables(eqx.Module):
+    """What every place contributes to numerators and denominators, for bit 0 and bit 1.
+
+    Args:
+        terms: Values times exponentiated scores, and those scores, a column a head.
+        always: The contribution of [CLS].
+        cls: The [CLS] vector.
+        gap: How far below the largest score an example's own largest may lie, worst head.
+    """
+
+    terms: Float[Array, "2 length columns"]
+    always: Float[Array, " columns"]
+    cls: Float[Array, " width"]
+    gap: Float[Array, ""]
+
+    def is_safe(self, slope: bool = False) -> Bool[Array, ""]:
+        """Whether nothing that matters underflows (`slope`: nor in the gradient)."""
+        n, kind = jnp.log(self.terms.shape[1] + 1.0), str(self.terms.dtype)
+        if slope:
+            return self.gap + 2.0 * n <= SAFE_SLOPE[kind]
+        return 0.5 * self.gap + n <= SAFE[kind]
+
+
+def tables(model: Decoder) -> Tables:
+    """Scores and values of every place and bit, shifted by the middle of the gap."""
+    k = model.width // model.heads
+    table = model.embedded()
+    z = model.before(table)
+    query = _split(model.query(z[0, -1]), k)
+    score = jnp.einsum("hk,bnhk->bnh", query, _split(model.key(z), k)) / jnp.sqrt(k)
+    value = _split(model.value(z), k)
+    top = jnp.max(score, axis=(0, 1))
+    own = jnp.maximum(score[0, -1], jnp.max(jnp.min(score[:, :-1], axis=0), axis=0))
+    gap = top - own
+    size = jnp.exp(score - jax.lax.stop_gradient(top - 0.5 * gap)[None, None])
+    terms = jnp.concatenate([value * size[..., None], size[..., None]], axis=-1)
+    terms = terms.reshape(*terms.shape[:2], -1)
+    return Tables(terms[:, :-1], terms[0, -1], table[0, -1], jnp.max(gap))
+
+
+def table(model: Decoder, ready: Tables, bits: Bool[Array, "s length"]) -> Float[Array, "s 2"]:
+    """Logits of many examples without dropout, from tables that are safe."""
+    kind, s = ready.terms.dtype, bits.shape[0]
+    both = jnp.concatenate([~bits, bits], axis=-1).astype(kind)
+    sums = ready.always[None] + both @ ready.terms.reshape(-1, ready.terms.shape[-1])
+    sums = sums.reshape(s, model.heads, -1)
+    mixed = sums[..., :-1] / sums[..., -1:]
+    return model.finish(jnp.broadcast_to(ready.cls, (s, model.width)), mixed.reshape(s, -1))
+
+
+def plain(model: Decoder, bits: Bool[Array, "s length"]) -> Float[Array, "s 2"]:
+    """Logits of many examples without dropout, safe at any weights: a maximum an example."""
+    return jax.lax.map(lambda row: cls_row(model, row), bits, batch_size=64)

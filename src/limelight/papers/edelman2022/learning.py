@@ -1,0 +1,432 @@
+r"""Learning a sparse function from a fixed sample: the protocol of edelman2022's Figures 2 and 4.
+
+Full-batch training of the one-block decoder; every few iterations a look at a fixed fresh holdout,
+dropout off. A trial succeeds when its best holdout accuracy exceeds .99.
+
+Three savings leave that statistic as it is. A look stops after the first part of the holdout once
+it holds so many errors that no threshold can be passed. A trial ends at its first success, because
+success is a maximum (a random share of trials goes on to the last iteration, so that training loss
+and final accuracy are known for an honest sample). And trials share one program whatever their
+number of examples, and their lanes are refilled; see `study.packed`.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Float, Int
+
+from limelight.core.errors import InputError, check_word
+from limelight.core.keys import named
+from limelight.core.types import Number, PRNGKey
+from limelight.models import decoder
+from limelight.models.decoder.kernel import PAD
+from limelight.models.decoder.masks import mix
+from limelight.models.decoder.update import Clipped, flatten, shape_of
+from limelight.study.grid import assign
+from limelight.study.packed import Layout, Packed, on_cpu, over_slots
+from limelight.worlds import SparseBoolean
+
+#: Tokens that one program holds at a time, by kind of device.
+IN_FLIGHT = {"cpu": 40_000, "gpu": 6_000_000}
+#: Number of the first holdout example, beyond all training examples.
+HOLDOUT = 2**20
+#: Trials that the second stage of a look takes at a time.
+SECOND = 8
+
+
+class Looks(eqx.Module):
+    """What was seen of one trial, a number a look.
+
+    Args:
+        errors: Wrong holdout labels, in the first part where `whole` is false.
+        whole: Whether the look saw the whole holdout.
+        loss: Training loss, dropout off.
+        missed: Wrong training labels, dropout off.
+        gap: Gap of the tables.
+    """
+
+    errors: Int[Array, " looks"]
+    whole: Bool[Array, " looks"]
+    loss: Float[Array, " looks"]
+    missed: Int[Array, " looks"]
+    gap: Float[Array, " looks"]
+
+
+class State(eqx.Module):
+    """One trial under way."""
+
+    weights: Float[Array, " weights"]
+    memory: Any
+    update: Clipped
+    drop: Any
+    bits: Bool[Array, "parts block places"]
+    labels: Bool[Array, "parts block"]
+    examples: Int[Array, ""]
+    holdout: Bool[Array, "size length"]
+    answers: Bool[Array, " size"]
+    to_the_end: Bool[Array, ""]
+    look: Int[Array, ""]
+    looks: Looks
+
+
+class Learning(Packed):
+    r"""One trial: a hidden subset, $m$ labelled inputs, a network trained on them.
+
+    Notation: `examples` is their $m$, `world.length` their $T$, `world.sparsity` their $s$.
+    Departures: dropout masks come from 16-bit draws (keep probability .899994 for .9); with
+    `numbers="bfloat16"` token vectors and what meets them in the attention are rounded to 8 bits of
+    mantissa during training, not in looks. Holdout labels are never noisy.
+
+    Args:
+        world: Bits and labels.
+        examples: Training examples.
+        iterations: Steps of full-batch training.
+        every: Steps between two looks at the holdout.
+        update: The optimiser.
+        dropout: Probability of dropping, in attention weights and residuals.
+        embedding_dropout: The same for embedded tokens; `None` for `dropout`. Zero is another
+            protocol than the paper's.
+        holdout: Fresh inputs to look at.
+        first: Inputs of the first stage of a look; all of them for looks without early rejection.
+        success: Accuracy to exceed.
+        loose: A second, lower accuracy to exceed.
+        share: Share of trials that run to the end whatever they reach.
+        curves: Whether the whole course of every trial is kept.
+        numbers: `float32`, or `bfloat16` for token vectors in training.
+        width: Of the network.
+        heads: Attention heads.
+        hidden: Of the MLP.
+        block: Examples that are computed together.
+        capacity: Most examples of a sweep; found by it.
+
+    Reference: edelman2022, Section 5 and Appendix C.
+    """
+
+    world: SparseBoolean = SparseBoolean(length=100, sparsity=3)
+    examples: Number = 100
+    iterations: int = eqx.field(static=True, default=1000)
+    every: int = eqx.field(static=True, default=10)
+    update: Clipped = Clipped()
+    dropout: float = eqx.field(static=True, default=0.1)
+    embedding_dropout: float | None = eqx.field(static=True, default=None)
+    holdout: int = eqx.field(static=True, default=10_000)
+    first: int = eqx.field(static=True, default=2_500)
+    success: float = eqx.field(static=True, default=0.99)
+    loose: float = eqx.field(static=True, default=0.975)
+    share: Number = 1.0
+    curves: bool = eqx.field(static=True, default=False)
+    numbers: str = eqx.field(static=True, default="float32")
+    width: int = eqx.field(static=True, default=64)
+    heads: int = eqx.field(static=True, default=16)
+    hidden: int = eqx.field(static=True, default=256)
+    block: int = eqx.field(static=True, default=20)
+    capacity: int | None = eqx.field(static=True, default=None)
+
+    # --- sizes ----------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Refuse settings that make no sense."""
+        self.world.check()
+        check_word("numbers", self.numbers, ("float32", "bfloat16"))
+        whole = self.examples == round(self.examples)
+        if not whole or not 1 <= self.examples <= (self.capacity or 16_000):
+            most = f", at most {self.capacity or 16_000}"
+            raise InputError(f"examples = {self.examples}", f"a whole number{most}")
+        if self.iterations < 1 or self.every < 1 or self.iterations % self.every:
+            raise InputError(
+                f"iterations = {self.iterations}, every = {self.every}",
+                "looks must divide the iterations",
+            )
+        if not 1 <= self.first <= self.holdout:
+            raise InputError(f"first = {self.first}", f"1 to holdout = {self.holdout}")
+        for name in ("dropout", "keep_tokens"):
+            value = self.dropout if name == "dropout" else 1.0 - self.keep_tokens
+            if not 0 <= value < 1:
+                raise InputError(f"dropout = {value:g}", "at least 0, less than 1")
+        if self.width % self.heads or self.width > 64 or self.heads > 32:
+            raise InputError(
+                f"width = {self.width}, heads = {self.heads}",
+                "heads divide a width of at most 64; at most 32 heads",
+            )
+        if self.world.length > 4000:
+            raise InputError(f"world.length = {self.world.length}", "at most 4000")
+        if not 0 <= self.share <= 1:
+            raise InputError(f"share = {self.share:g}", "between 0 and 1")
+
+    def fitted(self, cells: list["Learning"]) -> "Learning":  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Room for the largest training set of the sweep."""
+        most = max(int(cell.examples) for cell in cells)
+        return assign(self, {"capacity": max(most, self.capacity or 0)})
+
+    @property
+    def keep(self) -> float:
+        """Probability of keeping an attention weight or a residual."""
+        return 1.0 - self.dropout
+
+    @property
+    def keep_tokens(self) -> float:
+        """Probability of keeping an entry of a token."""
+        dropped = self.dropout if self.embedding_dropout is None else self.embedding_dropout
+        return 1.0 - dropped
+
+    @property
+    def places(self) -> int:
+        """Places of a program: bits, [CLS], padding."""
+        return -(-(self.world.length + 1) // PAD) * PAD
+
+    @property
+    def limit(self) -> int:
+        """Errors that settle a look: not even the loose threshold can be passed."""
+        return math.ceil(self._allowed(self.loose))
+
+    def parts(self) -> int:
+        """Blocks of this many examples."""
+        return -(-int(self.examples) // self.block)
+
+    def most_parts(self) -> int:
+        """Blocks of the largest training set."""
+        return -(-int(self.capacity or self.examples) // self.block)
+
+    def room(self) -> tuple[int, int]:
+        """As many blocks as keep the device busy, and a slot for every three."""
+        tokens = IN_FLIGHT.get(jax.default_backend(), IN_FLIGHT["cpu"])
+        blocks = max(self.most_parts(), tokens // (self.block * self.places))
+        return max(1, blocks // min(3, self.most_parts())), blocks
+
+    # --- a trial --------------------------------------------------------------------------------
+
+    def begin(self, key: PRNGKey) -> State:
+        """Draw subset, sample, holdout and weights."""
+        names = "truth", "init", "data", "drop", "share"
+        k_truth, k_init, k_data, k_drop, k_share = named(key, *names)
+        truth = self.world.draw(k_truth)
+        size = self.most_parts() * self.block
+        bits, labels = self._draw(k_data, truth, size)
+        weights = flatten(self._network(k_init))
+        blocks = self.most_parts(), self.block
+        pad = self.places - self.world.length
+        n = self.iterations // self.every
+        none, nothing = jnp.zeros(n, int), jnp.full(n, jnp.nan)
+        return State(
+            weights=weights,
+            memory=self.update.init(weights),
+            update=jax.tree.map(jnp.asarray, self.update),
+            drop=jr.key_data(k_drop),
+            bits=jnp.pad(bits[:size], ((0, 0), (0, pad))).reshape(*blocks, -1),
+            labels=labels[:size].reshape(blocks),
+            examples=jnp.asarray(self.examples).astype(int),
+            holdout=bits[size:],
+            answers=labels[size:],
+            to_the_end=jr.bernoulli(k_share, self.share),
+            look=jnp.array(0),
+            looks=Looks(none, none > 0, nothing, none, nothing),
+        )
+
+    def advance(self, states: State, layout: Layout) -> tuple[State, Bool[Array, ""]]:
+        """The iterations up to the next look, and the look, if tables are safe."""
+        states = self._train(states, layout)
+        models = self._models(states)
+        ready = jax.vmap(decoder.tables)(models)
+        safe = jnp.all(jax.vmap(lambda tables: tables.is_safe())(ready))
+        alive = ~jax.vmap(self.ended)(states) & layout.alive
+        seen = self._look(decoder.table, (models, ready, states), alive)
+        return self._record(states, seen, safe), ~safe
+
+    def repair(self, states: State) -> State:
+        """The look again, with a maximum an example instead of tables."""
+        models = self._models(states)
+        ready = jax.vmap(decoder.tables)(models)
+        slow = lambda model, ready, bits: decoder.plain(model, bits)
+        seen = self._look(slow, (models, ready, states), ~jax.vmap(self.ended)(states))
+        return self._record(states, seen, jnp.array(True))
+
+    def _record(self, states: State, seen: Looks, valid: Bool[Array, ""]) -> State:
+        def record(state: State, now: Looks) -> State:
+            still = self.ended(state) | ~valid
+            put = lambda log, value: jnp.where(still, log, log.at[state.look].set(value))
+            looks = jax.tree.map(put, state.looks, now)
+            return eqx.tree_at(
+                lambda s: (s.looks, s.look), state, (looks, state.look + jnp.where(still, 0, 1))
+            )
+
+        return jax.vmap(record)(states, seen)
+
+    def ended(self, state: State) -> Bool[Array, ""]:
+        """At the last iteration, at the first success unless it goes on, or when it diverged."""
+        seen = jnp.arange(len(state.looks.loss)) < state.look
+        broken = jnp.any(seen & ~jnp.isfinite(state.looks.loss))
+        won = jnp.any(seen & self._passes(state.looks, self.success)) & ~state.to_the_end
+        return (state.look >= len(state.looks.loss)) | broken | won
+
+    def result(self, state: State) -> dict[str, Array]:
+        """Success, accuracies, training loss; the whole course if asked for."""
+        looks = state.looks
+        seen = jnp.arange(len(looks.loss)) < state.look
+        accuracy = self._accuracy(looks)
+        last = jnp.maximum(state.look - 1, 0)
+        success = seen & self._passes(looks, self.success)
+        fitted = seen & (looks.loss < 1e-4) & (looks.missed == 0)
+        when = lambda found: jnp.where(
+            jnp.any(found), (jnp.argmax(found) + 1.0) * self.every, jnp.inf
+        )
+        out = {
+            "success": jnp.any(success),
+            "success_loose": jnp.any(seen & self._passes(looks, self.loose)),
+            "first_success": when(success),
+            "fitted": when(fitted),
+            "memorised": when(seen & (looks.missed == 0)),
+            "best_accuracy": jnp.max(jnp.where(seen, accuracy, 0.0)),
+            "last_accuracy": accuracy[last],
+            "training_loss": looks.loss[last],
+            "lowest_training_loss": jnp.min(jnp.where(seen, looks.loss, jnp.inf)),
+            "iterations_run": state.look * self.every,
+            "to_the_end": state.to_the_end,
+            "gap": jnp.max(jnp.where(seen, looks.gap, 0.0)),
+            "diverged": jnp.any(seen & ~jnp.isfinite(looks.loss)),
+        }
+        if self.curves:
+            out["trace.accuracy"] = jnp.where(seen, accuracy, jnp.nan)
+            out["trace.loss"] = jnp.where(seen, looks.loss, jnp.nan)
+        return out
+
+    # --- parts of it ----------------------------------------------------------------------------
+
+    def _network(self, key: PRNGKey) -> decoder.Decoder:
+        return decoder.init(key, self.world.length, self.width, self.heads, self.hidden)
+
+    def _draw(self, key: PRNGKey, truth, size: int):
+        """Training examples, then those of the holdout, whose labels are never noisy."""
+
+        def one(index):
+            noise = jnp.where(index < HOLDOUT, self.world.label_noise, 0.0)
+            world = assign(self.world, {"label_noise": noise})
+            return world.labelled(jr.fold_in(key, index), truth)
+
+        # Numbered apart, so that a holdout does not depend on the room for training examples.
+        holdout = HOLDOUT + jnp.arange(self.holdout)
+        return jax.vmap(one)(jnp.concatenate([jnp.arange(size), holdout]))
+
+    def _train(self, states: State, layout: Layout) -> State:
+        undo, marked = shape_of(self._network(jr.key(0)))
+        mine = lambda leaf: leaf[layout.owner, layout.part]
+        bits, labels = mine(states.bits), mine(states.labels)
+        index = layout.part[:, None] * self.block + jnp.arange(self.block)[None]
+        sizes = states.examples[layout.owner][:, None]
+        share = jnp.where(index < sizes, 1.0 / sizes, 0.0)
+        loss = jax.grad(lambda weights, *block: self._loss(undo(weights), *block))
+        move = lambda update, *rest: update(*rest, marked)
+
+        def step(carry, words):
+            weights, memory = carry
+            given = bits, labels, share, words
+            gradient = self._gradient(lambda i, *block: loss(weights[i], *block), layout, given)
+            return jax.vmap(move)(states.update, weights, gradient, memory), None
+
+        # Drawn ahead of the steps: inside, the compiler would hash anew wherever a bit is read.
+        words = jax.vmap(lambda i: self._words(states, layout, index, i))(jnp.arange(self.every))
+        start = states.weights, states.memory
+        (weights, memory), _ = jax.lax.scan(step, start, words)
+        return eqx.tree_at(lambda s: (s.weights, s.memory), states, (weights, memory))
+
+    def _gradient(self, of: Callable, layout: Layout, given: tuple) -> Float[Array, "slots w"]:
+        """The sum of the blocks' gradients, slot by slot."""
+        if not on_cpu():  # all blocks at once fill the machine
+            parts = jax.vmap(of)(layout.owner, *given)
+            return jnp.sum(jnp.where(layout.used[..., None], parts[layout.members], 0.0), axis=1)
+
+        def add(i, total):  # one block at a time stays in the cache, and idle ones cost nothing
+            block = jax.tree.map(lambda leaf: leaf[i], (layout.owner, *given))
+            return total.at[block[0]].add(of(*block))
+
+        shape = jax.eval_shape(of, *jax.tree.map(lambda leaf: leaf[0], (layout.owner, *given)))
+        nothing = jnp.zeros((len(layout.alive), *shape.shape), shape.dtype)
+        return jax.lax.fori_loop(0, layout.taken, add, nothing)
+
+    def _words(self, states: State, layout: Layout, index, step) -> decoder.Words:
+        count = (2 * (states.look * self.every + step)).astype(jnp.uint32)
+        both = lambda drop, count: mix(count + jnp.arange(2, dtype=jnp.uint32), drop)
+        keys = jax.vmap(both)(states.drop, count)
+        settings = self.places, self.width, self.keep, self.keep_tokens
+        return jax.vmap(lambda key, rows: decoder.draw(key, rows, *settings))(
+            keys[layout.owner], index
+        )
+
+    def _loss(self, model: decoder.Decoder, bits, labels, share, words) -> Float[Array, ""]:
+        fused = jax.default_backend() == "gpu"
+        settings = self.keep, self.keep_tokens, jnp.dtype(self.numbers), fused
+        logits = decoder.absorbed(model, bits, words, *settings)
+        return jnp.sum(share * cross_entropy(logits, labels))
+
+    def _models(self, states: State) -> decoder.Decoder:
+        undo, _ = shape_of(self._network(jr.key(0)))
+        return jax.vmap(undo)(states.weights)
+
+    def _look(self, logits: Callable, trees: tuple, alive: Bool[Array, " slots"]) -> Looks:
+        """Training set and first part of the holdout together, then the rest where it matters."""
+
+        def first(model, ready, state: State):
+            bits = state.bits.reshape(-1, self.places)[:, : self.world.length]
+            labels, size = state.labels.reshape(-1), len(bits)
+            out = logits(model, ready, jnp.concatenate([bits, state.holdout[: self.first]]))
+            mine = jnp.arange(size) < state.examples
+            mean = lambda values: jnp.sum(jnp.where(mine, values, 0.0)) / state.examples
+            loss = mean(cross_entropy(out[:size], labels))
+            missed = jnp.sum(mine & (says_one(out[:size]) != labels))
+            errors = jnp.sum(says_one(out[size:]) != state.answers[: self.first])
+            return loss, missed, errors
+
+        def rest(model, ready, state: State):
+            out = logits(model, ready, state.holdout[self.first :])
+            return jnp.sum(says_one(out) != state.answers[self.first :])
+
+        loss, missed, errors = over_slots(first, trees, alive)
+        whole = jnp.full(len(errors), self.first == self.holdout)
+        if self.first < self.holdout:
+            errors, whole = self._second(rest, trees, errors, alive)
+        return Looks(errors, whole, loss, missed, trees[1].gap)
+
+    def _second(self, rest: Callable, trees: tuple, errors, alive):
+        """The rest of the holdout for the trials that the first part did not settle."""
+        slots = len(errors)
+        turn = jnp.arange(1 if on_cpu() else min(SECOND, slots))
+
+        def more(carry):
+            errors, waiting = carry
+            # The first few that wait, by counting: slot i is the k-th when k have waited before.
+            place = jnp.where(waiting, jnp.cumsum(waiting) - 1, slots)
+            chosen = jnp.argmax(place[None] == turn[:, None], axis=1)
+            really = jnp.any(place[None] == turn[:, None], axis=1)
+            some = jax.tree.map(lambda leaf: leaf[chosen], trees)
+            found = jnp.where(really, jax.vmap(rest)(*some), 0)
+            return errors.at[chosen].add(found), waiting & (place >= len(turn))
+
+        waiting = alive & (errors < self.limit)
+        errors, _ = jax.lax.while_loop(lambda c: jnp.any(c[1]), more, (errors, waiting))
+        return errors, waiting
+
+    def _accuracy(self, looks: Looks) -> Float[Array, " looks"]:
+        return 1.0 - looks.errors / jnp.where(looks.whole, self.holdout, self.first)
+
+    def _passes(self, looks: Looks, accuracy: float) -> Bool[Array, " looks"]:
+        """Strictly better than `accuracy`, counted in whole errors."""
+        return looks.whole & (looks.errors < self._allowed(accuracy))
+
+    def _allowed(self, accuracy: float) -> float:
+        """Errors that a look must stay below to exceed an accuracy."""
+        return round(self.holdout * (1.0 - accuracy), 6)
+
+
+def says_one(logits: Float[Array, "n 2"]) -> Bool[Array, " n"]:
+    """The network's labels."""
+    return logits[:, 1] > logits[:, 0]
+
+
+def cross_entropy(logits: Float[Array, "n 2"], labels: Bool[Array, " n"]) -> Float[Array, " n"]:
+    """Two outputs, one label."""
+    right = jnp.where(labels, logits[:, 1] - logits[:, 0], logits[:, 0] - logits[:, 1])
+    return jax.nn.softplus(-right)

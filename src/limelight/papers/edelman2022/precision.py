@@ -1,0 +1,84 @@
+"""Figure 2 in two precisions: whether token vectors of 8 bits of mantissa change what is learned.
+
+At paper scale training rounds token vectors, and what meets them in the attention, to bfloat16.
+Here the same trials, with the same draws, are run both ways.
+"""
+
+import numpy as np
+
+from limelight import fit
+from limelight.claims import Claim, Estimate, Inside
+from limelight.papers.base import Figure, Setup
+from limelight.papers.edelman2022.critical import LENGTH, SIZE
+from limelight.papers.edelman2022.fig2 import experiment, facts
+from limelight.plot import Panel, Series, caption, panels
+from limelight.study.grid import Axes
+from limelight.table import Table
+
+NUMBERS = "numbers"
+KINDS = ["float32", "bfloat16"]
+
+
+def difference(table: Table) -> Estimate:
+    """Success with bfloat16 less success with float32, mean over pairs of trials."""
+    ways = [table.rows(table[NUMBERS] == kind)["success"].astype(float) for kind in KINDS]
+    gain = ways[1] - ways[0]
+    low, high = fit.mean_interval(gain, level=0.95)
+    note = f"the two disagree in {int((gain != 0).sum())} of {len(gain)} pairs"
+    return Estimate(float(gain.mean()), (float(low), float(high)), len(gain), note)
+
+
+def summary(table: Table) -> list[str]:
+    """The difference, in words."""
+    found = difference(table)
+    assert found.interval is not None
+    low, high = found.interval
+    return [f"success, bfloat16 less float32: {found.value:+.3f} [{low:+.3f}, {high:+.3f}]"]
+
+
+def draw(table: Table):
+    """Success against examples, both ways."""
+    parts = []
+    for at, rows in table.cells(LENGTH):
+        lines = []
+        for kind in KINDS:
+            cell = rows.rows(rows[NUMBERS] == kind)
+            sizes, place = np.unique(cell[SIZE], return_inverse=True)
+            s, n = np.bincount(place, cell["success"]), np.bincount(place)
+            lines.append(Series(kind, sizes, s / n, *fit.exact(s, n)))
+        parts.append(Panel(f"T = {at[LENGTH]}", lines, "share above 99 %"))
+    figure = panels(parts, x_label="training examples $m$", columns=2, share=True, height=2.2)
+    caption(figure, *facts(table), "bands: exact 95 % intervals; the same draws both ways")
+    return figure
+
+
+def setup(lengths: list[int], sizes: list[int], trials: int, **settings) -> Setup:
+    """One study over precisions, trials paired."""
+    axes: Axes = {LENGTH: lengths, NUMBERS: KINDS, SIZE: sizes}
+    return Setup(experiment(lengths[0], share=0.0, **settings), axes, trials, shared=(NUMBERS,))
+
+
+figure = Figure(
+    name="fig2-precision",
+    title="success with token vectors in float32 and in bfloat16",
+    statement="rounding token vectors in training does not change which trials succeed",
+    setups={
+        "smoke": setup([16], [20, 60], 2, iterations=40, holdout=500, first=250),
+        "small": setup([50], [40, 60, 80], 10, iterations=200),
+        "paper": setup([100, 200], [50, 75, 100, 125, 150, 175, 200], 40),
+    },
+    claims=(
+        Claim(
+            "precision.same",
+            "Token vectors in bfloat16 leave the share of successes where float32 has it.",
+            "success with bfloat16 less success with float32, mean over paired trials",
+            difference,
+            Inside(-0.05, 0.05),
+            "limelight",
+        ),
+    ),
+    draws={"success": draw},
+    summary=summary,
+    reference="limelight; the protocol of Figure 2",
+    departures="not in the paper; otherwise as fig2, every trial ending at its first success",
+)

@@ -1,0 +1,257 @@
+"""Trials that end at different times, through lanes that are refilled as soon as one is free.
+
+A plain program runs as long as its slowest trial. Here the host keeps a fixed number of slots busy:
+it fills free slots with waiting trials, lets all of them advance by one segment, reads those that
+have ended, and fills again. A trial's work is cut into blocks (of its examples, say), and a program
+has room for so many blocks in all, so that trials of different sizes share one compiled program.
+
+What a trial leaves depends on its key alone: neither on its slot nor on its neighbours.
+"""
+
+import abc
+import os
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Int
+
+from limelight.core.types import PRNGKey
+from limelight.study.base import Experiment
+
+#: Trials that one call of the filling program starts.
+FILL = 16
+
+
+class Layout(eqx.Module):
+    """Which blocks belong to which slots.
+
+    Args:
+        owner: The slot of each block; any slot for an idle one.
+        part: Which of its trial's blocks it is.
+        members: The blocks of each slot, in order.
+        used: Which entries of `members` are blocks.
+        taken: Blocks in use; they come first.
+        alive: Which slots hold a trial.
+    """
+
+    owner: Int[Array | np.ndarray, " blocks"]
+    part: Int[Array | np.ndarray, " blocks"]
+    members: Int[Array | np.ndarray, "slots parts"]
+    used: Bool[Array | np.ndarray, "slots parts"]
+    taken: Int[Array | np.ndarray, ""]
+    alive: Bool[Array | np.ndarray, " slots"]
+
+
+class Packed(Experiment):
+    """An experiment whose trials advance in segments."""
+
+    @abc.abstractmethod
+    def begin(self, key: PRNGKey) -> Any:
+        """A trial at its start: one tree of arrays, of one shape for all cells of a program."""
+
+    @abc.abstractmethod
+    def advance(self, states: Any, layout: Layout) -> tuple[Any, Bool[Array, ""]]:
+        """Every slot's trial one segment further, and whether `repair` has to finish it.
+
+        Ended trials and empty slots must not matter.
+        """
+
+    def repair(self, states: Any) -> Any:
+        """Finish a segment whose fast way did not hold; compiled only when that happens."""
+        return states
+
+    @abc.abstractmethod
+    def ended(self, state: Any) -> Bool[Array, ""]:
+        """Whether a trial has nothing left to do."""
+
+    @abc.abstractmethod
+    def result(self, state: Any) -> dict[str, Array]:
+        """What an ended trial leaves."""
+
+    @abc.abstractmethod
+    def parts(self) -> int:
+        """Blocks of this trial, on concrete numbers."""
+
+    @abc.abstractmethod
+    def most_parts(self) -> int:
+        """Blocks of the largest trial that a program has room for."""
+
+    @abc.abstractmethod
+    def room(self) -> tuple[int, int]:
+        """Slots and blocks of a program on the machine at hand."""
+
+    @property
+    def rows(self) -> int:
+        """Trials in a chunk at most: what a crash can cost against lanes that run dry."""
+        return 1024
+
+    def trial(self, key: PRNGKey) -> dict[str, Array]:
+        """One trial by itself, to its end."""
+        parts = self.most_parts()
+        index = jnp.arange(parts)
+        all_, one = jnp.ones((1, parts), bool), jnp.ones(1, bool)
+        alone = Layout(index * 0, index, index[None], all_, jnp.array(parts), one)
+        first = lambda tree: jax.tree.map(lambda leaf: leaf[0], tree)
+        states = jax.tree.map(lambda leaf: leaf[None], self.begin(key))
+
+        def advance(states):
+            states, broken = self.advance(states, alone)
+            return jax.lax.cond(broken, lambda s: self.repair(s), lambda s: s, states)
+
+        states = jax.lax.while_loop(lambda s: ~self.ended(first(s)), advance, states)
+        return self.result(first(states))
+
+
+def on_cpu() -> bool:
+    """Whether programs run on cores: there, small and one after another is quick."""
+    return jax.default_backend() == "cpu"
+
+
+def over_slots(f: Callable, trees: tuple, alive: Bool[Array, " slots"]) -> Any:
+    """`f` of every slot: all at once on a GPU, one by one and only the living on a CPU."""
+    if not on_cpu():
+        return jax.vmap(f)(*trees)
+    shapes = jax.eval_shape(f, *jax.tree.map(lambda leaf: leaf[0], trees))
+    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    return jax.lax.map(
+        lambda slot: jax.lax.cond(slot[0], lambda: f(*slot[1]), lambda: nothing), (alive, trees)
+    )
+
+
+def options() -> dict[str, str | bool] | None:
+    """How these programs are compiled.
+
+    Their time goes into a kernel of their own and into elementwise work, so a GPU's search for the
+    fastest library products costs more than it brings.
+    """
+    return {"xla_gpu_autotune_level": "0"} if jax.default_backend() == "gpu" else None
+
+
+class Lanes:
+    """The three programs of a group of cells, compiled, and the loop that feeds them.
+
+    Args:
+        experiment: With the group's static values set.
+        start: From a row's arguments to a trial's start, on one trial.
+        arguments: Seed, words, trials, swept and still values of some chunk, for their shapes.
+    """
+
+    def __init__(self, experiment: Packed, start: Callable, arguments: tuple):
+        self.experiment = experiment
+        self.slots, self.blocks = experiment.room()
+        self.most = experiment.most_parts()
+        seed, words, trials, swept, still = arguments
+        many = lambda leaf: jax.ShapeDtypeStruct((FILL, *np.shape(leaf)[1:]), leaf.dtype)
+        shapes = seed, many(words), many(trials), jax.tree.map(many, swept), still
+        starts = jax.vmap(start, in_axes=(None, 0, 0, 0, None))
+        one = jax.eval_shape(starts, *shapes)
+        states = jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct((self.slots, *leaf.shape[1:]), leaf.dtype), one
+        )
+
+        def fill(states, slots, *arguments):
+            new = starts(*arguments)
+            put = lambda old, fresh: old.at[slots].set(fresh, mode="drop")
+            return jax.tree.map(put, states, new)
+
+        def advance(states, layout):
+            states, broken = experiment.advance(states, layout)
+            return states, broken, jax.vmap(experiment.ended)(states)
+
+        def repair(states):
+            states = experiment.repair(states)
+            return states, jax.vmap(experiment.ended)(states)
+
+        slots = jax.ShapeDtypeStruct((FILL,), jnp.int32)
+        layout = jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), self._layout([])
+        )
+        compiled = lambda f, *a, **k: jax.jit(f, **k).lower(*a).compile(options())
+        self.fill = compiled(fill, states, slots, *shapes, donate_argnums=0)
+        self.advance = compiled(advance, states, layout, donate_argnums=0)
+        self.read = compiled(jax.vmap(experiment.result), states)
+        self.repair = jax.jit(repair, donate_argnums=0)
+        self.shapes = states
+
+    def __call__(
+        self, arguments: tuple, parts: list[int], tell: Callable[[int], None] = lambda done: None
+    ) -> dict[str, np.ndarray]:
+        """Every row's results; `parts` are the blocks that each row needs.
+
+        On a CPU a small program fills one core, so there are as many sets of lanes as cores.
+        """
+        lines = max(1, min(os.cpu_count() or 1, len(parts))) if on_cpu() else 1
+        # Small trials first: with few examples a trial tends to run to its last iteration, so the
+        # short ones are left for the end, when lanes run dry.
+        order = sorted(range(len(parts)), key=lambda row: parts[row])
+        counts, results = [0] * lines, {}
+
+        def work(line: int) -> None:
+            def count(done: int) -> None:
+                counts[line] = done
+                tell(sum(counts))
+
+            self._feed(arguments, parts, order[line::lines], results, count)
+
+        with ThreadPoolExecutor(lines, "lanes") as pool:
+            for done in [pool.submit(work, line) for line in range(lines)]:
+                done.result()
+        return results
+
+    def _feed(
+        self, arguments: tuple, parts: list[int], rows: list[int], results: dict, tell: Callable
+    ) -> None:
+        """Some rows through one set of lanes; what they leave goes into `results`."""
+        seed, words, trials, swept, still = arguments
+        waiting = deque(rows)
+        states = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self.shapes)
+        at: dict[int, int] = {}  # slot to row
+        free = list(range(self.slots))[::-1]
+        while waiting or at:
+            left = self.blocks - sum(parts[row] for row in at.values())
+            new = []
+            while waiting and free and parts[waiting[0]] <= left:
+                row, slot = waiting.popleft(), free.pop()
+                at[slot], left = row, left - parts[row]
+                new.append(slot)
+            for k in range(0, len(new), FILL):
+                slots = np.full(FILL, self.slots, np.int32)
+                slots[: len(new[k : k + FILL])] = new[k : k + FILL]
+                these = np.array([at.get(int(slot), 0) for slot in slots])
+                some = jax.tree.map(lambda leaf, these=these: leaf[these], swept)
+                states = self.fill(states, slots, seed, words[these], trials[these], some, still)
+            layout = self._layout([(slot, parts[row]) for slot, row in at.items()])
+            states, broken, ended = self.advance(states, layout)
+            if broken:
+                states, ended = self.repair(states)
+            ended = np.asarray(ended)
+            done = [slot for slot in at if ended[slot]]
+            if done:
+                found = jax.device_get(self.read(states))
+                for name, values in found.items():
+                    shape = (len(parts), *values.shape[1:])
+                    column = results.setdefault(name, np.zeros(shape, values.dtype))
+                    column[[at[slot] for slot in done]] = values[done]
+                free += done
+                at = {slot: row for slot, row in at.items() if slot not in done}
+            tell(len(rows) - len(waiting) - len(at))
+
+    def _layout(self, taken: list[tuple[int, int]]) -> Layout:
+        owner, part = np.zeros(self.blocks, np.int32), np.zeros(self.blocks, np.int32)
+        members = np.zeros((self.slots, self.most), np.int32)
+        used = np.zeros((self.slots, self.most), bool)
+        alive = np.zeros(self.slots, bool)
+        start = 0
+        for slot, size in taken:
+            owner[start : start + size] = slot
+            part[start : start + size] = np.arange(size)
+            members[slot, :size] = np.arange(start, start + size)
+            used[slot, :size] = alive[slot] = True
+            start += size
+        return Layout(owner, part, members, used, np.array(start, np.int32), alive)

@@ -1,0 +1,91 @@
+r"""The reference line of the experiments: a learner that takes any AND its sample allows.
+
+A wrong $s$-AND that shares $k$ of the $s$ true bits errs on a random input with probability
+$2^{1-s}(1 - 2^{k-s})$, so it survives $m$ examples with probability $a_k^m$,
+$a_k = 1 - 2^{1-s}(1 - 2^{k-s})$. The expected number of survivors is
+
+    E(T, m) = \sum_{k<s} \binom{s}{k} \binom{T-s}{s-k} a_k^m,
+
+and once it is below one half, some AND other than the true one is left in less than half of the
+samples (Markov). No learner that only looks at consistency needs fewer examples by much.
+"""
+
+import math
+
+from limelight.core.arrays import Real
+from limelight.core.errors import InputError
+from limelight.theory.base import Bound, Condition
+
+#: Expected survivors below which the sample is called enough.
+ENOUGH = 0.5
+
+
+def agreement(shared: int, sparsity: int = 3) -> float:
+    """Probability that two ANDs of `sparsity` bits, `shared` of them common, agree on an input.
+
+    Example:
+        >>> [agreement(k) * 64 for k in range(3)]
+        [50.0, 52.0, 56.0]
+    """
+    return 1.0 - 2.0 ** (1 - sparsity) * (1.0 - 2.0 ** (shared - sparsity))
+
+
+def survivors(length: int, examples: Real, sparsity: int = 3) -> float:
+    """Expected number of wrong ANDs that agree with all examples.
+
+    Example:
+        >>> round(survivors(4, 0))  # the other three triples of four bits
+        3
+    """
+    _check(length, sparsity)
+    return math.fsum(
+        math.comb(sparsity, k)
+        * math.comb(length - sparsity, sparsity - k)
+        * agreement(k, sparsity) ** examples
+        for k in range(sparsity)
+    )
+
+
+def examples_needed(length: int, sparsity: int = 3) -> int:
+    """Fewest examples with less than half a survivor expected.
+
+    Example:
+        >>> [examples_needed(T) for T in (50, 100, 200, 400, 800)]
+        [49, 56, 63, 71, 79]
+    """
+    low, high = 0, 1
+    while survivors(length, high, sparsity) >= ENOUGH:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if survivors(length, middle, sparsity) < ENOUGH:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def consistent(length: int = 100, sparsity: int = 3, examples: Real = 100) -> Bound:
+    """What any consistent learner of an AND needs. Reference: edelman2022, Section 5."""
+    return Bound(
+        "examples for a consistent learner",
+        examples_needed(length, sparsity),
+        "prediction",
+        (
+            Condition(
+                "expected wrong survivors", survivors(length, examples, sparsity), "<", ENOUGH
+            ),
+        ),
+        quantities={
+            f"agreement with {k} shared bits": agreement(k, sparsity) for k in range(sparsity)
+        },
+        notes=("the reference line of Figure 2; derived here, not in the paper",),
+        reference="edelman2022, Section 5",
+    )
+
+
+def _check(length: int, sparsity: int) -> None:
+    if not 1 <= sparsity <= length <= 10**6:
+        raise InputError(
+            f"sparsity = {sparsity}, length = {length}", "1 <= sparsity <= length <= 1,000,000"
+        )

@@ -1,0 +1,281 @@
+"""One network, four ways to compute it; its kernel, its tables, its masks and its optimiser."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import optax
+import pytest
+from scipy.linalg import hadamard
+from scipy.stats import chi2
+
+from limelight.models import decoder
+from limelight.models.decoder import attend, kernel, masks
+from limelight.models.decoder.network import decayed
+from limelight.models.decoder.update import Clipped, flatten, shape_of
+
+KEEP, KEEP_TOKENS = 0.8, 0.9
+LENGTH, SIZES = 12, {"width": 40, "heads": 5, "hidden": 24}
+
+
+def loud(model, scale=0.3):
+    """The same sizes with every weight, gain and bias drawn, so that nothing cancels."""
+    shaken = lambda leaf: leaf + scale * jr.normal(jr.fold_in(jr.key(5), leaf.size), leaf.shape)
+    return jax.tree.map(shaken, model)
+
+
+def drawn(places, examples=6, width=SIZES["width"]):
+    key = jr.bits(jr.key(3), (2,), jnp.uint32)
+    return decoder.draw(key, jnp.arange(examples), places, width, KEEP, KEEP_TOKENS)
+
+
+def relative(a, b):
+    """Largest difference over the largest entry, worst leaf; of no leaf less than 1e-3 of all.
+
+    Some gradients are zero but for rounding: a key's bias cancels in the softmax.
+    """
+    a, b = ([np.asarray(leaf, float) for leaf in jax.tree.leaves(tree)] for tree in (a, b))
+    floor = 1e-3 * max(np.abs(leaf).max() for leaf in a)
+    return max(np.abs(x - y).max() / max(np.abs(x).max(), floor) for x, y in zip(a, b, strict=True))
+
+
+def slope_of(logits, probe):
+    """Logits, and the gradient of a number made of them."""
+
+    def number(model):
+        out = logits(model)
+        return jnp.sum(jnp.sin(out) * probe), out
+
+    found = jax.jit(jax.value_and_grad(number, has_aux=True))
+    return lambda model: (lambda pair: (pair[0][1], pair[1]))(found(model))
+
+
+# --- four forms ---------------------------------------------------------------------------------
+
+
+def test_the_forms_agree_under_dropout_and_so_do_their_gradients(double):
+    model = loud(decoder.init(jr.key(0), LENGTH, **SIZES))
+    bits = jr.bernoulli(jr.key(1), 0.5, (6, LENGTH))
+    probe = jr.normal(jr.key(2), (6, 2))
+
+    def one_by_one(form):
+        def logits(model):
+            masks = decoder.as_dropout(drawn(LENGTH + 1), model, KEEP, KEEP_TOKENS)[:4]
+            one = lambda bits, *m: form(model, bits, decoder.Dropout(*m, KEEP, KEEP_TOKENS))
+            return jax.vmap(one)(bits, *masks)
+
+        return logits
+
+    def absorbed(places):
+        wide = jnp.pad(bits, ((0, 0), (0, places - LENGTH)))
+        settings = KEEP, KEEP_TOKENS, jnp.float64
+        return lambda model: decoder.absorbed(model, wide, drawn(places), *settings)
+
+    # Of 40 places those beyond the 13th are padding: they move nothing.
+    forms = one_by_one(decoder.rows), one_by_one(decoder.cls_row), absorbed(40)
+    first, *others = [slope_of(form, probe)(model) for form in forms]
+    for other in others:
+        assert relative(first[0], other[0]) < 1e-12
+        assert relative(first[1], other[1]) < 1e-10
+
+
+def test_tables_agree_without_dropout_and_so_do_their_gradients(double):
+    model = loud(decoder.init(jr.key(0), LENGTH, **SIZES))
+    bits = jr.bernoulli(jr.key(1), 0.5, (6, LENGTH))
+    rows = lambda m: jax.vmap(lambda b: decoder.rows(m, b))(bits)
+    table = lambda m: decoder.table(m, decoder.tables(m), bits)
+    first, other = [slope_of(form, 1.0)(model) for form in (rows, table)]
+    assert relative(first[0], other[0]) < 1e-12
+    assert relative(first[1], other[1]) < 1e-10
+    assert relative(first[0], jax.jit(decoder.plain)(model, bits)) < 1e-12
+    assert bool(jax.jit(lambda m: decoder.tables(m).is_safe())(model))
+
+
+@pytest.mark.parametrize(("kind", "near"), [("float32", 2e-5), ("bfloat16", 2e-2)])
+def test_the_kernel_is_the_attention(kind, near):
+    """In the interpreter: tiles, padding, masks in registers, no atomics."""
+    length, places, s, h, d = 40, 64, 3, 16, 64
+    dtype = jnp.dtype(kind)
+    model = loud(decoder.init(jr.key(0), length), 0.1)
+    table = jnp.pad(model.embedded(), ((0, 0), (0, places - length - 1), (0, 0)))
+    bits = jr.bernoulli(jr.key(1), 0.5, (s, places))
+    words = drawn(places, s, d)
+    asked = 0.2 * jr.normal(jr.key(2), (s, h, d))
+    settings = length + 1, KEEP, KEEP_TOKENS
+    given = asked, table, bits, words.tokens, words.weights
+    sums = jax.jit(lambda *a: attend._forward(*a, *settings, dtype, False)[0])(*given)
+    narrow = asked.astype(dtype), table.astype(dtype), bits.astype(jnp.int8), *given[3:]
+    forward = jax.jit(lambda *a: kernel.forward(*a, *settings, interpret=True))
+    *found, log_sum = forward(*narrow)
+    assert relative(sums, tuple(found)) < near
+    slopes = tuple(jnp.cos(part) for part in sums)
+    along = sum(
+        jnp.sum(a * b, -1) if a.ndim == 3 else a * b for a, b in zip(slopes, sums, strict=True)
+    )
+
+    def backward(given, slopes):
+        saved = attend._forward(*given, *settings, dtype, False)[1]
+        return attend._backward(*settings, dtype, False, saved, slopes)[:2]
+
+    want = jax.jit(backward)(given, slopes)
+    back = jax.jit(lambda *a: kernel.backward(*a, *settings, interpret=True))
+    got = back(*narrow, log_sum, slopes, along)
+    assert relative(want, got) < near
+    assert not np.asarray(got[1])[:, length + 1 :].any()
+
+
+# --- tables that underflow ------------------------------------------------------------------------
+
+
+SLOW, FAST = jax.jit(decoder.plain), jax.jit(decoder.table)
+
+
+def cliff(length, gap, below=8.0):
+    """A network whose scores are known: one bit towers, one place leads without it, the rest lie
+    `below` the leader. An example without the towering bit has its largest score `gap` below the
+    largest of all.
+    """
+    h = hadamard(8)[1:5].astype(float)  # rows that a layer norm leaves alone
+    tower, rest, lead, cls = h
+    scores = gap, -below, 0.0, -20.0
+    query = sum(score * row for score, row in zip(scores, h, strict=True)) / jnp.sqrt(8.0)
+    far = 1e6  # positions so long that a bit does not turn them, but for the first
+    places = np.concatenate([[0 * rest, far * lead], np.tile(far * rest, (length - 2, 1))])
+    model = loud(decoder.init(jr.key(0), length, 8, 1, 4))
+    flat = jnp.zeros((8, 8))
+    norm = model.before
+    return eqx.tree_at(
+        lambda m: (m.tokens, m.positions, m.query, m.key, m.value, m.before),
+        model,
+        (
+            jnp.asarray(np.stack([rest, tower, 0 * cls])),
+            jnp.asarray(np.concatenate([places, [far * cls]])),
+            type(model.query)(flat, jnp.asarray(query)),
+            type(model.key)(jnp.eye(8), jnp.zeros(8)),
+            type(model.value)(jnp.eye(8), jnp.zeros(8)),
+            type(norm)(jnp.ones(8), jnp.zeros(8)),
+        ),
+    )
+
+
+def shares(model, bits, shift):
+    """The leader's attention weight from tables in float32, shifted by `shift`."""
+    score = jnp.where(bits, 80.0, -8.0)[:1], jnp.zeros(1), jnp.full(len(bits) - 2, -8.0)
+    size = jax.jit(lambda s: jnp.exp(s - shift))(jnp.concatenate(score).astype(jnp.float32))
+    return float(size[1] / jnp.sum(size))
+
+
+def test_the_middle_of_the_gap_keeps_what_the_largest_score_would_flush():
+    """T = 800, gap 80: the 798 others hold a fifth of the attention and must not vanish."""
+    length, gap = 800, 80.0
+    model = cliff(length, gap)
+    ready = jax.jit(decoder.tables)(model)
+    assert float(ready.gap) == pytest.approx(gap, rel=1e-3)
+    assert bool(ready.is_safe())
+    bits = jnp.zeros((1, length), dtype=bool)
+    true = 1 / (1 + 799 * np.exp(-8.0))
+    assert shares(model, bits[0], gap / 2) == pytest.approx(true, rel=1e-3)
+    assert shares(model, bits[0], gap) == pytest.approx(1.0, abs=0.05)  # 27 % wrong
+    assert relative(SLOW(model, bits), FAST(model, ready, bits)) < 1e-4
+
+
+@pytest.mark.parametrize(("gap", "safe", "slope"), [(60, 1, 1), (100, 1, 0), (130, 0, 0)])
+def test_when_tables_may_be_trusted(gap, safe, slope):
+    model = cliff(800, float(gap))
+    ready = jax.jit(decoder.tables)(model)
+    assert bool(ready.is_safe()) == bool(safe)
+    assert bool(ready.is_safe(slope=True)) == bool(slope)
+    bits = jnp.zeros((1, 800), dtype=bool)
+    found = relative(SLOW(model, bits), FAST(model, ready, bits))
+    assert found < 1e-4 if safe else np.isfinite(np.asarray(SLOW(model, bits))).all()
+
+
+# --- masks --------------------------------------------------------------------------------------
+
+TRUE = 58982 / 65536
+
+
+def correlation(a, b):
+    """In standard errors."""
+    a, b = (np.asarray(x, float).ravel() - np.mean(np.asarray(x, float)) for x in (a, b))
+    return float((a * b).sum() / np.sqrt((a**2).sum() * (b**2).sum()) * np.sqrt(a.size))
+
+
+def as_bits(generator):
+    """Bits of 64 examples at 65 places, 64 channels each, from one key."""
+    if generator == "counter":
+        key = jr.bits(jr.key(7), (2,), jnp.uint32)
+        words = decoder.draw(key, jnp.arange(64), 65, 64, 0.9, 0.9).tokens
+        return np.asarray(masks.unpack(words.swapaxes(1, 2), 64))
+    return np.asarray(jr.bernoulli(jr.key(7), TRUE, (64, 65, 64)))
+
+
+@pytest.mark.parametrize("generator", ["counter", "jax"])
+def test_masks_keep_their_share_and_know_nothing_of_their_neighbours(generator):
+    bits = as_bits(generator)
+    spread = np.sqrt(TRUE * (1 - TRUE) / bits.size)
+    assert abs(bits.mean() - TRUE) < 4 * spread
+    # Every channel, every place and every example by itself.
+    for axis in range(3):
+        others = tuple(i for i in range(3) if i != axis)
+        n = bits.size / bits.shape[axis]
+        z = (bits.mean(axis=others) - TRUE) / np.sqrt(TRUE * (1 - TRUE) / n)
+        assert chi2.sf((z**2).sum(), len(z)) > 1e-4
+    for axis in range(3):
+        for step in (1, 2, 32):
+            head = np.take(bits, range(bits.shape[axis] - step), axis)
+            tail = np.take(bits, range(step, bits.shape[axis]), axis)
+            assert abs(correlation(head, tail)) < 4.5
+
+
+def test_masks_of_other_iterations_trials_and_kinds_are_others():
+    draw = lambda key: decoder.draw(key, jnp.arange(64), 33, 64, 0.9, 0.9)
+    unpacked = lambda words: masks.unpack(words.tokens.swapaxes(1, 2), 64)
+    start = jr.key_data(jr.key(1))
+    # As `Learning` keys them: a trial's key, an iteration's counter.
+    at = lambda key, i: masks.mix(jnp.uint32(2 * i) + jnp.arange(2, dtype=jnp.uint32), key)
+    first = draw(at(start, 0))
+    for other in (at(start, 1), at(start, 2), at(jr.key_data(jr.key(2)), 0)):
+        assert abs(correlation(unpacked(first), unpacked(draw(other)))) < 4.5
+    heads = masks.unpack(first.weights[..., None], 32)
+    assert abs(correlation(unpacked(first)[..., :32], heads)) < 4.5
+    assert abs(correlation(unpacked(first)[..., :32], unpacked(first)[..., 32:])) < 4.5
+
+
+@pytest.mark.parametrize("keep", [0.5, 0.75, 0.9, 0.999, 1.0])
+def test_any_probability_to_sixteen_digits(keep):
+    words = masks.words(jnp.arange(40_000, dtype=jnp.uint32), jnp.array([3, 9], jnp.uint32), keep)
+    bits = np.asarray(masks.unpack(words[:, None], 32))
+    true = masks.threshold(keep) / 2**16
+    assert abs(true - keep) <= 2.0**-17
+    assert abs(bits.mean() - true) <= 4.5 * np.sqrt(true * (1 - true) / bits.size)
+
+
+# --- the optimiser --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("coupled", [False, True])
+def test_a_step_is_clipped_adam_with_decay_on_matrices(coupled):
+    model = loud(decoder.init(jr.key(0), 3, 8, 2, 4))
+    rate, decay = 1e-2, 0.3
+    decays = optax.add_decayed_weights(decay, decayed(model))
+    parts = [decays, optax.scale_by_adam()] if coupled else [optax.scale_by_adam(), decays]
+    usual = optax.chain(optax.clip_by_global_norm(1.0), *parts, optax.scale(-rate))
+    update = Clipped(rate=rate, decay=decay, coupled=coupled)
+
+    @jax.jit
+    def both(model):
+        undo, marked = shape_of(model)
+        ours, state = flatten(model), usual.init(model)
+        memory = update.init(ours)
+        for i in range(3):
+            gradient = jax.tree.map(lambda leaf, i=i: jnp.sin(leaf * (i + 1)), undo(ours))
+            ours, memory = update(ours, flatten(gradient), memory, marked)
+            change, state = usual.update(gradient, state, model)
+            model = optax.apply_updates(model, change)
+        return model, undo(ours)
+
+    usually, found = both(model)
+    assert relative(model, found) > 1e-3
+    assert relative(usually, found) < 1e-5

@@ -1,0 +1,285 @@
+"""edelman2022's decision rules on tables whose truth is known; no model is trained here."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from limelight.papers import load
+from limelight.papers.edelman2022 import beyond, claims, critical, fig2, fig3
+from limelight.plot import render
+from limelight.table import Table
+
+paper = load("edelman2022")
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch):
+    """Intervals from fewer draws: the rules are tested, not their third digit."""
+    for module in (claims, critical, beyond):
+        monkeypatch.setattr(module, "MANY", 200)
+
+
+def and_table(rate, lengths=critical.LENGTHS, sizes=critical.SIZES, trials=50, seed=0, **columns):
+    """A grid whose trials succeed with probability `rate(T, m)`."""
+    rng = np.random.default_rng(seed)
+    cells = [(T, m) for T in lengths for m in sizes]
+    T, m = (np.repeat([cell[i] for cell in cells], trials) for i in (0, 1))
+    success = rng.random(len(T)) < np.array([rate(a, b) for a, b in zip(T, m, strict=True)])
+    usual = {
+        "cell": np.repeat(np.arange(len(cells)), trials),
+        "trial": np.tile(np.arange(trials), len(cells)),
+        critical.LENGTH: T,
+        critical.SIZE: m,
+        "success": success,
+        "success_loose": success,
+        "first_success": np.where(success, 200.0, np.inf),
+        "fitted": np.full(len(T), 600.0),
+        "lowest_training_loss": np.full(len(T), 5e-5),
+        "to_the_end": rng.random(len(T)) < 1 / 16,
+        "diverged": np.zeros(len(T), dtype=bool),
+        "gap": np.ones(len(T)),
+    }
+    experiment = {"iterations": 1000, "every": 10, "world": {"sparsity": 3}}
+    manifest = {"scale": "paper", "configuration": {"experiment": experiment}}
+    return Table(usual | columns, (critical.LENGTH, critical.SIZE), manifest)
+
+
+def logistic(middle, width):
+    return lambda T, m: expit((m - middle(T)) * np.log(81) / width)
+
+
+def verdicts(table, figure="fig2"):
+    return {v.claim: v.verdict for v in paper.figure(figure).verdict(table)}
+
+
+slowly = lambda T: 60 + 45 * np.log(T / 100)
+GOOD = and_table(logistic(slowly, 40))
+
+
+def test_what_the_paper_says_holds_where_it_is_true():
+    assert {n for n, verdict in verdicts(GOOD).items() if verdict != "holds"} == set()
+    lines = fig2.summary(GOOD)
+    assert "A2, all parts: holds" in lines
+    assert "A3, all parts: holds" in lines
+    for picture in paper.figure("fig2").plots(GOOD).values():
+        assert render(picture, "png", dots_per_inch=40).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("rate", "failing"),
+    [
+        (logistic(lambda T: T / 6 + 40, 10), {"A2b.gradual", "A4.log"}),
+        (logistic(lambda T: 60 if T == 100 else 300, 40), {"A3b.ratio", "A3c.within"}),
+        (logistic(slowly, 3), {"A2b.gradual"}),
+        (lambda T, m: 0.9 - 0.004 * (m - 50), {"A2a.rises", "A5.reference"}),
+    ],
+    ids=["a line in T", "beyond the grid", "a step", "falling"],
+)
+def test_what_is_false_fails(rate, failing):
+    found = verdicts(and_table(rate, seed=1))
+    assert {name for name, verdict in found.items() if verdict == "fails"} >= failing
+    assert not failing & {name for name, verdict in found.items() if verdict == "holds"}
+
+
+def test_growth_faster_than_the_length_is_not_sublinear():
+    """On a grid of our own, because the paper's cannot show an exponent above 1."""
+    sizes = [int(m) for m in np.geomspace(20, 2000, 15)]
+    table = and_table(lambda T, m: float(m > 0.02 * T**1.5), (100, 200, 400, 800), sizes, 20)
+    assert verdicts(table)["A3a.sublinear"] == "fails"
+    assert "A3, all parts: fails" in fig2.overall(table)
+
+
+def test_a_small_grid_decides_what_its_needs_allow():
+    table = and_table(logistic(lambda T: 70, 30), (50, 100, 200), (40, 70, 100), 10)
+    found = verdicts(table)
+    for name in ("A2b.gradual", "A3b.ratio", "A3c.within", "A4.log", "A6.examples"):
+        assert found[name] == "inconclusive"
+    assert found["A2a.rises"] == "holds"
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [(0, "holds"), (30, "fails"), (2, "inconclusive")])
+def test_only_trials_that_run_to_the_end_say_whether_samples_are_fitted(wrong, verdict):
+    rng = np.random.default_rng(0)
+    n = len(GOOD)
+    ends = np.zeros(n, dtype=bool)
+    ends[rng.choice(n, 400, replace=False)] = True
+    fitted = np.where(ends, 600.0, np.inf)  # the others stopped early, unfitted
+    fitted[np.flatnonzero(ends)[:wrong]] = np.inf
+    table = Table({**GOOD.columns, "to_the_end": ends, "fitted": fitted}, GOOD.axes, GOOD.manifest)
+    found = claims.fitted_share(table)
+    assert found.n == 400
+    assert f"{wrong} exceptions of 400" in found.note
+    assert verdicts(table)["A1.fitted"] == verdict
+
+
+def test_half_time_is_read_at_iteration_500():
+    rate = lambda T, m: 0.1 if m < 150 else 0.9
+    late = and_table(rate, (400,), (100, 200))
+    assert verdicts(late)["A6.examples"] == "holds"
+    when = np.where(late["success"], 510.0, np.inf)
+    late = Table({**late.columns, "first_success": when}, late.axes, late.manifest)
+    assert verdicts(late)["A6.examples"] == "fails"
+
+
+def test_the_critical_size_is_the_first_above_one_half():
+    table = and_table(lambda T, m: 0.0, (100, 200), (50, 60, 70), 10)
+    success = np.zeros(60, dtype=bool)
+    success[[*range(15, 20), *range(20, 26), *range(30, 36)]] = True  # 0, 5, 6 and 6, 0, 0 of 10
+    found = critical.counted(Table({**table.columns, "success": success}, table.axes))
+    assert found.critical.tolist() == [70, 50]
+    assert found.below[1] > 0.5
+    assert found.censored().all()
+    assert "<=50" in critical.critical_lines(found)[1]
+    # Where no cell passes, the paper's standard error counts one step beyond.
+    none = critical.counted(table)
+    assert np.isinf(none.critical).all()
+    assert none.standard_errors.tolist() == [0.0, 0.0]
+    assert ">70" in critical.critical_lines(none)[0]
+
+
+def test_the_bootstrap_is_that_of_trials():
+    """Against resampling the rows themselves, cell by cell."""
+    table = and_table(logistic(lambda T: 70, 60), (100,), (50, 60, 70, 80, 90), 20)
+    found = critical.counted(table)
+    rng = np.random.default_rng(1)
+    rows = table["success"].reshape(5, 20)
+    stars = []
+    for _ in range(2000):
+        share = np.array([rng.choice(row, 20).mean() for row in rows])
+        above = np.flatnonzero(share > 0.5)
+        stars.append(found.sizes[above[0]] if len(above) else np.inf)
+    drawn = critical.first_above(found.sizes, found.resampled(4000), found.trials)[:, 0]
+    for m in (50, 60, 70, 80, 90, np.inf):
+        assert abs(np.mean(np.array(stars) == m) - np.mean(drawn == m)) < 0.05
+
+
+def test_the_width_is_that_of_a_logistic_curve_in_m():
+    table = and_table(logistic(lambda T: 110, 50), (100,), critical.SIZES, 50)
+    found = critical.counted(table)
+    m, s, n = found.sizes, found.successes[0], found.trials[0]
+
+    def minus_log_likelihood(p):
+        eta = p[0] + p[1] * (m - 110) / 50
+        return -(s * np.log(expit(eta)) + (n - s) * np.log(expit(-eta))).sum()
+
+    slope = minimize(minus_log_likelihood, [0.0, 1.0]).x[1] / 50
+    assert claims.width(table).value == pytest.approx(np.log(81) / slope, rel=1e-3)
+
+
+# --- parity -------------------------------------------------------------------------------------
+
+
+def loss_of(leaves, learns, length=1000):
+    """A plateau, a straight fall, and a floor; in spans of 10 iterations."""
+    t = (np.arange(length) + 1) * 10.0
+    if not np.isfinite(learns):
+        return np.full(length, 0.69)
+    fall = 0.65 - 0.6 * (t - leaves) / (learns - leaves)
+    return np.where(t <= leaves, 0.69, np.where(t >= learns, 0.02, np.clip(fall, 0.11, 0.59)))
+
+
+def parity_table(times, iterations=10_000):
+    """Runs by length; a run is (leaves, learns), or infinite for one that never does."""
+    rows = [(T, *run) for T, runs in times.items() for run in runs]
+    loss = np.stack([loss_of(a, b) for _, a, b in rows])
+    right = np.array([1.0 if np.isfinite(b) else 0.5 for *_, b in rows])
+    columns = {
+        "cell": np.zeros(len(rows), int),
+        "trial": np.arange(len(rows)),
+        critical.LENGTH: np.array([T for T, *_ in rows]),
+        "trace.loss": loss,
+        "trace.clean": loss,
+        "last_clean": loss[:, -1],
+        "accuracy": right,
+        "iterations_run": np.full(len(rows), iterations),
+        "diverged": np.zeros(len(rows), bool),
+    }
+    experiment = {"iterations": iterations, "every": 10, "world": {"sparsity": 3}}
+    manifest = {"scale": "paper", "configuration": {"experiment": experiment}}
+    return Table(columns, (critical.LENGTH,), manifest)
+
+
+NEVER = (np.inf, np.inf)
+sharp = lambda start: [(start + 20 * i, start + 20 * i + 40) for i in range(10)]
+LEARNED = {10: sharp(200), 15: sharp(900), 20: sharp(3000), 60: [NEVER] * 10, 100: [NEVER] * 10}
+
+
+def test_parity_as_the_paper_has_it():
+    table = parity_table(LEARNED)
+    assert set(verdicts(table, "fig3").values()) == {"holds"}
+    found = fig3.transitions(table)
+    assert found.leaves[:2].tolist() == [200, 220]
+    assert found.learns[:2].tolist() == [240, 260]
+    assert not found.passed[30:].any()
+    assert "B2, all parts: holds" in fig3.summary(table)
+    for picture in paper.figure("fig3").plots(table).values():
+        assert render(picture, "png", dots_per_inch=40).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("change", "claim"),
+    [
+        ({T: [(200, 2000)] * 10 for T in (10, 15, 20)}, "B1.abrupt"),
+        ({15: [NEVER] * 7 + sharp(900)[:3]}, "B2a.learned"),
+        ({10: sharp(600)}, "B2b.panels"),
+        ({15: [NEVER] * 10}, "B2b.panels"),
+        ({10: sharp(4000), 15: sharp(900)}, "B3.slower"),
+        ({60: [NEVER] * 9 + [(8000, 8100)]}, "B4.not_beyond"),
+    ],
+)
+def test_parity_otherwise(change, claim):
+    assert verdicts(parity_table(LEARNED | change), "fig3")[claim] == "fails"
+
+
+def test_a_run_that_ends_wrong_keeps_abruptness_open():
+    table = parity_table(LEARNED)
+    accuracy = np.where(np.arange(len(table)) == 3, 0.998, table["accuracy"])
+    table = Table({**table.columns, "accuracy": accuracy}, table.axes, table.manifest)
+    assert verdicts(table, "fig3")["B1.abrupt"] == "inconclusive"
+
+
+def test_a_smaller_budget_says_nothing_of_the_paper():
+    found = verdicts(parity_table(LEARNED, iterations=5000), "fig3")
+    assert {name for name, v in found.items() if v != "inconclusive"} == {"B1.abrupt"}
+
+
+# --- beyond -------------------------------------------------------------------------------------
+
+
+def beyond_table(axis, middle):
+    """Success passes one half at `middle(T, value)` examples."""
+    parts = []
+    for value in paper.figure(NAMES[axis]).setups["paper"].axes[axis]:
+        rate = lambda T, m, value=value: 1 / (1 + (middle(T, value) / m) ** 6)
+        part = and_table(rate, beyond.LENGTHS, beyond.SIZES, 20, seed=round(100 * value))
+        parts.append({**part.columns, axis: np.full(len(part), value)})
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return Table(columns, (critical.LENGTH, axis, critical.SIZE), GOOD.manifest)
+
+
+NAMES = {
+    beyond.SPARSITY: "fig2-sparsity",
+    beyond.NOISE: "fig2-noise",
+    beyond.EMBEDDING: "fig2-dropout",
+}
+
+
+@pytest.mark.parametrize(
+    ("axis", "middle", "verdict"),
+    [
+        (beyond.SPARSITY, lambda T, s: 20 * 2**s, "holds"),
+        (beyond.SPARSITY, lambda T, s: 640 / 2**s, "fails"),
+        (beyond.SPARSITY, lambda T, s: 60 * 2**s, "inconclusive"),  # 4 bits are beyond the grid
+        (beyond.NOISE, lambda T, p: 80 * (1 + 10 * p), "holds"),
+        (beyond.NOISE, lambda T, p: 80, "inconclusive"),
+        (beyond.EMBEDDING, lambda T, p: 100, "holds"),
+        (beyond.EMBEDDING, lambda T, p: 100 if p else 200, "fails"),
+    ],
+)
+def test_beyond_the_paper(axis, middle, verdict):
+    name = NAMES[axis]
+    table = beyond_table(axis, middle)
+    assert set(verdicts(table, name).values()) == {verdict}
+    assert len(paper.figure(name).lines(table)) == 2 * len(table.values(axis))
+    assert render(paper.figure(name).plot(table), "png", 40).startswith(b"\x89PNG")
