@@ -117,7 +117,7 @@ class Idealized(Experiment):
             counts = drawn(key, self.tokens, self.size, self.density, self.draws)
             return condensed(counts, self.size)
         weights, table, lost = _law(self.tokens, self.size, self.density, self.prune)
-        return Statistics(jnp.asarray(weights), jnp.asarray(table), lost)
+        return Statistics(weights=jnp.asarray(weights), monomials=jnp.asarray(table), lost=lost)
 
     def _residual(self, key: PRNGKey, rates: Rates) -> Array:
         if not self.compare:

@@ -178,8 +178,9 @@ def curvature(population: Population, layer: Layer, state: State) -> Scalar:
 
 def _watch(start: State) -> Watch:
     yes, never = jnp.array(True), jnp.array(-1)
-    infinite = jnp.full_like(start.alpha, jnp.inf)
-    return Watch(jnp.array(0), infinite, yes, yes, yes, start.alpha, never, infinite, never)
+    alpha = jnp.asarray(start.alpha)
+    infinite = jnp.full_like(alpha, jnp.inf)
+    return Watch(jnp.array(0), infinite, yes, yes, yes, alpha, never, infinite, never)
 
 
 def _follow(watch: Watch, before: State, move: State, wrong: Scalar) -> Watch:
@@ -204,7 +205,7 @@ def _follow(watch: Watch, before: State, move: State, wrong: Scalar) -> Watch:
 def _look(population: Population, layer: Layer, rates: Rates, state: State, watch: Watch) -> Look:
     return Look(
         watch.step,
-        *state,
+        *map(jnp.asarray, state),
         loss(population, layer, state),
         error(population, layer, state),
         layer.gain(state),

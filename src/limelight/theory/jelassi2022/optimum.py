@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from limelight.core.types import Number, Scalar
+from limelight.core.types import Number
 from limelight.theory.jelassi2022.descent import loss
 from limelight.theory.jelassi2022.layer import Layer, State
 from limelight.theory.jelassi2022.population import Population, enumerated
@@ -18,8 +18,8 @@ GOLDEN = (5**0.5 - 1) / 2
 class Optimum(NamedTuple):
     r"""$\alpha^*(A) = \arg\min_\alpha L(\alpha, A)$ and the loss there."""
 
-    alpha: Scalar
-    loss: Scalar
+    alpha: Number
+    loss: Number
 
 
 def best_alpha(

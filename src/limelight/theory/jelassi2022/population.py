@@ -132,9 +132,9 @@ def enumerated(tokens: int, size: int, density: Number, prune: Number = 0.0) -> 
     integers, weights = count_law(tokens, size, density, prune)
     total = weights.sum()
     return Statistics(
-        jnp.asarray(weights / total, dtype=float),
-        jnp.asarray(monomials(integers), dtype=float),
-        max(float(1 - total), 0.0),
+        weights=jnp.asarray(weights / total, dtype=float),
+        monomials=jnp.asarray(monomials(integers), dtype=float),
+        lost=max(float(1 - total), 0.0),
     )
 
 
@@ -144,7 +144,8 @@ def drawn(key: PRNGKey, tokens: int, size: int, density: Number, draws: int) -> 
     chance = jr.uniform(key, (draws, tokens // size - 1, size))
     positive = jnp.sum(chance < density / 2, axis=2)
     negative = jnp.sum((chance >= density / 2) & (chance < density), axis=2)
-    return Counts(jnp.full(draws, 1.0 / draws), positive, negative)
+    weights = jnp.full(draws, 1.0 / draws)
+    return Counts(weights=weights, positive=positive, negative=negative)
 
 
 def condensed(counts: Counts, size: int) -> Statistics:
@@ -161,7 +162,7 @@ def condensed(counts: Counts, size: int) -> Statistics:
         ],
         axis=1,
     )
-    return Statistics(counts.weights, monomials(integers.astype(float)))
+    return Statistics(weights=counts.weights, monomials=monomials(integers.astype(float)))
 
 
 def monomials(integers):
