@@ -28,10 +28,12 @@ from limelight.study.base import measure_name
 from limelight.theory.base import Bound
 from limelight.worlds import (
     FourClasses,
+    GaussianPatches,
     Patterns,
     PatternSets,
     Sparse,
     SparseBoolean,
+    Spatial,
     dataset,
     example,
 )
@@ -47,6 +49,10 @@ WORLDS = {
     "sparse": Sparse(Patterns(tokens=16), "drop_irrelevant", 9),
     "boolean and": SparseBoolean(length=12, sparsity=3),
     "boolean placed": SparseBoolean(length=12, sparsity=2, positions=(3, 7)),
+    "spatial grid": Spatial(tokens=16, dimension=5, density=0.5, partition="grid"),
+    "spatial random": Spatial(tokens=12, size=3, dimension=5, variance=0.1),
+    "gaussian tied": GaussianPatches(),
+    "gaussian untied": GaussianPatches(kernel="untied", partition="strided"),
     "boolean majority": SparseBoolean(length=9, sparsity=5, rule="majority", label_noise=0.1),
 }
 MODELS = {
