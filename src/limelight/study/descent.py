@@ -159,7 +159,7 @@ class Course(eqx.Module):
         block: Looks taken.
         stop: The first look with the training loss at its level; -1 before.
         diverged: Whether a loss or a weight was not finite.
-        traces: Logs, a number a look; NaN behind the end.
+        traces: Logs, an entry a look; NaN behind the end.
     """
 
     net: PositionalNet
@@ -232,7 +232,7 @@ def _follow(
     level: Number,
 ) -> Course:
     """Blocks of steps until the end; what is not finite ends the trial at once."""
-    log = lambda now: jnp.full(descent.blocks + 1, jnp.nan).at[0].set(now)
+    log = lambda now: jnp.full((descent.blocks + 1, *jnp.shape(now)), jnp.nan).at[0].set(now)
     rates = jax.eval_shape(block, net)[1]
     traces = jax.tree.map(log, dict(reading(net))) | {name: log(jnp.nan) for name in rates}
 

@@ -1,0 +1,1 @@
+"""Theory of jelassi2022."""
