@@ -21,7 +21,7 @@ from limelight.measures import (
     OwnAttention,
     RoleMass,
 )
-from limelight.models import Constructed, Extended, FourWay, Sequence, Shallow
+from limelight.models import Constructed, Extended, FourWay, Sequence, Shallow, Vision
 from limelight.models.base import split
 from limelight.papers import KEYS, load
 from limelight.study.base import measure_name
@@ -62,6 +62,8 @@ MODELS = {
     "two outputs": (FourClasses(tokens=16), FourWay(Shallow(width=6), separate=True)),
     "scaled start": (Patterns(tokens=16), Shallow(width=6, start="scale", readout="shared")),
     "sequence": (SparseBoolean(length=6, sparsity=2), Sequence(width=8, heads=2, hidden=4)),
+    "vision": (Patterns(tokens=16), Vision(width=8, depth=2, heads=2, pool="class")),
+    "positional": (Patterns(tokens=16), Vision(width=8, attention="positional", outputs=3)),
     "constructed": (SparseBoolean(length=6, sparsity=2), Constructed(mapping="bag")),
 }
 MEASURES = [

@@ -3,8 +3,8 @@
 `base` the contract; `attention` heads as pure functions; `shallow` the one-layer ViT of li2023,
 `extended` with heads, a skip connection, layer norm, or two outputs; `smoother` attention as
 averaging (xu2022); `heads` those that capacity bounds speak of; `sequence` bounded-norm attention
-over bits; `construct` sparse functions as weights; `checkpoint` attention blocks of real networks,
-read with `weights` from safetensors files.
+over bits; `construct` sparse functions as weights; `vit` real ViTs, made of `layers`; `checkpoint`
+attention blocks of real networks, read with `weights` from safetensors files.
 """
 
 from limelight.models.base import Model, Recipe
@@ -13,6 +13,7 @@ from limelight.models.extended import Extended, ExtendedViT, FourWay, FourWayViT
 from limelight.models.sequence import Constructed, Loaded, Sequence, SequenceNet, load_construction
 from limelight.models.shallow import GroupedViT, Shallow, ShallowViT
 from limelight.models.smoother import Smoother, Smoothing
+from limelight.models.vit import Reading, Vision, ViT
 
 __all__ = [
     "Checkpoint",
@@ -24,6 +25,7 @@ __all__ = [
     "GroupedViT",
     "Loaded",
     "Model",
+    "Reading",
     "Recipe",
     "Sequence",
     "SequenceNet",
@@ -31,5 +33,7 @@ __all__ = [
     "ShallowViT",
     "Smoother",
     "Smoothing",
+    "ViT",
+    "Vision",
     "load_construction",
 ]

@@ -298,14 +298,14 @@ def _cost(group: Group, grid: Grid) -> Cost:
     cell = grid.cells[group.cells[0]]
     swept = {name: jnp.asarray(cell[name]) for name in group.swept}
     still = {k: jnp.asarray(v) for k, v in leaves(group.experiment).items() if k not in swept}
-    train = getattr(group.experiment, "train", None)
+    loop = getattr(group.experiment, "train", None) or getattr(group.experiment, "descent", None)
 
     def one(seed, words, trial):
         return assign(group.experiment, swept | still).trial(trial_key(seed, words, trial))
 
     zero = jnp.uint32(0)
     try:
-        return trial_cost(one, (zero, jnp.zeros(2, jnp.uint32), zero), getattr(train, "blocks", 1))
+        return trial_cost(one, (zero, jnp.zeros(2, jnp.uint32), zero), getattr(loop, "blocks", 1))
     except LimelightError:
         raise
     except Exception as error:  # a measure or a model that does not fit its world

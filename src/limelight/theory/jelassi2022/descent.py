@@ -205,7 +205,9 @@ def _follow(watch: Watch, before: State, move: State, wrong: Scalar) -> Watch:
 def _look(population: Population, layer: Layer, rates: Rates, state: State, watch: Watch) -> Look:
     return Look(
         watch.step,
-        *map(jnp.asarray, state),
+        jnp.asarray(state.alpha),
+        jnp.asarray(state.gamma),
+        jnp.asarray(state.rho),
         loss(population, layer, state),
         error(population, layer, state),
         layer.gain(state),

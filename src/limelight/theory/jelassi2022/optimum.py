@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from limelight.core.types import Number
 from limelight.theory.jelassi2022.descent import loss
 from limelight.theory.jelassi2022.layer import Layer, State
-from limelight.theory.jelassi2022.population import Population, enumerated
+from limelight.theory.jelassi2022.population import Population
 
 #: Values of $\alpha G$ between which the optimum is sought, and how many are tried at first.
 SPAN, TRIES = (1e-2, 30.0), 200
@@ -41,24 +41,3 @@ def best_alpha(
     low, high = jax.lax.fori_loop(0, 50, narrow, (low, high))
     alpha = (low + high) / 2
     return Optimum(alpha, at(alpha))
-
-
-def start_optimum(
-    tokens: int = 36,
-    size: int = 4,
-    density: Number = 0.35,
-    diagonal: Number = 1.0,
-    slope: Number = 0.01,
-    prune: Number = 1e-8,
-) -> Optimum:
-    r"""$\alpha^*$ and $L_0^* = \min_\alpha L(\alpha, A_0)$ at the start, in double precision.
-
-    Example:
-        >>> found = start_optimum(16, 4, 0.5, prune=0.0)
-        >>> round(float(found.loss), 4)
-        0.1416
-    """
-    with jax.enable_x64(True):
-        population = enumerated(tokens, size, density, prune)
-        layer = Layer(tokens, size, diagonal, slope=slope)
-        return Optimum(*(float(x) for x in jax.jit(best_alpha)(population, layer)))

@@ -13,6 +13,7 @@ is fixed at $+1$ throughout.
 
 import abc
 import math
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -165,7 +166,7 @@ def condensed(counts: Counts, size: int) -> Statistics:
     return Statistics(weights=counts.weights, monomials=monomials(integers.astype(float)))
 
 
-def monomials(integers):
+def monomials(integers: Any) -> Any:
     r"""$M, K, Q_3, MN, MQ_2, M^3$ from $M, N, K, Q_2, Q_3$; NumPy or JAX."""
     M, N, K, Q2, Q3 = (integers[:, i] for i in range(5))
     columns = [M, K, Q3, M * N, M * Q2, M**3]
