@@ -120,11 +120,10 @@ class Spatial(World[Structure, Patches]):
         self, key: PRNGKey, sets: Int[Array, " tokens"]
     ) -> tuple[Float[Array, ""], Int[Array, ""], Int[Array, " tokens"]]:
         """The label, the signal set and the marks of one image."""
-        k_label, k_signal, k_busy, k_sign = named(key, "label", "signal", "busy", "sign")
+        k_label, k_signal, k_random = named(key, "label", "signal", "random")
         label = jr.rademacher(k_label, (), dtype=int)
         signal = jr.randint(k_signal, (), 0, self.sets)
-        busy = jr.bernoulli(k_busy, self.density, (self.tokens,))
-        random = busy * jr.rademacher(k_sign, (self.tokens,), dtype=int)
+        random = random_marks(k_random, self.density, (self.tokens,))
         return label.astype(float), signal, jnp.where(sets == signal, label, random)
 
     def project(
@@ -156,6 +155,12 @@ class Spatial(World[Structure, Patches]):
             raise InputError(f"density = {self.density:g}", "a probability, between 0 and 1")
         if self.variance is not None and not self.variance >= 0:
             raise InputError(f"variance = {self.variance:g}", "zero or more, or none for 1/d")
+
+
+def random_marks(key: PRNGKey, density: Number, shape: tuple[int, ...]) -> Int[Array, "..."]:
+    """Independent marks: +1 and -1 with half the density each, 0 otherwise."""
+    chance = jr.uniform(key, shape)
+    return (chance < density / 2).astype(int) - (chance > 1 - density / 2).astype(int)
 
 
 def unit_vector(key: PRNGKey, dimension: int) -> Float[Array, " dimension"]:
