@@ -6,6 +6,7 @@ from limelight.claims import AtLeast, AtMost, Claim, Estimate
 from limelight.models.positional import Positional
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.reading import (
+    ends,
     fact,
     facts,
     lowest,
@@ -80,8 +81,9 @@ def gain_of_samples(table: Table) -> Estimate:
         sizes = {size: rows for kind, size, rows in parts(table) if kind == mode}
         few, most = sizes[min(sizes)], sizes[max(sizes)]
         low, high = (share(rows["trace.exact"][:, -1] == 1.0) for rows in (few, most))
-        ends = (high.interval[0] - low.interval[1], high.interval[1] - low.interval[0])
-        found.append((str(mode), Estimate(high.value - low.value, ends, len(few))))
+        (low_end, high_end), (low_few, high_few) = ends(high), ends(low)
+        between = (low_end - high_few, high_end - low_few)
+        found.append((str(mode), Estimate(high.value - low.value, between, len(few))))
     return lowest(found)
 
 

@@ -231,6 +231,8 @@ def _arms(axes, rows: Table) -> None:
         axes.plot(N, middle, label=name, linewidth=1.0, **look)
         axes.fill_between(N, low, high, color=COLOURS[number], alpha=0.2, linewidth=0)
     axes.set(xscale="log", yscale="log")
+    plain_ticks(axes.xaxis, N[:: max(1, len(N) // 5)])
+    plain_ticks(axes.yaxis, [0.001, 0.003, 0.01, 0.03, 0.1, 0.3])
     label(axes, "images", "test error")
 
 
@@ -242,10 +244,18 @@ def _needed(axes, table: Table) -> None:
     look = {"color": COLOURS[3], "marker": MARKERS[3], "markersize": 3.2, "linestyle": "none"}
     axes.errorbar(D, N, yerr=np.abs(ends - N), elinewidth=0.8, **look)
     axes.set(xscale="log", yscale="log")
-    axes.set_xticks(D, [str(d) for d in D])
-    axes.minorticks_off()
+    plain_ticks(axes.xaxis, D)
+    plain_ticks(axes.yaxis, [2**k for k in range(0, 14, 2)])
     label(axes, "patches D", "images from scratch")
     axes.set_title(f"images for an error of {LEVEL}", fontsize=LABEL, color=INK, loc="left", pad=3)
+
+
+def plain_ticks(axis, values) -> None:
+    """Plain numbers at the values that are in view."""
+    low, high = sorted(axis.get_view_interval())
+    shown = [value for value in values if low <= value <= high]
+    axis.set_ticks(shown, [f"{value:g}" for value in shown])
+    axis.set_ticks([], minor=True)
 
 
 def _rule(table: Table) -> str:
