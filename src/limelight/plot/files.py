@@ -68,7 +68,9 @@ def animate(movie: Movie, dots_per_inch: int = 100) -> bytes:
     ]
     # One palette for all frames, so that a colour means one thing and nothing flickers.
     palette = pictures[-1].quantize(colors=255)
-    first, *rest = [picture.quantize(palette=palette, dither=0) for picture in pictures]
+    first, *rest = [
+        picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures
+    ]
     show = [round(1000 * movie.seconds)] * len(rest) + [round(4000 * movie.seconds)]
     buffer = io.BytesIO()
     first.save(buffer, "GIF", save_all=True, append_images=rest, duration=show, loop=0)

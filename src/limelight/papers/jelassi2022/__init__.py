@@ -1,10 +1,12 @@
 """jelassi2022: how a ViT learns which patches belong together.
 
-`fig4` attention recovers the planted sets; `reading` what the figures share.
+`fig2` a small error without association; `fig4` attention recovers the planted sets; `phase` over
+sample size and time; `erosion` under long training; `transfer` what learned attention is worth;
+`reading` what the figures share.
 """
 
 from limelight.papers.base import Paper
-from limelight.papers.jelassi2022 import fig4
+from limelight.papers.jelassi2022 import erosion, fig2, fig4, phase, transfer
 
 paper = Paper(
     key="jelassi2022",
@@ -32,7 +34,7 @@ paper = Paper(
         "T": "descent.steps",
     },
     statements=(),
-    figures=(fig4.figure,),
+    figures=(fig2.figure, fig4.figure, phase.figure, erosion.figure, transfer.figure),
 )
 
 __all__ = ["paper"]

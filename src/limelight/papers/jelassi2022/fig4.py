@@ -154,7 +154,7 @@ def draw_course(table: Table):
         axes.set_title(WORDS[at[PARTITION]], fontsize=LABEL, color=INK, loc="left", pad=3)
         stop = np.median(steps(table, rows)[0, stop_look(table, rows)])
         axes.axvline(stop, color=MUTED, linewidth=0.8, linestyle=DASHES[2])
-    handles = [axes for axes in figure.axes[0].get_lines() if not axes.get_label().startswith("_")]
+    handles = [line for line in figure.axes[0].get_lines() if str(line.get_label())[0] != "_"]
     figure.legend(
         handles=handles,
         loc="outside upper left",

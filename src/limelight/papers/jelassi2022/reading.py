@@ -103,22 +103,27 @@ def mean(values: np.ndarray, note: str = "") -> Estimate:
     return _enough(Estimate(centre, (centre - half, centre + half), n, note))
 
 
+def ends(estimate: Estimate) -> tuple[float, float]:
+    """The ends of an interval, not numbers where there is none."""
+    return estimate.interval or (float("nan"), float("nan"))
+
+
 def lowest(cells: Iterable[tuple[str, Estimate]]) -> Estimate:
     """The cell that speaks most against a claim of at least: that with the lowest lower end."""
-    return _worst(cells, lambda e: -e.interval[0])
+    return _worst(cells, lambda e: -ends(e)[0])
 
 
 def highest(cells: Iterable[tuple[str, Estimate]]) -> Estimate:
     """The cell that speaks most against a claim of at most: that with the highest upper end."""
-    return _worst(cells, lambda e: e.interval[1])
+    return _worst(cells, lambda e: ends(e)[1])
 
 
 def _worst(cells: Iterable[tuple[str, Estimate]], badness) -> Estimate:
     cells = list(cells)
     if not cells:
         return Estimate(float("nan"), None, 0, "not in this table")
-    if any(not np.isfinite(e.interval).all() for _, e in cells):
-        badness = lambda e: not np.isfinite(e.interval).all()
+    if any(not np.isfinite(ends(e)).all() for _, e in cells):
+        badness = lambda e: not np.isfinite(ends(e)).all()
     name, worst = max(cells, key=lambda cell: badness(cell[1]))
     listed = ", ".join(f"{where}: {e.value:.3g}" for where, e in cells)
     notes = [listed if len(cells) > 1 else f"at {name}", worst.note]

@@ -68,7 +68,7 @@ def start_level(
         jnp.exp(t), tokens, size, density, activation, diagonal, temperature
     )
     low, high = jnp.log(1e-4), jnp.log(10.0)
-    best = jnp.inf
+    best = jnp.array(jnp.inf)
     for _ in range(ROUNDS):  # a finer grid around the best point of the last one
         grid = jnp.linspace(low, high, POINTS)
         losses = jax.lax.map(loss, grid)
