@@ -21,6 +21,11 @@ from limelight.measures.association import (
 )
 from limelight.worlds.partitions import scattered, strided
 
+ASSOCIATION = jax.jit(association)
+RECOVERS = jax.jit(
+    lambda scores, sets, size: same_partition(recovered_partition(scores, size), sets),
+    static_argnums=2,
+)
 SETS = jnp.array([0, 0, 1, 1])
 
 
@@ -68,13 +73,13 @@ def test_planted_sets_are_found_and_any_monotone_map_keeps_the_scores(shape, see
     hidden = scattered(k_sets, tokens, size)
     planted = 1.0 * (hidden[:, None] == hidden[None, :])
     scores = planted + 0.9 * jr.uniform(k_noise, (tokens, tokens))
-    found = association(scores, hidden)
+    found = ASSOCIATION(scores, hidden)
     assert float(found["exact"]) == float(found["exact_offdiag"]) == 1.0
     assert float(found["margin"]) > 0
-    assert bool(same_partition(recovered_partition(scores, size), hidden))
-    assert association_exact(jax.nn.softmax(scores), hidden) == 1.0
+    assert bool(RECOVERS(scores, hidden, size))
+    assert ASSOCIATION(jax.nn.softmax(scores), hidden)["exact"] == 1.0
     order = jr.permutation(k_noise, tokens)
-    moved = association(scores[order][:, order], hidden[order])
+    moved = ASSOCIATION(scores[order][:, order], hidden[order])
     for name, value in found.items():
         np.testing.assert_allclose(moved[name], value)
 
@@ -105,7 +110,7 @@ def test_chance_level():
             association_overlap(heavy, sets),
         )
 
-    off, on = jax.vmap(one)(jr.split(jr.key(0), 2000))
+    off, on = jax.jit(jax.vmap(one))(jr.split(jr.key(0), 2000))
     for draws, level in ((off, chance_overlap(16, 4)), (on, chance_overlap(16, 4, offdiag=False))):
         error = float(draws.std() / len(draws) ** 0.5)
         assert abs(float(draws.mean()) - level) < 4 * error

@@ -26,8 +26,8 @@ from limelight.core.types import Number, PRNGKey
 from limelight.theory.jelassi2022.layer import Layer, State
 from limelight.worlds.partitions import check_partition
 
-#: Atoms beyond which an enumeration is refused: larger ones take minutes and gigabytes.
-MOST_ATOMS = 3_000_000
+#: Atoms times set types beyond which an enumeration is refused: it takes minutes and gigabytes.
+MOST_PAIRS = 20_000_000
 
 
 class Population(eqx.Module):
@@ -190,7 +190,7 @@ def count_law(
     codes, weights = np.array([0]), np.array([1.0])
     steps = (one - low) @ radix
     for done in range(1, sets):
-        if len(codes) * len(steps) > 15 * MOST_ATOMS:
+        if len(codes) * len(steps) > MOST_PAIRS:
             raise InputError(
                 f"{len(codes):,} atoms after {done} of {sets} sets of {size}: too many",
                 "prune more, or draw the counts",
