@@ -41,8 +41,9 @@ def setup(dimension: int, multiples, rules, seeds: int) -> Setup:
 
 
 def parts(table: Table):
-    """Rows of every rule and sample size, by name."""
-    for at, rows in table.cells("descent.mode", EXAMPLES):
+    """Rows of every rule and sample size, by name; what diverged says nothing of the end."""
+    whole = table.rows(~table["diverged"])
+    for at, rows in whole.cells("descent.mode", EXAMPLES):
         yield str(at["descent.mode"]), int(at[EXAMPLES]) // 256, rows
 
 
@@ -139,7 +140,7 @@ def draw(table: Table):
 
 def summary(table: Table) -> list[str]:
     """What every rule and sample size keeps and loses."""
-    lines = [rule_of(table)]
+    lines = [rule_of(table), f"{table['diverged'].sum()} of {len(table)} trials diverged"]
     for mode, many, rows in parts(table):
         exact, t = rows["trace.exact"] == 1.0, steps(table, rows)[0]
         gone, when = lost(rows), last_exact(rows)
