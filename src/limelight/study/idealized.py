@@ -11,6 +11,7 @@ from jaxtyping import Array
 from limelight.core.errors import InputError
 from limelight.core.keys import named
 from limelight.core.types import Number, PRNGKey
+from limelight.models.positional import Activation
 from limelight.study.base import Experiment
 from limelight.theory.jelassi2022 import Layer, Rates, State, best_alpha, descend, spaced
 from limelight.theory.jelassi2022.full import manifold_residuals
@@ -24,7 +25,7 @@ from limelight.theory.jelassi2022.population import (
 )
 from limelight.worlds.partitions import check_partition
 
-#: Of all looks, how many lie in the last decade of steps.
+#: Of all looks, how many lie beyond `steps`.
 LATE = 20
 #: Steps after which full gradient descent is no longer compared.
 COMPARED = 2000
@@ -33,22 +34,23 @@ COMPARED = 2000
 class Idealized(Experiment):
     r"""The idealized run: three numbers under population gradient descent, in float64.
 
-    Leaves the course at `looks` steps (`trace.*`; one of them is a tenth of all steps), what was
-    followed at every step, the best strength $\alpha^*(A_0)$ and loss for the attention at the
-    start, and the lost mass of the population.
+    Leaves the course at `looks` steps (`trace.*`; look number `looks - LATE - 1` is step `steps`,
+    the last one step `steps * longer`), what was followed at every step, the best strength
+    $\alpha^*(A_0)$ and loss for the attention at the start, and the population's lost mass.
 
-    Notation: `diagonal` is $\beta$, `slope` $\nu$, `rate` $\eta_v$, `ratio` $\eta_A/\eta_v$.
+    Notation: `diagonal` is $\beta$, `linear` $\nu$, `rate` $\eta_v$, `ratio` $\eta_A/\eta_v$.
 
     Args:
         tokens: Patches.
         size: Patches in a set.
         density: Probability of a mark in a random set.
         diagonal: Frozen diagonal of the logits.
-        slope: Linear part of the activation.
+        linear: Linear part of the activation.
         temperature: Divides the logits.
         rate: Step size of the value vector.
         ratio: Step size of the logits over that; 1 is the paper's single rate.
         steps: Steps.
+        longer: How many times as many are run in the end.
         looks: Steps at which everything is read.
         prune: Atoms of the population below this probability are dropped.
         draws: Size of a population that is drawn instead; 0 for the exact one.
@@ -56,6 +58,7 @@ class Idealized(Experiment):
         cautious: Whether $\alpha$ starts at half its optimum where that is below the paper's start,
             which for a large diagonal is too large to be stable.
         compare: Whether full gradient descent runs beside it, on every image (8 patches).
+        part: What the run is for, in a figure that has several.
 
     Reference: jelassi2022, Parametrization 3.1, Lemmas 4.1 to 4.3, Theorem 4.1.
     """
@@ -66,17 +69,19 @@ class Idealized(Experiment):
     size: int = eqx.field(static=True, default=4)
     density: float = eqx.field(static=True, default=0.5)
     diagonal: Number = 1.0
-    slope: Number = 0.01
+    linear: Number = 0.01
     temperature: Number = 1.0
     rate: Number = 3e-3
     ratio: Number = 3000.0
     steps: int = eqx.field(static=True, default=1000)
+    longer: int = eqx.field(static=True, default=1)
     looks: int = eqx.field(static=True, default=120)
     prune: float = eqx.field(static=True, default=0.0)
     draws: int = eqx.field(static=True, default=0)
     stop: bool = eqx.field(static=True, default=False)
     cautious: bool = eqx.field(static=True, default=False)
     compare: bool = eqx.field(static=True, default=False)
+    part: str = eqx.field(static=True, default="")
 
     def trial(self, key: PRNGKey) -> dict[str, Array]:
         """Descend, look, and note the best strength for the attention at the start."""
@@ -102,14 +107,14 @@ class Idealized(Experiment):
     @property
     def layer(self) -> Layer:
         """The network."""
-        return Layer(self.tokens, self.size, self.diagonal, self.temperature, self.slope)
+        activation = Activation(3, self.linear)
+        return Layer(self.tokens, self.size, self.diagonal, self.temperature, activation)
 
     @property
     def schedule(self) -> tuple[int, ...]:
         """The steps that are looked at."""
-        early = spaced(self.steps // 10, self.looks - LATE)
-        late = np.geomspace(max(self.steps // 10, 1), self.steps, LATE + 1)[1:]
-        return (*early, *(int(t) for t in late.round()))
+        late = np.geomspace(self.steps, self.steps * self.longer, LATE + 1)[1:]
+        return (*spaced(self.steps, self.looks - LATE), *(int(t) for t in late.round()))
 
     def population(self, key: PRNGKey) -> Population:
         """The law of the data: exact, or drawn."""
@@ -134,11 +139,11 @@ class Idealized(Experiment):
             raise InputError(f"size = {self.size}", "a set of one has no same-set entries")
         if not 0 <= self.density <= 1:
             raise InputError(f"density = {self.density:g}", "a probability, between 0 and 1")
-        if not (self.rate > 0 and self.ratio > 0 and self.temperature > 0 and self.slope > 0):
-            raise InputError("rate, ratio, temperature and slope must be positive")
-        if self.steps < 10 or self.looks < LATE + 2:
+        if not (self.rate > 0 and self.ratio > 0 and self.temperature > 0 and self.linear > 0):
+            raise InputError("rate, ratio, temperature and linear must be positive")
+        if self.steps < 1 or self.longer < 1 or self.looks < LATE + 2:
             raise InputError(
-                f"{self.steps} steps, {self.looks} looks", f"at least 10 and {LATE + 2}"
+                f"{self.steps} steps, {self.looks} looks", f"at least 1 and {LATE + 2}"
             )
         if self.draws < 0 or self.prune < 0:
             raise InputError("draws and prune cannot be negative")

@@ -161,8 +161,12 @@ def _rule(mode: str, rows: Table) -> str:
     return f"steps {mode}, rates A : v {middle:.2g}, 5 to 95 % {low:.1g} to {high:.1g}"
 
 
+def told(table: Table, note: str = "") -> tuple[str, ...]:
+    """The line under a figure that trains nothing."""
+    trials = table.manifest.get("configuration", {}).get("trials")
+    return provenance(scale=table.manifest.get("scale", ""), trials=trials, note=note)
+
+
 def facts(table: Table, note: str = "") -> tuple[str, ...]:
     """The line under a figure."""
-    trials = table.manifest.get("configuration", {}).get("trials")
-    told = provenance(scale=table.manifest.get("scale", ""), trials=trials, note=note)
-    return (*told, rule_of(table))
+    return (*told(table, note), rule_of(table))

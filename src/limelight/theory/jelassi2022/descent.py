@@ -95,14 +95,17 @@ def error(population: Population, layer: Layer, state: State) -> Scalar:
 
 
 def gradient(population: Population, layer: Layer, state: State) -> tuple[State, Scalar]:
-    """The gradient of the loss in the three numbers, and the error on the way."""
+    r"""The gradient of the loss in the three numbers, and the error on the way.
 
-    def both(state):
+    $\nabla L = -E[r \nabla (yF)]$ with $r = 1/(1 + e^{yF})$.
+    """
+
+    def weighed(state):
         output = population.outputs(layer, state)
-        value = jnp.sum(population.weights * jax.nn.softplus(-output))
-        return value, jnp.sum(population.weights * (output <= 0))
+        pull = jax.lax.stop_gradient(population.weights * jax.nn.sigmoid(-output))
+        return -jnp.sum(pull * output), jnp.sum(population.weights * (output <= 0))
 
-    return jax.grad(both, has_aux=True)(State(*(jnp.asarray(x, float) for x in state)))
+    return jax.grad(weighed, has_aux=True)(State(*(jnp.asarray(x, float) for x in state)))
 
 
 def change(layer: Layer, slope: State, rates: Rates) -> State:

@@ -84,10 +84,19 @@ def network_loss(
     value: Float[Array, " dimension"],
 ) -> Scalar:
     """The loss of the network with free logits and value vector, over a population."""
-    attention = jax.nn.softmax(logits / layer.temperature, axis=1)
-    O = layer.tokens * (images.tokens @ value) @ attention.T
-    F = jnp.sum(layer.activation(O), axis=1)
+    F = network_outputs(layer, logits, images.tokens @ value)
     return jnp.sum(images.weights * jax.nn.softplus(-F))
+
+
+def network_outputs(
+    layer: Layer,
+    logits: Float[Array, "tokens tokens"],
+    projections: Float[Array, "images tokens"],
+) -> Float[Array, " images"]:
+    r"""$F$ of every image, from $z_j = \langle v, X_j\rangle$."""
+    attention = jax.nn.softmax(logits / layer.temperature, axis=1)
+    O = layer.tokens * projections @ attention.T
+    return jnp.sum(layer.activation(O), axis=1)
 
 
 def manifold_residuals(

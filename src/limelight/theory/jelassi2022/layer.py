@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from limelight.core.types import Number
+from limelight.models.positional import Activation
 
 
 class State(NamedTuple):
@@ -41,7 +42,7 @@ class Layer(eqx.Module):
       \sigma(x) = x^p + \nu x$$
 
     Notation: `tokens` is their $D$, `size` their $C$, `diagonal` their $\sigma_A$ (here
-        $\beta$), `slope` their $\nu$, `power` their $p$.
+        $\beta$), `activation.linear` their $\nu$, `activation.power` their $p$.
     Departures: the paper divides logits by $\sqrt d$ in its network and not in its lemmas. Here the
         temperature $\tau$ is a field, 1 as in the lemmas. Gradient descent with
         $(\tau, \eta_A, \beta)$ is the same as with $(1, \eta_A/\tau^2, \beta/\tau)$ on $A/\tau$.
@@ -51,8 +52,7 @@ class Layer(eqx.Module):
         size: Patches in a set.
         diagonal: Frozen diagonal of the logits; 0 is a saddle that descent never leaves.
         temperature: Divides the logits.
-        slope: Linear part of the activation.
-        power: Odd power of the activation.
+        activation: $\sigma$.
 
     Reference: jelassi2022, Simplification 3.1 and Lemmas 4.1 to 4.3.
     """
@@ -61,12 +61,7 @@ class Layer(eqx.Module):
     size: int = eqx.field(static=True, default=4)
     diagonal: Number = 1.0
     temperature: Number = 1.0
-    slope: Number = 0.01
-    power: int = eqx.field(static=True, default=3)
-
-    def activation(self, x: Array) -> Array:
-        r"""$\sigma(x) = x^p + \nu x$."""
-        return x**self.power + self.slope * x
+    activation: Activation = eqx.field(default_factory=Activation)
 
     def weights(self, state: State) -> Weights:
         r"""$\Lambda, \Gamma, \Xi$; with their multiplicities they add up to 1."""
@@ -92,5 +87,5 @@ class Layer(eqx.Module):
 
     def start(self) -> State:
         r"""The idealized start: $\alpha = \nu^{1/(p-1)}$, $\gamma = \rho = 0$."""
-        alpha = jnp.asarray(self.slope, float) ** (1 / (self.power - 1))
+        alpha = jnp.asarray(self.activation.knee, float)
         return State(alpha, jnp.zeros_like(alpha), jnp.zeros_like(alpha))

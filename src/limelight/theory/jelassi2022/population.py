@@ -68,14 +68,15 @@ class Statistics(Population):
 
         with $a = \Lambda - \Gamma$, $b = \Gamma - \Xi$, $e = \Xi$.
         """
-        if layer.power != 3:
-            raise InputError(f"five integers serve power 3, not {layer.power}", "draw the counts")
+        power, linear = layer.activation.power, layer.activation.linear
+        if power != 3:
+            raise InputError(f"five integers serve power 3, not {power}", "draw the counts")
         a, b, e = layer.differences(state)
         C, D = layer.size, layer.tokens
         scale = (D * state.alpha) ** 3
         coefficients = jnp.stack(
             [
-                scale * a**3 + layer.slope * D * state.alpha,
+                scale * a**3 + linear * D * state.alpha,
                 scale * 3 * a**2 * b,
                 scale * (3 * a * b**2 + C * b**3),
                 scale * 3 * a**2 * e,
