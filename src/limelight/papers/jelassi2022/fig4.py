@@ -19,7 +19,17 @@ from limelight.papers.jelassi2022.reading import (
     stop_look,
 )
 from limelight.plot import TWO_COLUMNS, Movie, caption, new_figure
-from limelight.plot.style import COLOURS, DASHES, INK, LABEL, MUTED, SUCCESS, label, open_frame
+from limelight.plot.style import (
+    COLOURS,
+    DASHES,
+    INK,
+    LABEL,
+    MUTED,
+    SUCCESS,
+    Number,
+    label,
+    open_frame,
+)
 from limelight.study.descent import Descent
 from limelight.study.recovery import Recovery
 from limelight.table import Table
@@ -167,7 +177,7 @@ def draw_course(table: Table):
     return figure
 
 
-def _course(axes: Axes, table: Table, rows: Table, until: float | None = None) -> None:
+def _course(axes: Axes, table: Table, rows: Table, until: Number | None = None) -> None:
     """Error over the linear error, association and cosine against steps; one line a seed."""
     open_frame(axes)
     t, linear = steps(table, rows)[0], linear_error(*law(table))
@@ -198,7 +208,7 @@ def _logits(axes: Axes, A: np.ndarray) -> None:
     _square(axes, A, low, max(high, low + 1e-12))
 
 
-def _square(axes: Axes, matrix: np.ndarray, low: float, high: float) -> None:
+def _square(axes: Axes, matrix: np.ndarray, low: Number, high: Number) -> None:
     masked = np.ma.masked_invalid(np.asarray(matrix, float))
     axes.imshow(masked, cmap=SUCCESS, vmin=low, vmax=high, interpolation="nearest")
     axes.set(xticks=[], yticks=[])
