@@ -165,7 +165,7 @@ figure = Figure(
     statement="association holds for any sufficiently long training",
     setups={
         "smoke": setup(16, (8,), (("curvature", 1000.0, 100, 5),), 2),
-        "small": setup(16, (8, 125), (("curvature", 1000.0, 300, 5),), 20),
+        "small": setup(16, (8, 31), (("curvature", 1000.0, 300, 5),), 20),
         "paper": setup(32, (8, 31, 125, 250), (CURVATURE, CONSTANT), 20),
     },
     claims=CLAIMS,

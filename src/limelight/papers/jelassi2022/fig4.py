@@ -141,17 +141,19 @@ def _orders(kind: str) -> tuple[str, ...]:
 
 
 def _frame(table: Table, parts, number: int):
-    """One moment: sets and logits of both partitions beside the course up to now."""
-    figure = new_figure(TWO_COLUMNS, 0.4 + 2.0 * len(parts), rows=len(parts), columns=3)
-    grid = np.array(figure.axes).reshape(len(parts), 3)
+    """One moment: sets and logits of each partition beside the course up to now."""
+    figure = new_figure(TWO_COLUMNS, 0.4 + 1.8 * len(parts), rows=len(parts), columns=4)
+    grid = np.array(figure.axes).reshape(len(parts), 4)
     for row, (kind, rows) in zip(grid, parts, strict=True):
         at, A, sets = matrices(table, rows)
         place = np.argsort(sets, kind="stable")
-        _square(row[0], (sets[:, None] == sets[None, :])[np.ix_(place, place)], 0.0, 1.0)
-        _logits(row[1], A[number][np.ix_(place, place)])
-        row[0].set_title(f"{WORDS[kind]}, sorted", fontsize=LABEL, color=INK, pad=3)
-        row[1].set_title(f"A at step {at[number]}", fontsize=LABEL, color=INK, pad=3)
-        _course(row[2], table, rows, until=at[number])
+        _square(row[0], sets[:, None] == sets[None, :], 0.0, 1.0)
+        _logits(row[1], A[number])
+        _logits(row[2], A[number][np.ix_(place, place)])
+        _course(row[3], table, rows, until=at[number])
+        titles = (WORDS[kind], f"A at step {at[number]}", "sorted by set", "blue exact, red error")
+        for axes, title in zip(row, titles, strict=True):
+            axes.set_title(title, fontsize=LABEL, color=INK, pad=3)
     return figure
 
 
