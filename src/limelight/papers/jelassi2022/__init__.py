@@ -2,11 +2,23 @@
 
 `fig2` a small error without association; `fig4` attention recovers the planted sets; `phase` over
 sample size and time; `erosion` under long training; `transfer` what learned attention is worth;
-`reading` what the figures share.
+`idealized` population descent as three exact numbers, `event3` whether alpha rises again; `linear`
+linear rules, `shift` a network without association; `reading` what the figures share.
 """
 
-from limelight.papers.base import Paper
-from limelight.papers.jelassi2022 import erosion, fig2, fig4, phase, transfer
+from limelight.papers.base import Paper, Statement
+from limelight.papers.jelassi2022 import (
+    erosion,
+    event3,
+    fig2,
+    fig4,
+    idealized,
+    linear,
+    phase,
+    shift,
+    transfer,
+)
+from limelight.theory.jelassi2022 import statements
 
 paper = Paper(
     key="jelassi2022",
@@ -26,6 +38,9 @@ paper = Paper(
         "A": "logits of a positional net",
         "v": "value of a positional net",
         "sigma_A": "model.diagonal, also beta",
+        "alpha, gamma, rho": "theory.jelassi2022.State",
+        "Lambda, Gamma, Xi": "theory.jelassi2022.layer.Weights",
+        "G": "theory.jelassi2022.Layer.gain",
         "nu, p": "model.linear, model.power",
         "omega": "model.logit_scale and model.value_scale",
         "sqrt(d) in the softmax": "model.temperature",
@@ -33,8 +48,26 @@ paper = Paper(
         "N": "examples",
         "T": "descent.steps",
     },
-    statements=(),
-    figures=(fig2.figure, fig4.figure, phase.figure, erosion.figure, transfer.figure),
+    statements=(
+        Statement("definition2.1", "how often f* misses the label", statements.labelling),
+        Statement("theorem3.1", "linear models, as printed (false)", statements.linear_models),
+        Statement("theorem3.2", "small error without association", statements.set_shift),
+        Statement("theorem4.1", "idealized descent, exactly", statements.idealized_descent),
+        Statement("lemma4.1", "the manifold of Lemmas 4.1 and 4.2", statements.manifold),
+        Statement("lemma4.3", "attention inside sets grows", statements.attention_grows),
+        Statement("event-iii", "does alpha rise again?", statements.second_rise),
+    ),
+    figures=(
+        fig2.figure,
+        fig4.figure,
+        phase.figure,
+        erosion.figure,
+        transfer.figure,
+        idealized.figure,
+        *event3.figures,
+        linear.figure,
+        shift.figure,
+    ),
 )
 
 __all__ = ["paper"]

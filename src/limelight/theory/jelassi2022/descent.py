@@ -123,9 +123,9 @@ def descend(
     layer: Layer,
     rates: Rates,
     start: State,
-    looks: Sequence[int],
+    looks: Sequence[int] | Int[Array, " looks"],
     *,
-    stop: bool = False,
+    stop: bool | Bool[Array, ""] = False,
 ) -> tuple[State, Watch, Look]:
     r"""Run the recursion, looking at the given steps; the first look should be 0.
 
@@ -157,7 +157,7 @@ def descend(
         return (state, watch), _look(population, layer, rates, state, watch)
 
     (state, watch), course = jax.lax.scan(
-        until, (start, _watch(start)), jnp.asarray(np.asarray(looks), dtype=int)
+        until, (start, _watch(start)), jnp.asarray(looks, dtype=int)
     )
     return state, watch, course
 
