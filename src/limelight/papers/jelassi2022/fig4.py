@@ -10,7 +10,6 @@ from limelight.papers.jelassi2022.reading import (
     fact,
     facts,
     first_exact,
-    linear_error,
     lowest,
     read_at,
     rule_of,
@@ -33,6 +32,7 @@ from limelight.plot.style import (
 from limelight.study.descent import Descent
 from limelight.study.recovery import Recovery
 from limelight.table import Table
+from limelight.theory.jelassi2022.linear import linear_error
 from limelight.worlds import Spatial
 
 PARTITION = "world.partition"

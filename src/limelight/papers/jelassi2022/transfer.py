@@ -8,7 +8,6 @@ from limelight.papers.jelassi2022.reading import (
     DRAWS,
     fact,
     highest,
-    linear_error,
     mean,
     median,
     median_ends,
@@ -18,6 +17,7 @@ from limelight.plot.style import COLOURS, DASHES, INK, LABEL, MARKERS, MUTED, la
 from limelight.study.descent import Descent
 from limelight.study.transfer import Transfer
 from limelight.table import Table
+from limelight.theory.jelassi2022.linear import linear_error
 from limelight.worlds import Spatial
 
 TOKENS, EXAMPLES, SOURCE = "world.tokens", "examples", "source"
