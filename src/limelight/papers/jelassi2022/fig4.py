@@ -212,6 +212,7 @@ def _logits(axes: Axes, A: np.ndarray) -> None:
 
 def _square(axes: Axes, matrix: np.ndarray, low: Number, high: Number) -> None:
     masked = np.ma.masked_invalid(np.asarray(matrix, float))
+    low, high = float(low), float(high)
     axes.imshow(masked, cmap=SUCCESS, vmin=low, vmax=high, interpolation="nearest")
     axes.set(xticks=[], yticks=[])
 
