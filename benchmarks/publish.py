@@ -1,6 +1,6 @@
 """Run figures and publish their tables under a results folder.
 
-    python benchmarks/publish.py SCALE RESULTS KEY[/FIGURE] [KEY[/FIGURE] ...]
+    python benchmarks/publish.py SCALE RESULTS KEY[/FIGURE] [KEY[/FIGURE] ...] [--seed=NUMBER]
 
 A key alone means every figure of the paper. Runs are kept under runs/, so that the same command
 again goes on where it stopped. A figure that fails is named and the rest goes on.
@@ -9,11 +9,10 @@ again goes on where it stopped. A figure that fails is named and the rest goes o
 import shlex
 import sys
 import time
-from pathlib import Path
 
 from limelight.core.errors import LimelightError
 from limelight.papers import load
-from limelight.papers.published import publish
+from limelight.papers.published import default_store, publish
 
 
 def figures(names: list[str]) -> list:
@@ -24,12 +23,12 @@ def figures(names: list[str]) -> list:
     return found
 
 
-def run(figure, scale: str, results: str) -> None:
-    store = Path("runs") / f"{figure.paper}-{figure.name}-{scale}"
+def run(figure, scale: str, results: str, seed: int) -> None:
+    store = default_store(figure, scale, seed)
     seen: list = []
     began = time.perf_counter()
     command = "python " + shlex.join(sys.argv)
-    table = figure.run(scale, store, progress=seen.append, command=command)
+    table = figure.run(scale, store, seed=seed, progress=seen.append, command=command)
     print(
         f"{figure.paper}/{figure.name} {scale}: {len(table)} trials,"
         f" {time.perf_counter() - began:.1f} s in all, {seen[-1].compile_seconds:.1f} s compiling"
@@ -44,9 +43,10 @@ def run(figure, scale: str, results: str) -> None:
 def main(scale: str, results: str, *names: str) -> int:
     failed = []
     began = time.perf_counter()
-    for figure in figures(list(names)):
+    seed = next((int(n.removeprefix("--seed=")) for n in names if n.startswith("--seed=")), 0)
+    for figure in figures([name for name in names if not name.startswith("--")]):
         try:
-            run(figure, scale, results)
+            run(figure, scale, results, seed)
         except LimelightError as error:
             failed.append(figure.name)
             print(f"{figure.name} failed: {error}", flush=True)

@@ -21,7 +21,7 @@ from limelight.measures import (
     OwnAttention,
     RoleMass,
 )
-from limelight.models import Constructed, Extended, FourWay, Sequence, Shallow, Vision
+from limelight.models import Constructed, Extended, FourWay, Positional, Sequence, Shallow, Vision
 from limelight.models.base import split
 from limelight.papers import KEYS, load
 from limelight.study.base import measure_name
@@ -64,6 +64,9 @@ MODELS = {
     "sequence": (SparseBoolean(length=6, sparsity=2), Sequence(width=8, heads=2, hidden=4)),
     "vision": (Patterns(tokens=16), Vision(width=8, depth=2, heads=2, pool="class")),
     "positional": (Patterns(tokens=16), Vision(width=8, attention="positional", outputs=3)),
+    "model (T)": (Spatial(tokens=16, dimension=5), Positional()),
+    "model (T), idealized": (Spatial(tokens=16, dimension=5), Positional(start="idealized")),
+    "model (T), Gram": (GaussianPatches(), Positional(gram=True, logit_scale=0.25)),
     "constructed": (SparseBoolean(length=6, sparsity=2), Constructed(mapping="bag")),
 }
 MEASURES = [

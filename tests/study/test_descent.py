@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import InputError
-from limelight.models.positional import Activation, Positional
+from limelight.models.positional import Activation, Positional, PositionalNet
 from limelight.study.descent import Descent, Sample, mean_loss, train, tune
 from limelight.study.recovery import Recovery, TestSet, training_set
 from limelight.theory.jelassi2022.start import start_level, start_loss
@@ -20,13 +20,18 @@ WORLD = Spatial(tokens=8, size=2, dimension=5, density=0.4)
 
 
 def a_case(seed=0, temperature=1.3, power=3, examples=40):
-    k_truth, k_net, k_data = jr.split(jr.key(seed), 3)
-    truth = WORLD.draw(k_truth)
-    recipe = Positional(
-        power=power, linear=0.1, temperature=temperature, logit_scale=0.5, value_scale=0.2
-    )
-    sample = training_set(WORLD, k_data, truth, examples, examples)
-    return truth, recipe.init(k_net, WORLD, truth), sample
+    """A net and a sample of arbitrary numbers: formulas hold for any."""
+    rng = np.random.default_rng(seed)
+    normal = lambda *shape: jnp.asarray(rng.standard_normal(shape))
+    fixed = jnp.array(1.0), jnp.array(temperature), Activation(power, jnp.array(0.1))
+    net = PositionalNet(0.5 * normal(8, 8), 0.2 * normal(5), *fixed)
+    labels = jnp.sign(normal(examples))
+    return net, Sample(0.5 * normal(examples, 8, 5), labels, jnp.full(examples, 1 / examples))
+
+
+def one_step(descent, net, sample):
+    step = lambda net, sample: descent.step(net, sample.tokens @ net.value, sample, WORLD.size)
+    return eqx.filter_jit(step)(net, sample)
 
 
 def loss_of(weights, value, net, sample):
@@ -36,22 +41,24 @@ def loss_of(weights, value, net, sample):
     return jnp.sum(sample.weights * jax.nn.softplus(-sample.labels * outputs))
 
 
+gradients = eqx.filter_jit(jax.grad(loss_of, argnums=(0, 1)))
+
+
 @pytest.mark.parametrize("power", [3, 5])
 def test_the_formulas_are_the_gradients(double, power):
-    _, net, sample = a_case(power=power)
-    z = sample.tokens @ net.value
-    step = Descent(mode="shared", rate=1.0).step(net, z, sample, WORLD.size)
-    both = jax.grad(loss_of, argnums=(0, 1))(net.weights, net.value, net, sample)
+    net, sample = a_case(power=power)
+    step = one_step(Descent(mode="shared", rate=1.0), net, sample)
+    both = gradients(net.weights, net.value, net, sample)
     np.testing.assert_allclose(step.logits, -both[0], rtol=1e-11, atol=1e-14)
     np.testing.assert_allclose(step.value, -both[1], rtol=1e-11, atol=1e-14)
     np.testing.assert_allclose(step.projections, sample.tokens @ step.value, rtol=1e-12)
-    np.testing.assert_allclose(
-        mean_loss(net, z, sample), loss_of(net.weights, net.value, net, sample), rtol=1e-13
-    )
+    z = sample.tokens @ net.value
+    want = loss_of(net.weights, net.value, net, sample)
+    np.testing.assert_allclose(mean_loss(net, z, sample), want, rtol=1e-13)
 
 
 def test_rows_of_the_whole_gradient_sum_to_zero(double):
-    _, net, sample = a_case()
+    net, sample = a_case()
 
     def loss(logits):
         S = jax.nn.softmax(logits / net.temperature, axis=-1)
@@ -59,18 +66,18 @@ def test_rows_of_the_whole_gradient_sum_to_zero(double):
         F = jnp.sum(net.activation(outputs), axis=1)
         return jnp.sum(sample.weights * jax.nn.softplus(-sample.labels * F))
 
-    whole = jax.grad(loss)(net.logits)
+    whole = jax.jit(jax.grad(loss))(net.logits)
     assert np.abs(whole.sum(axis=1)).max() < 1e-14 < np.abs(whole).max()
-    free = Descent(mode="shared", rate=1.0).step(net, sample.tokens @ net.value, sample, 2).logits
+    free = one_step(Descent(mode="shared", rate=1.0), net, sample).logits
     np.testing.assert_allclose(free.sum(axis=1), jnp.diagonal(whole), rtol=1e-10)
     assert not jnp.diagonal(free).any()
 
 
 def test_curvature_rates_are_gauss_newton_along_the_gradient(double):
-    _, net, sample = a_case()
+    net, sample = a_case()
     descent = Descent(pace=0.5, reach=1e9)
-    step = descent.step(net, sample.tokens @ net.value, sample, WORLD.size)
-    g_A, g_v = jax.grad(loss_of, argnums=(0, 1))(net.weights, net.value, net, sample)
+    step = one_step(descent, net, sample)
+    g_A, g_v = gradients(net.weights, net.value, net, sample)
     outputs = lambda w, v: jax.vmap(eqx.tree_at(lambda n: (n.weights, n.value), net, (w, v)))(
         sample.tokens
     )
@@ -84,12 +91,12 @@ def test_curvature_rates_are_gauss_newton_along_the_gradient(double):
     want = jnp.minimum(newton(g_v, along(zero_A, g_v)), capped)
     np.testing.assert_allclose(step.value_rate, want, rtol=1e-10)
     near = eqx.tree_at(lambda d: d.reach, descent, 1e-3)
-    moved = near.step(net, sample.tokens @ net.value, sample, WORLD.size).logits
+    moved = one_step(near, net, sample).logits
     np.testing.assert_allclose(jnp.abs(moved).max(), 1e-3, rtol=1e-10)
 
 
 def test_temperature_is_absorbed_into_the_logits(double):
-    _, net, sample = a_case(temperature=3.0)
+    net, sample = a_case(temperature=3.0)
     at = lambda n: (n.weights, n.diagonal, n.temperature)
     cold = eqx.tree_at(at, net, (net.weights / 3.0, net.diagonal / 3.0, jnp.array(1.0)))
     warm = train(Descent(mode="two_rate", rate=0.01, ratio=90.0, steps=200), net, sample, 2)
@@ -139,20 +146,25 @@ def test_the_three_number_manifold_is_kept(double, mode):
 
 @pytest.mark.parametrize("mode", ["curvature", "two_rate"])
 def test_tuning_is_training_with_attention_still(double, mode):
-    _, net, sample = a_case()
-    descent = Descent(mode=mode, rate=0.01, steps=40)
+    net, sample = a_case()
+    descent = Descent(mode=mode, rate=1e-3, steps=20)
     course = tune(descent, net, sample, WORLD.size)
+
+    @eqx.filter_jit
+    def still(net):
+        step = descent.step(net, sample.tokens @ net.value, sample, WORLD.size)
+        return eqx.tree_at(lambda n: n.value, net, net.value + step.value)
+
     by_hand = net
-    for _ in range(40):
-        step = descent.step(by_hand, sample.tokens @ by_hand.value, sample, WORLD.size)
-        by_hand = eqx.tree_at(lambda n: n.value, by_hand, by_hand.value + step.value)
+    for _ in range(20):
+        by_hand = still(by_hand)
     np.testing.assert_allclose(course.net.value, by_hand.value, rtol=1e-10)
     np.testing.assert_array_equal(course.net.weights, net.weights)
     assert course.traces["loss"][-1] < course.traces["loss"][0]
 
 
 def test_what_is_not_finite_ends_the_trial():
-    _, net, sample = a_case()
+    net, sample = a_case()
     course = train(Descent(mode="two_rate", rate=1e5, steps=100), net, sample, WORLD.size)
     assert bool(course.diverged)
     assert int(course.block) < 20
@@ -161,7 +173,7 @@ def test_what_is_not_finite_ends_the_trial():
 
 
 def test_training_ends_well_beyond_the_level():
-    _, net, sample = a_case()
+    net, sample = a_case()
     loss = np.asarray(train(Descent(steps=100), net, sample, WORLD.size).traces["loss"])
     assert (np.diff(loss) < 0).all()
     level = float(loss[3] + 1e-6)
@@ -172,40 +184,46 @@ def test_training_ends_well_beyond_the_level():
 
 
 def test_the_test_set_is_the_law_of_the_images():
-    truth, net, _ = a_case(seed=4)
-    fresh = training_set(WORLD, jr.key(9), truth, 20_000, 20_000)
-    outputs = jax.vmap(net)(fresh.tokens)
-    drawn = float(jnp.mean(fresh.labels * outputs <= 0))
-    short = float(TestSet(WORLD, jr.key(8), truth, 20_000)(net))
-    assert 0.02 < drawn < 0.6
-    assert abs(drawn - short) < 4 * np.sqrt(2 * drawn * (1 - drawn) / 20_000)
+    truth, (net, _) = WORLD.draw(jr.key(4)), a_case(seed=4)
+
+    @jax.jit
+    def both(key):
+        fresh = training_set(WORLD, key, truth, 8000, 8000)
+        drawn = jnp.mean(fresh.labels * jax.vmap(net)(fresh.tokens) <= 0)
+        return drawn, TestSet(WORLD, key, truth, 8000)(net)
+
+    drawn, short = (float(error) for error in both(jr.key(8)))
+    assert 0.02 < drawn < 0.98
+    assert abs(drawn - short) < 4 * np.sqrt(2 * drawn * (1 - drawn) / 8000)
 
 
 def test_a_padded_training_set_is_the_short_one():
     truth = WORLD.draw(jr.key(0))
-    short = training_set(WORLD, jr.key(1), truth, 30, 30)
-    padded = training_set(WORLD, jr.key(1), truth, 30, 50)
+    make = lambda room: jax.jit(lambda: training_set(WORLD, jr.key(1), truth, 30, room))()
+    short, padded = make(30), make(50)
     np.testing.assert_array_equal(padded.tokens[:30], short.tokens)
-    assert float(padded.weights.sum()) == pytest.approx(1.0)
-    net = Positional().init(jr.key(2), WORLD, truth)
-    ends = [train(Descent(steps=20), net, sample, WORLD.size).net for sample in (short, padded)]
-    np.testing.assert_allclose(ends[0].logits, ends[1].logits, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(padded.labels[:30], short.labels)
+    assert not padded.weights[30:].any()
+    steps = [one_step(Descent(), a_case()[0], sample) for sample in (short, padded)]
+    np.testing.assert_allclose(steps[0].logits, steps[1].logits, rtol=1e-4, atol=1e-7)
+    np.testing.assert_allclose(steps[0].value, steps[1].value, rtol=1e-4, atol=1e-7)
 
 
 def test_the_level_of_the_start_against_simulation(double):
     act, world = Activation(3, 0.01), Spatial(tokens=16, size=4, density=0.5)
     truth = world.draw(jr.key(0))
-    labels, _, marks = jax.vmap(lambda k: world.marked(k, truth.sets))(jr.split(jr.key(1), 40_000))
+    marked = jax.jit(jax.vmap(lambda k: world.marked(k, truth.sets)))
+    labels, _, marks = marked(jr.split(jr.key(1), 40_000))
     net = Positional(logit_scale=0.0).init(jr.key(2), world, truth)
     for alpha in (0.05, 0.12):
         F = jax.vmap(net.read)(alpha * marks.astype(float))
         losses = jax.nn.softplus(-labels * F)
         exact = float(start_loss(jnp.array(alpha), 16, 4, 0.5, act))
         assert abs(float(losses.mean()) - exact) < 4 * float(losses.std()) / 200
-    best = float(start_level(16, 4, 0.5, act))
-    grid = [float(start_loss(jnp.array(a), 16, 4, 0.5, act)) for a in np.linspace(0.05, 0.3, 60)]
-    assert best <= min(grid)
-    assert best == pytest.approx(min(grid), rel=1e-3)
+    best = float(jax.jit(lambda q: start_level(16, 4, q, act))(0.5))
+    grid = jax.vmap(lambda a: start_loss(a, 16, 4, 0.5, act))(jnp.linspace(0.05, 0.3, 60))
+    assert best <= grid.min()
+    assert best == pytest.approx(float(grid.min()), rel=1e-3)
 
 
 def test_bad_settings_are_refused():

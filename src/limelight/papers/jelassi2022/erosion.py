@@ -41,8 +41,9 @@ def setup(dimension: int, multiples, rules, seeds: int) -> Setup:
 
 
 def parts(table: Table):
-    """Rows of every rule and sample size, by name."""
-    for at, rows in table.cells("descent.mode", EXAMPLES):
+    """Rows of every rule and sample size, by name; what diverged says nothing of the end."""
+    whole = table.rows(~table["diverged"])
+    for at, rows in whole.cells("descent.mode", EXAMPLES):
         yield str(at["descent.mode"]), int(at[EXAMPLES]) // 256, rows
 
 
@@ -60,7 +61,7 @@ def last_exact(rows: Table) -> np.ndarray:
 
 
 def share_lost(table: Table, many: int) -> Estimate:
-    """Share of seeds that lose association, the rule that loses less."""
+    """Share of seeds that lose association, the step rule that loses less."""
     return lowest((mode, share(lost(rows))) for mode, size, rows in parts(table) if size == many)
 
 
@@ -71,7 +72,8 @@ def error_change(table: Table, many: int) -> Estimate:
         for _, size, rows in parts(table)
         if size == many
     ]
-    return mean(np.concatenate(changes)) if changes else Estimate(np.nan, None, 0, "no such N")
+    change = np.concatenate(changes) if changes else np.zeros(0)
+    return mean(change) if len(change) else Estimate(np.nan, None, 0, "no seed lost it here")
 
 
 def gain_of_samples(table: Table) -> Estimate:
@@ -87,23 +89,34 @@ def gain_of_samples(table: Table) -> Estimate:
     return lowest(found)
 
 
+def claims_at(many: int) -> tuple[Claim, Claim]:
+    """Both readings at one multiple of D^2."""
+    return (
+        Claim(
+            f"erosion.lost.n{many}",
+            f"On a finite sample (N = {many} D^2) long training loses association, under every"
+            " step rule.",
+            f"share of seeds exact at some look and not at the last, N = {many} D^2, D = 16",
+            lambda table: share_lost(table, many),
+            AtLeast(0.5),
+            "limelight",
+        ),
+        Claim(
+            f"erosion.error.n{many}",
+            "The test error still falls while association is lost.",
+            "mean error at the last look minus at the last exact one, seeds that lost it,"
+            f" N = {many} D^2",
+            lambda table: error_change(table, many),
+            AtMost(0.0),
+            "limelight",
+        ),
+    )
+
+
 CLAIMS = (
-    Claim(
-        "erosion.lost",
-        "On a finite sample (N = 8 D^2) long training loses association, under both step rules.",
-        "share of seeds exact at some look and not at the last, N = 8 D^2, D = 16",
-        lambda table: share_lost(table, 8),
-        AtLeast(0.5),
-        "limelight",
-    ),
-    Claim(
-        "erosion.error",
-        "The test error still falls while association is lost.",
-        "mean error at the last look minus at the last exact one, seeds that lost it, N = 8 D^2",
-        lambda table: error_change(table, 8),
-        AtMost(0.0),
-        "limelight",
-    ),
+    *claims_at(8),
+    *claims_at(31),
+    *claims_at(125),
     Claim(
         "erosion.samples",
         "More samples keep it: the loss is a finite-sample effect.",
@@ -139,7 +152,7 @@ def draw(table: Table):
 
 def summary(table: Table) -> list[str]:
     """What every rule and sample size keeps and loses."""
-    lines = [rule_of(table)]
+    lines = [rule_of(table), f"{table['diverged'].sum()} of {len(table)} trials diverged"]
     for mode, many, rows in parts(table):
         exact, t = rows["trace.exact"] == 1.0, steps(table, rows)[0]
         gone, when = lost(rows), last_exact(rows)
@@ -164,7 +177,7 @@ figure = Figure(
     statement="association holds for any sufficiently long training",
     setups={
         "smoke": setup(16, (8,), (("curvature", 1000.0, 100, 5),), 2),
-        "small": setup(16, (8, 125), (("curvature", 1000.0, 300, 5),), 20),
+        "small": setup(16, (8, 31), (("curvature", 1000.0, 300, 5),), 20),
         "paper": setup(32, (8, 31, 125, 250), (CURVATURE, CONSTANT), 20),
     },
     claims=CLAIMS,
@@ -172,5 +185,6 @@ figure = Figure(
     summary=summary,
     reference="Theorem 4.2",
     departures="the paper's theorem is for a polynomial number of samples, which it does not name;"
-    " D = 16, steps and rates are ours",
+    " D = 16, steps and rates are ours; the readings at 31 D^2 and 125 D^2 were added after a small"
+    " run, in which the error at 8 D^2 stood still while association was lost",
 )

@@ -10,7 +10,6 @@ from limelight.papers.jelassi2022.reading import (
     fact,
     facts,
     first_exact,
-    linear_error,
     lowest,
     read_at,
     rule_of,
@@ -19,10 +18,21 @@ from limelight.papers.jelassi2022.reading import (
     stop_look,
 )
 from limelight.plot import TWO_COLUMNS, Movie, caption, new_figure
-from limelight.plot.style import COLOURS, DASHES, INK, LABEL, MUTED, SUCCESS, label, open_frame
+from limelight.plot.style import (
+    COLOURS,
+    DASHES,
+    INK,
+    LABEL,
+    MUTED,
+    SUCCESS,
+    Number,
+    label,
+    open_frame,
+)
 from limelight.study.descent import Descent
 from limelight.study.recovery import Recovery
 from limelight.table import Table
+from limelight.theory.jelassi2022.linear import linear_error
 from limelight.worlds import Spatial
 
 PARTITION = "world.partition"
@@ -131,17 +141,19 @@ def _orders(kind: str) -> tuple[str, ...]:
 
 
 def _frame(table: Table, parts, number: int):
-    """One moment: sets and logits of both partitions beside the course up to now."""
-    figure = new_figure(TWO_COLUMNS, 0.4 + 2.0 * len(parts), rows=len(parts), columns=3)
-    grid = np.array(figure.axes).reshape(len(parts), 3)
+    """One moment: sets and logits of each partition beside the course up to now."""
+    figure = new_figure(TWO_COLUMNS, 0.4 + 1.8 * len(parts), rows=len(parts), columns=4)
+    grid = np.array(figure.axes).reshape(len(parts), 4)
     for row, (kind, rows) in zip(grid, parts, strict=True):
         at, A, sets = matrices(table, rows)
         place = np.argsort(sets, kind="stable")
-        _square(row[0], (sets[:, None] == sets[None, :])[np.ix_(place, place)], 0.0, 1.0)
-        _logits(row[1], A[number][np.ix_(place, place)])
-        row[0].set_title(f"{WORDS[kind]}, sorted", fontsize=LABEL, color=INK, pad=3)
-        row[1].set_title(f"A at step {at[number]}", fontsize=LABEL, color=INK, pad=3)
-        _course(row[2], table, rows, until=at[number])
+        _square(row[0], sets[:, None] == sets[None, :], 0.0, 1.0)
+        _logits(row[1], A[number])
+        _logits(row[2], A[number][np.ix_(place, place)])
+        _course(row[3], table, rows, until=at[number])
+        titles = (WORDS[kind], f"A at step {at[number]}", "sorted by set", "blue exact, red error")
+        for axes, title in zip(row, titles, strict=True):
+            axes.set_title(title, fontsize=LABEL, color=INK, pad=3)
     return figure
 
 
@@ -167,7 +179,7 @@ def draw_course(table: Table):
     return figure
 
 
-def _course(axes: Axes, table: Table, rows: Table, until: float | None = None) -> None:
+def _course(axes: Axes, table: Table, rows: Table, until: Number | None = None) -> None:
     """Error over the linear error, association and cosine against steps; one line a seed."""
     open_frame(axes)
     t, linear = steps(table, rows)[0], linear_error(*law(table))
@@ -198,8 +210,9 @@ def _logits(axes: Axes, A: np.ndarray) -> None:
     _square(axes, A, low, max(high, low + 1e-12))
 
 
-def _square(axes: Axes, matrix: np.ndarray, low: float, high: float) -> None:
+def _square(axes: Axes, matrix: np.ndarray, low: Number, high: Number) -> None:
     masked = np.ma.masked_invalid(np.asarray(matrix, float))
+    low, high = float(low), float(high)
     axes.imshow(masked, cmap=SUCCESS, vmin=low, vmax=high, interpolation="nearest")
     axes.set(xticks=[], yticks=[])
 

@@ -14,7 +14,6 @@ from limelight.papers.jelassi2022.reading import (
     first_exact,
     highest,
     last_look,
-    linear_error,
     lowest,
     median,
     read_at,
@@ -28,6 +27,7 @@ from limelight.plot.style import COLOURS, INK, LABEL, SUCCESS, TICK, WEIGHT, dre
 from limelight.study.descent import Descent
 from limelight.study.recovery import Recovery
 from limelight.table import Table
+from limelight.theory.jelassi2022.linear import linear_error
 from limelight.worlds import Spatial
 
 TOKENS, DENSITY, EXAMPLES = "world.tokens", "world.density", "examples"

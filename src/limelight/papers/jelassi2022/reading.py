@@ -26,19 +26,6 @@ def fact(table: Table, path: str, at: Mapping[str, Any] | None = None) -> Any:
     return value
 
 
-def linear_error(tokens: int, size: int, density: float) -> float:
-    r"""The exact error of $\mathrm{sign} \sum_j \langle w^*, X_j\rangle$, ties counted as misses.
-
-    Example:
-        >>> round(linear_error(36, 4, 0.35), 4)
-        0.147
-    """
-    law = np.array([1.0])
-    for _ in range(tokens - size):
-        law = np.convolve(law, [density / 2, 1 - density, density / 2])
-    return float(law[: tokens - 2 * size + 1].sum())
-
-
 def steps(table: Table, rows: Table) -> np.ndarray:
     """The step of every look, a row a trial where `descent.every` was swept."""
     looks = rows["trace.loss"].shape[1]
