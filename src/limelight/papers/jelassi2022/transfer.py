@@ -231,7 +231,7 @@ def _arms(axes, rows: Table) -> None:
         axes.plot(N, middle, label=name, linewidth=1.0, **look)
         axes.fill_between(N, low, high, color=COLOURS[number], alpha=0.2, linewidth=0)
     axes.set(xscale="log", yscale="log")
-    plain_ticks(axes.xaxis, N[:: max(1, len(N) // 5)])
+    plain_ticks(axes.xaxis, N[:: -(-len(N) // 5)])
     plain_ticks(axes.yaxis, [0.001, 0.003, 0.01, 0.03, 0.1, 0.3])
     label(axes, "images", "test error")
 
