@@ -275,15 +275,16 @@ def draw(table: Table):
     for i, (at, rows) in enumerate(found):
         level = label_failure(*(at[k] for k in WORLD))
         figure.axes[0].axhline(level, color=COLOURS[i], linewidth=0.7, linestyle=DASHES[2])
-        for axes in (figure.axes[0], figure.axes[3]):
-            for mark in (rows["onset"][0], rows["halved"][0]):
-                if mark > 0:
-                    axes.axvline(mark, color=COLOURS[i], linewidth=0.6, alpha=0.6)
+        for mark, shape in ((rows["onset"][0], "|"), (rows["halved"][0], "x")):
+            if mark > 0:
+                for axes, name in ((figure.axes[0], "error"), (figure.axes[3], "gamma")):
+                    height = np.interp(mark, course(rows, "step"), course(rows, name))
+                    axes.plot(mark, height, shape, color=INK, markersize=6, markeredgewidth=1.1)
     caption(
         figure,
         *told(table),
-        "vertical: association begins (gamma - rho = 0.1), error halved since; dotted: failure of "
-        "f*; lost mass " + ", ".join(f"{float(rows['lost'][0]):.1g}" for _, rows in found),
+        "bar: association begins (gamma - rho = 0.1); cross: error halved since; dotted: failure "
+        "of f*; lost mass " + ", ".join(f"{float(rows['lost'][0]):.1g}" for _, rows in found),
     )
     return figure
 
@@ -306,7 +307,7 @@ def draw_grid(table: Table):
         )[0]
     top = max(*axes.get_xlim(), *axes.get_ylim())
     axes.plot([0, top], [0, top], color=MUTED, linewidth=0.8)
-    axes.text(0.97 * top, 0.9 * top, r"$\gamma = |\rho|$", color=INK, fontsize=6.5, ha="right")
+    axes.text(0.9 * top, 0.97 * top, r"$\gamma = |\rho|$", color=INK, fontsize=6.5, ha="right")
     axes.set_xlim(0, top)
     axes.set_ylim(0, top)
     legend_above(axes, [seen[size] for size in sorted(seen)], room=3.0)  # pyright: ignore[reportArgumentType]

@@ -151,7 +151,8 @@ def _rule(mode: str, rows: Table) -> str:
 def told(table: Table, note: str = "") -> tuple[str, ...]:
     """The line under a figure that trains nothing."""
     trials = table.manifest.get("configuration", {}).get("trials")
-    return provenance(scale=table.manifest.get("scale", ""), trials=trials, note=note)
+    many = None if trials == 1 else trials
+    return provenance(scale=table.manifest.get("scale", ""), trials=many, note=note)
 
 
 def facts(table: Table, note: str = "") -> tuple[str, ...]:
