@@ -2,8 +2,8 @@ r"""Event III: does the value strength rise again once attention has found the s
 
 While attention is slow $\alpha$ sits near $\alpha^*(A) = \arg\min_\alpha L(\alpha, A)$, so a second
 rise is $R = \max_t \alpha_t / \alpha^*(A_0)$ above 1. It depends on the frozen diagonal $\beta$.
-Where $e^\beta$ is small against $D$ attention starts nearly uniform, its gain $G$ grows several
-times, and $\alpha$, about a number of order 1 over $G$, falls.
+With a small one attention starts nearly uniform, its gain $G$ grows several times once the sets
+are found, and $\alpha$, about a number of order 1 over $G$, falls.
 """
 
 from collections.abc import Iterator

@@ -130,16 +130,20 @@ def associated(table: Table) -> Estimate:
 
 
 def reaches_fstar(table: Table) -> Estimate:
-    """Error after ten times the steps over the failure of f*; the lost mass must be small."""
-    found = {}
+    """Error after ten times the steps over the failure of f*; its ends are the lost mass's."""
+    found, ends = {}, {}
     for at, rows in of(table, "theorem"):
-        failure = label_failure(*(at[k] for k in WORLD))
+        failure, lost = label_failure(*(at[k] for k in WORLD)), float(rows["lost"][0])
         if at["longer"] < 10:
             return Estimate(float("nan"), None, 0, "needs ten times the steps")
-        if rows["lost"][0] > 0.01 * failure:
+        if lost > 0.01 * failure:
             return Estimate(float("nan"), None, 0, f"{named(at)} lost too much mass")
-        found[named(at)] = float(rows["trace.error"][0, -1]) / failure
-    return worst(found)
+        wrong = float(rows["trace.error"][0, -1])
+        found[named(at)] = wrong / failure
+        # What was dropped may be all right or all wrong.
+        ends[named(at)] = wrong * (1 - lost) / failure, (wrong * (1 - lost) + lost) / failure
+    estimate = worst(found)
+    return replace(estimate, interval=ends[max(found, key=lambda name: found[name])])
 
 
 def residual(table: Table) -> Estimate:

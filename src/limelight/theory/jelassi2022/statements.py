@@ -226,8 +226,8 @@ def second_rise(
 ) -> Bound:
     r"""Event III: the largest $\alpha$ over the best $\alpha$ for the attention at the start.
 
-    Departures: the paper says that $\alpha$ rises again. It does where $e^\beta$ is not small
-        against $D$; `limelight show jelassi2022 event3`.
+    Departures: the paper says that $\alpha$ rises again. It does for a large frozen diagonal only,
+        from between 2.3 and 3.7 on in the worlds of the figure `event3`.
 
     Reference: jelassi2022, Section 4.1.
     """
