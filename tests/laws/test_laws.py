@@ -25,17 +25,19 @@ from limelight.measures import (
     ValueParts,
     ValuePull,
 )
-from limelight.models import Constructed, Extended, FourWay, Sequence, Shallow
+from limelight.models import Constructed, Extended, FourWay, Positional, Sequence, Shallow, Vision
 from limelight.models.base import split
 from limelight.papers import KEYS, load
 from limelight.study.base import measure_name
 from limelight.theory.base import Bound
 from limelight.worlds import (
     FourClasses,
+    GaussianPatches,
     Patterns,
     PatternSets,
     Sparse,
     SparseBoolean,
+    Spatial,
     dataset,
     example,
 )
@@ -51,6 +53,10 @@ WORLDS = {
     "sparse": Sparse(Patterns(tokens=16), "drop_irrelevant", 9),
     "boolean and": SparseBoolean(length=12, sparsity=3),
     "boolean placed": SparseBoolean(length=12, sparsity=2, positions=(3, 7)),
+    "spatial grid": Spatial(tokens=16, dimension=5, density=0.5, partition="grid"),
+    "spatial random": Spatial(tokens=12, size=3, dimension=5, variance=0.1),
+    "gaussian tied": GaussianPatches(),
+    "gaussian untied": GaussianPatches(kernel="untied", partition="strided"),
     "boolean majority": SparseBoolean(length=9, sparsity=5, rule="majority", label_noise=0.1),
 }
 MODELS = {
@@ -60,6 +66,11 @@ MODELS = {
     "two outputs": (FourClasses(tokens=16), FourWay(Shallow(width=6), separate=True)),
     "scaled start": (Patterns(tokens=16), Shallow(width=6, start="scale", readout="shared")),
     "sequence": (SparseBoolean(length=6, sparsity=2), Sequence(width=8, heads=2, hidden=4)),
+    "vision": (Patterns(tokens=16), Vision(width=8, depth=2, heads=2, pool="class")),
+    "positional": (Patterns(tokens=16), Vision(width=8, attention="positional", outputs=3)),
+    "model (T)": (Spatial(tokens=16, dimension=5), Positional()),
+    "model (T), idealized": (Spatial(tokens=16, dimension=5), Positional(start="idealized")),
+    "model (T), Gram": (GaussianPatches(), Positional(gram=True, logit_scale=0.25)),
     "constructed": (SparseBoolean(length=6, sparsity=2), Constructed(mapping="bag")),
 }
 MEASURES = [

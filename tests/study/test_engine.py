@@ -260,3 +260,15 @@ def test_widths_are_powers_of_two_that_fit_and_hold_no_more_than_there_is(monkey
     assert device.chunk_width(1000, rows=3) == 4
     assert device.chunk_width(10**9, rows=50) == 1  # never none
     assert device.chunk_width(1, rows=10**6) == 128  # never more than the widest
+
+
+def test_an_experiment_can_ask_for_double_precision():
+    class Fine(Dice):
+        double = True
+
+    assert not jax.config.jax_enable_x64
+    fine = Fine().sweep({"sides": [6.0]}, trials=2)
+    assert fine["value"].dtype == np.float64
+    assert fine.manifest["configuration"]["numerics"]["x64"] is True
+    assert Dice().sweep({"sides": [6.0]}, trials=2)["value"].dtype == np.float32
+    assert not jax.config.jax_enable_x64

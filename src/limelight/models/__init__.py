@@ -2,18 +2,22 @@
 
 `base` the contract; `attention` heads as pure functions; `shallow` the one-layer ViT of li2023,
 `extended` with heads, a skip connection, layer norm, or two outputs; `smoother` attention as
-averaging (xu2022); `heads` those that capacity bounds speak of; `sequence` bounded-norm attention
-over bits; `construct` sparse functions as weights, `constructed` those as models; `checkpoint`
-attention blocks of real networks, found by `layouts` and read with `weights` from safetensors.
+averaging (xu2022); `positional` attention from positions alone (jelassi2022); `heads` those that
+capacity bounds speak of; `sequence` bounded-norm attention over bits; `construct` sparse functions
+as weights, `constructed` those as models; `decoder` the one-block network of edelman2022's
+experiments; `vit` real ViTs, made of `layers`; `checkpoint` attention blocks of real networks, found
+by `layouts` and read with `weights` from safetensors.
 """
 
 from limelight.models.base import Model, Recipe
 from limelight.models.checkpoint import Checkpoint
 from limelight.models.constructed import Constructed, Loaded, load_construction, save_sequence
 from limelight.models.extended import Extended, ExtendedViT, FourWay, FourWayViT
+from limelight.models.positional import Positional, PositionalNet
 from limelight.models.sequence import Sequence, SequenceNet
 from limelight.models.shallow import GroupedViT, Shallow, ShallowViT
 from limelight.models.smoother import Smoother, Smoothing
+from limelight.models.vit import Reading, Vision, ViT
 
 __all__ = [
     "Checkpoint",
@@ -25,6 +29,9 @@ __all__ = [
     "GroupedViT",
     "Loaded",
     "Model",
+    "Positional",
+    "PositionalNet",
+    "Reading",
     "Recipe",
     "Sequence",
     "SequenceNet",
@@ -32,6 +39,8 @@ __all__ = [
     "ShallowViT",
     "Smoother",
     "Smoothing",
+    "ViT",
+    "Vision",
     "load_construction",
     "save_sequence",
 ]

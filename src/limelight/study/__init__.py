@@ -1,6 +1,8 @@
 """Studies: a grid of trials, planned, run in chunks, resumed.
 
 `base` what can be swept; `screened` two stages, on sparsified tokens; `passage` first success;
+`denoising` networks that clean patches; `descent` full-batch training of model (T), `recovery` of
+the planted sets, `transfer` to a new feature; `students` of a convolution (jelassi2022);
 `grid` axes and cells; `plan` chunks, compilations, memory; `run` the engine; `cost` FLOPs and
 bytes counted before compiling; `device` memory, cache, sharding.
 """

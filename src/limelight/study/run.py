@@ -138,7 +138,7 @@ class Engine:
         self.compilers: ThreadPoolExecutor | None = None
         self.moved = self.began
         self.failures: dict[str, str] = {}
-        self.x64 = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
+        self.x64 = plan.double
 
     def work(self) -> Table:
         """Every chunk, ours first, then what others left."""

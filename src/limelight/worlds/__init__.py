@@ -3,7 +3,9 @@
 `base` the contract; `patterns` relevant, confusing and idle tokens (li2023), `sets` with clusters
 of patterns, `classes` with four classes; `boolean` sparse Boolean functions of hidden bits
 (edelman2022); `clusters` noisy tokens around centres, `pairs` two such sets that attend across,
-`regions` images of them (xu2022); `sparse` any world of tokens with some removed.
+`regions` images of them (xu2022); `spatial` patches in hidden sets, `projected` Gaussian ones
+labelled by a filter, `partitions` how they are grouped (jelassi2022); `sparse` any world of tokens
+with some removed.
 """
 
 from limelight.worlds.base import World, dataset, example, law
@@ -12,20 +14,24 @@ from limelight.worlds.classes import FourClasses
 from limelight.worlds.clusters import Clusters
 from limelight.worlds.pairs import Pairs
 from limelight.worlds.patterns import Patterns
+from limelight.worlds.projected import GaussianPatches
 from limelight.worlds.regions import Regions
 from limelight.worlds.sets import PatternSets
 from limelight.worlds.sparse import POLICIES, Sparse
+from limelight.worlds.spatial import Spatial
 
 __all__ = [
     "POLICIES",
     "Clusters",
     "FourClasses",
+    "GaussianPatches",
     "Pairs",
     "PatternSets",
     "Patterns",
     "Regions",
     "Sparse",
     "SparseBoolean",
+    "Spatial",
     "World",
     "dataset",
     "example",

@@ -1,0 +1,111 @@
+"""What one full-batch step of jelassi2022's model (T) costs, against the formula.
+
+    python benchmarks/descent.py [OUTPUT.json]
+
+FLOPs of the formula count matrix products, two for a multiply and an add: 4NDd + 6ND^2 a step with
+constant rates, 2ND^2 more where the steps follow the curvature; 4NDd with attention still. Beside
+them stands XLA's own count of one compiled step, everything elementwise included. Time is per trial
+and step, many trials in one program, without drawing the data. The share of the memory-bandwidth
+limit counts only the two passes over the patches, 8NDd bytes, over the rate at which a large array
+is read and written, measured in the same run.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from limelight.models import Positional
+from limelight.study.descent import Descent, Sample, train, tune
+from limelight.study.device import describe_machine
+from limelight.worlds import Spatial
+
+STEPS = 20
+
+
+def seconds(function, *arguments) -> float:
+    jax.block_until_ready(function(*arguments))
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        jax.block_until_ready(function(*arguments))
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def copy_rate() -> float:
+    """Bytes read and written per second, over an array far larger than any cache."""
+    passes = 10
+    array = jnp.ones(2**28 if jax.default_backend() == "gpu" else 2**26, jnp.float32)
+    sweep = jax.jit(lambda x: jax.lax.fori_loop(0, passes, lambda _, v: v * 1.01, x))
+    return passes * 2 * array.nbytes / seconds(sweep, array)
+
+
+def measure(kind: str, D: int, N: int, d: int, trials: int, limit: float) -> dict:
+    world = Spatial(tokens=D, dimension=d)
+    descent = Descent(
+        mode="two_rate" if kind == "two_rate" else "curvature", steps=STEPS, every=STEPS
+    )
+    still = kind == "still"
+    formula = 4 * N * D * d + (0 if still else 6 if kind == "two_rate" else 8) * N * D * D
+
+    def net(key):
+        return Positional().init(key, world, world.draw(key))
+
+    def data(key):
+        tokens = jr.normal(key, (N, D, d)) * d**-0.5
+        labels = jnp.sign(jr.normal(key, (N,)))
+        return Sample(tokens, labels, jnp.full(N, 1 / N))
+
+    def one(start, sample, z):
+        step = descent.tune if still else descent.step
+        return step(start, sample.tokens if still else z, sample, world.size)
+
+    def many(start, sample):
+        return (tune if still else train)(descent, start, sample, world.size).net
+
+    keys = jr.split(jr.key(0), trials)
+    nets, samples = jax.jit(jax.vmap(net))(keys), jax.jit(jax.vmap(data))(keys)
+    with jax.default_matmul_precision("highest"):
+        z = jnp.zeros((trials, N, D))
+        counted = jax.jit(jax.vmap(one)).lower(nets, samples, z).compile().cost_analysis()
+        spent = seconds(jax.jit(jax.vmap(many)), nets, samples) / STEPS / trials
+    return {
+        "step": kind,
+        "patches": D,
+        "examples": N,
+        "dimension": d,
+        "trials": trials,
+        "formula_flops": formula,
+        "xla_flops_over_formula": counted["flops"] / trials / formula,
+        "microseconds_per_trial_step": 1e6 * spent,
+        "gflops": formula / spent / 1e9,
+        "trials_per_second_300_steps": 1 / (300 * spent),
+        "bandwidth_share": 8 * N * D * d / spent / limit,
+    }
+
+
+def main(output: str = "") -> None:
+    gpu = jax.default_backend() == "gpu"
+    limit = copy_rate()
+    cases = [
+        ("two_rate", 16, 4096, 32, 64 if gpu else 4),
+        ("curvature", 16, 4096, 32, 64 if gpu else 4),
+        ("curvature", 36, 16 * 1296, 32, 32 if gpu else 1),
+        ("still", 36, 512, 64, 256 if gpu else 4),
+    ]
+    cases += [("curvature", 64, 64 * 4096, 32, 4), ("curvature", 100, 32 * 10**4, 32, 2)] * gpu
+    record = {**describe_machine(), "copy_bytes_per_second": limit}
+    record["rows"] = [measure(*case, limit) for case in cases]
+    text = json.dumps(record, indent=2)
+    print(text)
+    if output:
+        Path(output).write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

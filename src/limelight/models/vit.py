@@ -1,0 +1,227 @@
+r"""Real ViTs: patches in, any depth, attention from tokens or from positions alone.
+
+$$x^0 = \mathrm{embed}(X) + P, \quad x^{b+1} = x^b + \mathrm{Att}_b(\mathrm{LN}(x^b)) + \ldots,
+  \quad F = W\, \mathrm{pool}(\mathrm{LN}(x^B)) + c$$
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Float, Int
+
+from limelight.core.errors import InputError, check_word
+from limelight.core.keys import named
+from limelight.core.types import Example, Number, PRNGKey
+from limelight.models.base import Model, Recipe
+from limelight.models.layers import Affine, Block, Norm, Tokens, affine, among, block, norm
+from limelight.worlds.base import World
+
+POOLS = ("class", "mean", "sum")
+ATTENTIONS = ("vanilla", "positional")
+
+
+class Reading(eqx.Module):
+    """Everything that happens to one example on its way through a ViT.
+
+    Args:
+        output: The network's output.
+        softmax: That of every block, heads first, a row for each query; positional ones are not
+            masked.
+        kept: Which rows of every block take part.
+        tokens: The rows that enter every block, and at last those that leave the last one.
+        index: For every block, which of the first rows its rows are; a class token is row 0.
+    """
+
+    output: Float[Array, "..."]
+    softmax: tuple[Float[Array, "heads _ _"], ...]
+    kept: tuple[Bool[Array, " _"], ...]
+    tokens: tuple[Float[Array, "_ width"], ...]
+    index: tuple[Int[Array, " _"], ...]
+
+    @property
+    def attention(self) -> tuple[Float[Array, "heads _ _"], ...]:
+        """The attention of every block, heads first, a row for each query."""
+        return tuple(among(S, kept) for S, kept in zip(self.softmax, self.kept, strict=True))
+
+
+class ViT(Model):
+    r"""A pre-norm vision transformer; called on an `Example` of patches.
+
+    With `place_norm` attention is positional: queries and keys of every block are made from
+    $\mathrm{LN}(P)$, which is not added to the tokens; see `layers.Attention`.
+
+    Args:
+        embed: Patch to token.
+        positions: $P$, a row for each token; that of a class token first.
+        class_token: Read by the pool `class`.
+        place_norm: The norm of $P$ where attention is positional.
+        blocks: From the input up.
+        norm: Before the pool.
+        head: After it.
+        pool: `class`, `mean` or `sum` over the kept tokens.
+        keep: Pairs (block, tokens): behind that block only so many patches go on, those that
+            receive most attention from what the pool reads. They are gathered, not masked.
+    """
+
+    embed: Affine
+    positions: Tokens
+    class_token: Float[Array, " width"] | None
+    place_norm: Norm | None
+    blocks: tuple[Block, ...]
+    norm: Norm
+    head: Affine
+    pool: str = eqx.field(static=True, default="mean")
+    keep: tuple[tuple[int, int], ...] = eqx.field(static=True, default=())
+
+    def prepare(self, example: Example) -> Example:
+        """Nothing to prepare."""
+        return example
+
+    def __call__(self, prepared: Example, key: PRNGKey | None = None) -> Float[Array, "..."]:
+        """One number for each class; a plain number where there is one output."""
+        return self.read(prepared).output
+
+    def attention(self, example: Example) -> Float[Array, "tokens tokens"]:
+        """Attention of the last block, mean over heads; rows and columns of the patches."""
+        mean = jnp.mean(self.read(example).attention[-1], axis=0)
+        return mean[self._first :, self._first :]
+
+    @property
+    def encodings(self) -> Float[Array, "patches width"]:
+        """The trained positions of the patches."""
+        return self.positions[self._first :]
+
+    def read(self, example: Example, scores: Float[Array, " patches"] | None = None) -> Reading:
+        """The output and all that led to it.
+
+        Args:
+            example: Patches.
+            scores: Which patches to keep first, where `keep` asks; by attention when `None`.
+        """
+        x, kept = self.embed(example.tokens), example.kept
+        if self.class_token is not None:
+            x = jnp.concatenate([self.class_token[None], x])
+            kept = jnp.concatenate([jnp.ones(1, bool), kept])
+        places = None if self.place_norm is None else self.place_norm(self.positions)
+        x = x if self.place_norm is not None else x + self.positions
+        index, limits = jnp.arange(len(x)), dict(self.keep)
+        passed, tokens = [], [x]
+        for number, layer in enumerate(self.blocks):
+            x, S = layer(x, kept, places)
+            passed.append((S, kept, index))
+            if number in limits:
+                rank = self._received(S, kept) if scores is None else self._ranked(scores, index)
+                chosen = self._choose(rank, kept, limits[number])
+                x, kept, index = x[chosen], kept[chosen], index[chosen]
+                places = None if places is None else places[chosen]
+            tokens.append(x)
+        softmax, masks, indices = zip(*passed, strict=True)
+        return Reading(self._out(x, kept), softmax, masks, tuple(tokens), indices)
+
+    @property
+    def _first(self) -> int:
+        """The row of the first patch."""
+        return 0 if self.class_token is None else 1
+
+    def _out(self, x: Tokens, kept: Bool[Array, " tokens"]) -> Float[Array, "..."]:
+        rows = self.norm(x)
+        if self.pool == "class":
+            pooled = rows[0]
+        else:
+            pooled = jnp.sum(jnp.where(kept[:, None], rows, 0.0), axis=0)
+            pooled = pooled / jnp.sum(kept) if self.pool == "mean" else pooled
+        output = self.head(pooled)
+        return output[0] if output.shape == (1,) else output
+
+    def _received(self, S: Float[Array, "heads tokens tokens"], kept) -> Float[Array, " tokens"]:
+        """Attention each token receives from the rows that the pool reads."""
+        mean = jnp.mean(among(S, kept), axis=0)
+        return mean[0] if self.pool == "class" else kept.astype(mean.dtype) @ mean
+
+    def _ranked(self, scores: Float[Array, " patches"], index) -> Float[Array, " tokens"]:
+        return jnp.concatenate([jnp.zeros(self._first), scores])[index]
+
+    def _choose(self, rank, kept, count: int) -> Int[Array, " chosen"]:
+        """The class token and the `count` patches of highest rank, in their old order."""
+        patches = jnp.where(kept, rank, -jnp.inf)[self._first :]
+        best = jnp.sort(jnp.argsort(-patches, stable=True)[:count]) + self._first
+        return jnp.concatenate([jnp.arange(self._first), best])
+
+
+class Vision(Recipe):
+    r"""How a ViT starts: maps of variance one over their inputs, positions of a given size.
+
+    Departures: jelassi2022 does not say how positions enter deeper layers of positional
+        attention; here one $P$ of the model's width, behind one layer norm, serves all of them,
+        and every block and head has maps of its own. A class token has no position to attend
+        from, so positional attention goes with the pools `mean` and `sum`.
+
+    Args:
+        width: Length of a token inside.
+        depth: Blocks.
+        heads: Attention heads in a block.
+        hidden: Neurons of the perceptron in a block.
+        attention: `vanilla`, from tokens with positions added; or `positional`, from $P$ alone.
+        pool: `class` token, `mean` or `sum` of the tokens.
+        outputs: Outputs; the world's classes when `None`, one where it names none.
+        qkv_bias: Whether queries, keys and values have a bias.
+        position_scale: Standard deviation of $P$ at the start.
+
+    Reference: jelassi2022, Definitions 3.1 and 3.2.
+    """
+
+    width: int = eqx.field(static=True, default=32)
+    depth: int = eqx.field(static=True, default=1)
+    heads: int = eqx.field(static=True, default=4)
+    hidden: int = eqx.field(static=True, default=64)
+    attention: str = eqx.field(static=True, default="vanilla")
+    pool: str = eqx.field(static=True, default="mean")
+    outputs: int | None = eqx.field(static=True, default=None)
+    qkv_bias: bool = eqx.field(static=True, default=True)
+    position_scale: Number = 0.02
+
+    def init(self, key: PRNGKey, world: Any, truth: Any) -> ViT:
+        """Weights at the start."""
+        k_embed, k_places, k_class, k_blocks, k_head = named(
+            key, "embed", "places", "class", "blocks", "head"
+        )
+        positional, classed = self.attention == "positional", self.pool == "class"
+        rows = world.tokens + classed
+        scaled = lambda k, *shape: self.position_scale * jr.normal(k, shape)
+        make = lambda k: block(k, self.width, self.heads, self.hidden, self.qkv_bias)
+        outputs = self.outputs or getattr(world, "classes", 1)
+        return ViT(
+            embed=affine(k_embed, world.dimension, self.width),
+            positions=scaled(k_places, rows, self.width),
+            class_token=scaled(k_class, self.width) if classed else None,
+            place_norm=norm(self.width) if positional else None,
+            blocks=tuple(make(k) for k in jr.split(k_blocks, self.depth)),
+            norm=norm(self.width),
+            head=affine(k_head, self.width, outputs),
+            pool=self.pool,
+        )
+
+    def check(self, world: World) -> None:
+        """Refuse sizes that do not fit, and a class token without a position."""
+        check_word("model.attention", self.attention, ATTENTIONS)
+        check_word("model.pool", self.pool, POOLS)
+        for name in ("tokens", "dimension"):
+            if not isinstance(getattr(world, name, None), int):
+                raise InputError(
+                    f"a ViT needs a world of tokens, and {type(world).__name__} has no {name}",
+                    "use Patterns, Images or another world of tokens",
+                )
+        for name in ("width", "depth", "heads", "hidden"):
+            if getattr(self, name) < 1:
+                raise InputError(f"model.{name} = {getattr(self, name)}", "at least 1")
+        if self.outputs is not None and self.outputs < 1:
+            raise InputError(f"model.outputs = {self.outputs}", "at least 1")
+        if self.width % self.heads:
+            raise InputError(
+                f"{self.heads} heads do not share a width of {self.width}",
+                "make model.width a multiple of model.heads",
+            )
+        if self.attention == "positional" and self.pool == "class":
+            raise InputError("a class token has no position", "use model.pool=mean")

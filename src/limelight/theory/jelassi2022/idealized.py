@@ -1,0 +1,110 @@
+r"""One idealized run from plain numbers to plain numbers, in double precision."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from limelight.core.errors import InputError
+from limelight.core.types import Number
+from limelight.models.positional import Activation
+from limelight.theory.jelassi2022.descent import Look, Rates, Watch, descend, spaced
+from limelight.theory.jelassi2022.layer import Layer, State
+from limelight.theory.jelassi2022.optimum import Optimum, best_alpha
+from limelight.theory.jelassi2022.population import Population, enumerated
+
+LOOKS = 100
+
+
+@dataclass(frozen=True)
+class Run:
+    r"""What became of $\alpha, \gamma, \rho$.
+
+    Args:
+        course: One value a look.
+        watch: What was followed at every step.
+        best: The best $\alpha$ for the attention at the start, and its loss.
+        lost: The population's lost mass.
+    """
+
+    course: Look
+    watch: Watch
+    best: Optimum
+    lost: float
+
+    @cached_property
+    def end(self) -> dict[str, float]:
+        """The last look."""
+        return {name: float(log[-1]) for name, log in self.course._asdict().items()}
+
+    @property
+    def rise(self) -> float:
+        r"""$R = \max_t \alpha_t / \alpha^*(A_0)$: above 1, $\alpha$ rose again."""
+        return float(self.watch.top) / float(self.best.alpha)
+
+    @property
+    def stiffness(self) -> float:
+        r"""Largest $\eta_v \partial_\alpha^2 L$ at a look: stable below 2."""
+        return float(np.max(self.course.stiffness))
+
+
+def idealized(
+    tokens: int = 16,
+    size: int = 4,
+    density: Number = 0.5,
+    diagonal: Number = 1.0,
+    linear: Number = 0.01,
+    rate: Number = 3e-3,
+    ratio: Number = 3000.0,
+    steps: int = 2000,
+    prune: Number = 0.0,
+    stop: bool = False,
+) -> Run:
+    r"""Run the recursion from the idealized start.
+
+    Notation: `diagonal` is $\beta$, `linear` $\nu$, `rate` $\eta_v$, `ratio` $\eta_A/\eta_v$.
+
+    Args:
+        tokens: Patches, $D$.
+        size: Patches in a set, $C$.
+        density: Probability of a random mark, $q$.
+        diagonal: Frozen diagonal.
+        linear: Linear part of the activation; its root is where $\alpha$ starts, or half the best
+            $\alpha$ where `stop` is set and that is smaller.
+        rate: Step size of the value vector.
+        ratio: Step size of the logits over that.
+        steps: Steps.
+        prune: Atoms of the population below this are dropped.
+        stop: Whether to end once $\alpha$ has passed a maximum and $\gamma > 1$.
+
+    Example:
+        >>> run = idealized(tokens=8, size=2, density=0.4, rate=0.02, ratio=1.0, steps=20000)
+        >>> round(run.end["gamma"], 6), round(run.end["rho"], 6)
+        (1.49715, -0.498163)
+    """
+    if size < 2 or not (rate > 0 and ratio > 0 and linear > 0) or steps < 1:
+        raise InputError("two patches a set or more, positive rate, ratio, linear and steps")
+    with jax.enable_x64(True):
+        population = enumerated(tokens, size, density, prune)
+        number = lambda x: jnp.asarray(x, float)
+        activation = Activation(3, number(linear))
+        layer = Layer(tokens, size, number(diagonal), number(1.0), activation)
+        rates = Rates(number(rate), number(rate * ratio))
+        looks = jnp.array(spaced(steps, LOOKS))
+        found = _compiled(population, layer, rates, looks, jnp.array(stop))
+        watch, course, best = jax.tree.map(np.asarray, found)
+    return Run(course, watch, best, population.lost)
+
+
+@eqx.filter_jit
+def _compiled(population: Population, layer: Layer, rates: Rates, looks: Array, stop: Array):
+    best = best_alpha(population, layer)
+    start = layer.start()
+    alpha = jnp.where(stop, jnp.minimum(start.alpha, best.alpha / 2), start.alpha)
+    start = State(alpha, start.gamma, start.rho)
+    _, watch, course = descend(population, layer, rates, start, looks, stop=stop)
+    return watch, course, best

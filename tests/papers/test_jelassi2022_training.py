@@ -1,0 +1,169 @@
+"""jelassi2022's trained figures: at smoke scale they run and draw; readings on made-up tables."""
+
+import numpy as np
+import pytest
+
+from limelight.papers import load
+from limelight.papers.jelassi2022 import phase, transfer
+from limelight.plot import Movie, animate, render
+from limelight.study.descent import Descent
+from limelight.study.transfer import Transfer
+from limelight.table import Table
+from limelight.worlds import Spatial
+
+
+def checked(name):
+    figure = load("jelassi2022").figure(name)
+    table = figure.run("smoke", seed=1000)
+    assert {v.verdict for v in figure.verdict(table)} == {"inconclusive"}
+    for picture in figure.plots(table).values():
+        assert render(picture, "png", dots_per_inch=40).startswith(b"\x89PNG")
+    assert figure.summary(table)
+    return figure, table
+
+
+def test_attention_finds_the_sets_before_the_error_falls():
+    figure, table = checked("fig4")
+    assert not table["diverged"].any()
+    exact, error = table["trace.exact"] == 1.0, table["trace.error"]
+    assert exact.any(axis=1).all()
+    first = exact.argmax(axis=1)
+    assert (error[np.arange(3), first] > 1.5 * error[:, -1]).all()
+    assert (table["trace.cosine"][:, -1] > 0.9).all()
+    assert "curvature" in figure.summary(table)[0]
+    movie = figure.plots(table)["strip"]
+    assert isinstance(movie, Movie)
+    assert animate(movie, 30).startswith(b"GIF89a")
+
+
+def test_a_small_error_without_the_sets():
+    _, table = checked("fig2")
+    assert (table["error"] < 0.2).all()
+    assert (table["exact"] < 0.5).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["phase", "erosion", "transfer"])
+def test_long_ones(name):
+    checked(name)
+
+
+@pytest.mark.slow
+def test_learned_attention_transfers():
+    world = Spatial(tokens=16, dimension=16, density=0.5)
+    short = Descent(steps=60, every=10)
+    experiment = Transfer(world, tuning=short, descent=short, source="learned", tests=4000)
+    table = experiment.sweep({"examples": [8]}, trials=2, seed=1000)
+    assert (table["finetune.end"] < 0.03).all()
+    assert (table["finetune.end"] < table["wrong.end"]).all()
+    assert (table["finetune.end"] < table["frozen.end"]).all()
+    assert (table["finetune.end"] < table["scratch.best"]).all()
+
+
+# --- readings ---------------------------------------------------------------------------------
+
+
+def a_course(examples=16 * 256, seeds=20, lost=0, beyond=4.0):
+    """Association is exact from look 2 on, the stop is at look 3, the end at look 12."""
+    looks = np.arange(13)
+    exact = np.broadcast_to((looks >= 2).astype(float), (seeds, 13)).copy()
+    exact[:lost, 8:] = 0.5
+    loss = np.broadcast_to(1.0 / (1 + looks), (seeds, 13))
+    columns = {
+        "world.tokens": np.full(seeds, 16),
+        "world.density": np.full(seeds, 0.5),
+        "examples": np.full(seeds, examples),
+        "capacity": np.full(seeds, examples),
+        "descent.beyond": np.full(seeds, beyond),
+        "stop": np.full(seeds, 15.0),
+        "trace.loss": loss,
+        "trace.exact": exact,
+        "trace.error": 0.08 * loss,
+    }
+    experiment = {"descent": {"every": 5, "mode": "curvature"}, "world": {"size": 4}}
+    return Table(columns, tuple(phase.AXIS), {"configuration": {"experiment": experiment}})
+
+
+def decided(table, name, rule_of=phase.figure):
+    claim = next(c for c in rule_of.claims if c.name == name)
+    return claim.decide(table, "made up")
+
+
+def test_the_stopping_step_decides_association():
+    table = a_course()
+    assert decided(table, "thm4.2-assoc.n16").verdict == "holds"
+    assert decided(table, "thm4.2-any-T.n16").verdict == "holds"
+    found = decided(table, "thm4.2-error.n16")
+    assert found.value == pytest.approx(0.02 / 0.0758, rel=1e-3)
+    assert found.verdict == "fails"
+    assert decided(table, "thm4.2-order.n16").note == "not in this table"  # D = 16 is too small
+    assert decided(table, "thm4.2-assoc.far").verdict == "inconclusive"
+
+
+def test_what_is_lost_later_is_seen_later():
+    table = a_course(lost=15)
+    assert decided(table, "thm4.2-assoc.n16").verdict == "holds"
+    late = decided(table, "thm4.2-any-T.n16")
+    assert late.verdict == "fails"
+    assert late.value == 0.25
+    short = a_course(lost=15, beyond=1.0)
+    assert decided(short, "thm4.2-any-T.n16").verdict == "inconclusive"
+
+
+def test_few_seeds_decide_nothing():
+    assert decided(a_course(seeds=4), "thm4.2-assoc.n16").verdict == "inconclusive"
+
+
+def a_transfer(power, sizes=(16, 36, 64, 100, 144), seeds=20):
+    """Scratch errors that are at 0.05 at N = D ** power, and fine-tuned ones that are small."""
+    rng, rows = np.random.default_rng(0), []
+    for D in sizes:
+        for N in 2.0 ** np.arange(4, 13):
+            need = D**power * np.exp(0.1 * rng.standard_normal(seeds))
+            rows += [(D, N, 0.05 * (n / N) ** 0.3, t) for t, n in enumerate(need)]
+    D, N, error, trial = map(np.array, zip(*rows, strict=True))
+    columns = {
+        "world.tokens": D,
+        "examples": N,
+        "source": np.full(len(D), "idealized"),
+        "scratch.best": error,
+        "finetune.end": np.full(len(D), 0.01),
+        "wrong.end": np.full(len(D), 0.06),
+        "frozen.end": np.full(len(D), 0.06) + 1e-3 * trial,
+    }
+    return Table(columns, ("world.tokens", "examples", "source"), {})
+
+
+def test_the_exponent_of_scratch_is_recovered():
+    found = decided(a_transfer(1.5), "thm5.2-ours", transfer.figure)
+    assert found.verdict == "holds"
+    assert found.interval[0] < found.value < found.interval[1]
+    assert found.value == pytest.approx(1.5, abs=0.1)
+    assert decided(a_transfer(0.0), "thm5.2-ours", transfer.figure).verdict == "fails"
+    few = decided(a_transfer(1.5, sizes=(16, 36, 64)), "thm5.2-ours", transfer.figure)
+    assert few.verdict == "inconclusive"
+    assert few.value == pytest.approx(1.5, abs=0.1)
+
+
+def test_what_is_never_reached_is_censored():
+    table = a_transfer(2.0)
+    note = decided(table, "thm5.2-ours", transfer.figure).note
+    assert "D = 144: >= 4096" in note
+    assert "D = 36: 1" in note
+    np.testing.assert_allclose(
+        transfer.crossing(
+            np.array([1, 4, 16]), np.array([[0.3, 0.1, 0.05], [0.3, 0.3, 0.25]]), 0.2
+        ),
+        [2.0, 16.0],
+    )
+
+
+def test_arms_are_compared_seed_by_seed():
+    table = a_transfer(1.5)
+    columns = dict(table.columns) | {"examples": np.where(table["examples"] == 16, 8, 0)}
+    table = Table(columns, table.axes, {})
+    assert decided(table, "thm5.1", transfer.figure).verdict == "holds"
+    assert decided(table, "transfer.sets", transfer.figure).verdict == "holds"
+    start = decided(table, "transfer.start", transfer.figure)
+    assert start.verdict == "holds"
+    assert start.value == pytest.approx(0.01 - 0.06 - 1e-3 * 9.5, abs=1e-6)
