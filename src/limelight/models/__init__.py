@@ -5,8 +5,8 @@
 averaging (xu2022); `positional` attention from positions alone (jelassi2022); `heads` those that
 capacity bounds speak of; `sequence` bounded-norm attention over bits; `construct` sparse functions
 as weights, `constructed` those as models; `decoder` the one-block network of edelman2022's
-experiments; `vit` real ViTs, made of `layers`; `checkpoint` attention blocks of real networks, found
-by `layouts` and read with `weights` from safetensors.
+experiments; `vit` real ViTs, made of `layers`; `checkpoint` attention blocks of real networks,
+found by `layouts` and read with `weights` from safetensors.
 """
 
 from limelight.models.base import Model, Recipe
