@@ -294,7 +294,7 @@ class Engine:
 def patiently(task: Callable[[], Any], stall: float, name: str, moved: Callable[[], float]) -> Any:
     """Run a task in a thread of its own, so that a stuck one can be given up and Ctrl-C works.
 
-    `moved` says when it last made progress.
+    `moved` says when it last made progress; without it, only its end counts.
 
     Side by side, batched linear algebra in one CPU program can deadlock; nothing inside the
     process can end it, so the caller must leave.
@@ -308,11 +308,12 @@ def patiently(task: Callable[[], Any], stall: float, name: str, moved: Callable[
             box.put((None, error))
 
     threading.Thread(target=work, daemon=True, name=f"chunk {name}").start()
+    began = time.monotonic()
     while True:
         try:
             value, error = box.get(timeout=0.2)
         except queue.Empty:
-            if time.monotonic() > moved() + stall:
+            if time.monotonic() > (moved() if moved else began) + stall:
                 raise StallError(
                     f"chunk {name} made no progress for {stall:g} seconds",
                     "finished chunks are stored; resume, with a larger --stall if it is just slow",
