@@ -291,7 +291,9 @@ class Engine:
             raise RunError("the store does not hold every cell's trials exactly once")
 
 
-def patiently(task: Callable[[], Any], stall: float, name: str, moved: Callable[[], float]) -> Any:
+def patiently(
+    task: Callable[[], Any], stall: float, name: str, moved: Callable[[], float] | None = None
+) -> Any:
     """Run a task in a thread of its own, so that a stuck one can be given up and Ctrl-C works.
 
     `moved` says when it last made progress; without it, only its end counts.
