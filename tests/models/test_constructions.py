@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from limelight.core.errors import InputError
 from limelight.models.construct import bases, construct, lemmas
 from limelight.models.construct.memorise import evaluate, memorise, memorise_printed, separation
-from limelight.worlds.rules import by_count, from_hex, patterns, to_hex, truth_table
 from limelight.models.construct.selectors import dual, key_sum
+from limelight.worlds.rules import by_count, from_hex, patterns, to_hex, truth_table
 
 
 def slow(made, bits):

@@ -310,7 +310,9 @@ class Bar:
             tell(f"note: {message}")
         progress.messages.clear()
         if self.bar is not None:
-            self.bar.update(self.task, total=progress.total, completed=progress.done + progress.under_way)
+            self.bar.update(
+                self.task, total=progress.total, completed=progress.done + progress.under_way
+            )
 
     @property
     def count(self) -> str:

@@ -23,11 +23,11 @@ from limelight.models.base import Recipe
 from limelight.models.construct import bases, lemmas, selectors
 from limelight.models.construct.files import load
 from limelight.models.construct.memorise import Network, memorise
-from limelight.worlds.rules import by_count, truth_table
 from limelight.models.heads import HeadWeights
 from limelight.models.sequence import SequenceNet, needs_bits
 from limelight.worlds.base import World
 from limelight.worlds.boolean import SparseBoolean
+from limelight.worlds.rules import by_count, truth_table
 
 
 class Constructed(Recipe):

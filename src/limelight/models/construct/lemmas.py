@@ -13,8 +13,8 @@ from jaxtyping import Float
 
 from limelight.core.arrays import Real
 from limelight.core.errors import InputError
-from limelight.worlds.rules import patterns
 from limelight.models.construct.selectors import dual, key_sum
+from limelight.worlds.rules import patterns
 
 Mapping = str
 LEMMAS = {"deterministic": "B.2", "trainable": "B.3", "bag": "B.4"}

@@ -10,8 +10,8 @@ from limelight.core.arrays import Real
 from limelight.core.errors import InputError
 from limelight.models.construct import bases, lemmas
 from limelight.models.construct.lemmas import Mapping, Overlap
-from limelight.worlds.rules import by_count, truth_table
 from limelight.models.construct.selectors import MAPPINGS
+from limelight.worlds.rules import by_count, truth_table
 
 TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
 #: Entries of the largest matrix that the builder makes.

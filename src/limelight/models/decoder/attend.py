@@ -1,7 +1,8 @@
 r"""Attention of the [CLS] row under dropout, with keys and values absorbed and its own gradient.
 
 For one example, with $x_t = m_t \odot e_{t, b_t}$ the embedded token under its mask (unscaled),
-$\mu_t$ its mean, $w_t$ the inverse of its deviation, and $\tilde u_h = g \odot W_{K,h} q_h / \sqrt k$:
+$\mu_t$ its mean, $w_t$ the inverse of its deviation, and the query carried through the key map,
+$\tilde u_h = g \odot W_{K,h} q_h / \sqrt k$:
 
     s_ht = w_t (\tilde u_h . x_t - \mu_t \sum_c \tilde u_hc)         P_h = softmax_t s_ht
     a_ht = P_ht D_ht / keep      M_h = \sum_t a_ht w_t x_t      c_h = \sum_t a_ht w_t \mu_t
@@ -13,7 +14,8 @@ written once, in `dtype`, and read by five products; all else is narrower by the
 The gradient is written out, because it needs no more than one wide array either: with
 $r_ht = dM_h . x_t + dc_h \mu_t$,
 
-    da = w r + dA        ds = P (D da / keep - \delta),    \delta_h = dM_h . M_h + dc_h c_h + dA_h A_h
+    da = w r + dA        ds = P (D da / keep - \delta)
+    \delta_h = dM_h . M_h + dc_h c_h + dA_h A_h
     dx_t = \sum_h w_t ds_ht \tilde u_h + a_ht w_t dM_h + (terms of \mu_t and w_t)
 
 and the gradient of a place's two vectors is the masked sum of dx over the examples.

@@ -103,7 +103,7 @@ def backward(
     kernel = partial(
         _backward, places=places, keep=keep, epsilon=EPSILON * keep_tokens**2, tile=tile
     )
-    tiles = n // tile
+    tiles, narrow = n // tile, slopes[0].astype(asked.dtype)
     asked_parts, d_table = pl.pallas_call(
         kernel,
         grid=(tiles,),

@@ -8,9 +8,8 @@ hashed word, and a digit of $\theta$ joins it to the comparison so far by OR (di
 Departures: the probability is rounded to 16 binary digits; .9 becomes .899994.
 """
 
-import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Num, UInt32
+from jaxtyping import Array, Bool, UInt32
 
 #: Binary digits of a draw.
 DIGITS = 16

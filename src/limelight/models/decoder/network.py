@@ -49,7 +49,7 @@ class Affine(eqx.Module):
     bias: Float[Array, " outputs"]
 
     def __call__(self, x: Float[Array, "*n inputs"]) -> Float[Array, "*n outputs"]:
-        """x W + b."""
+        """Apply the matrix, add the bias."""
         y = x @ self.weight
         return y + jnp.broadcast_to(self.bias, y.shape)
 
