@@ -138,11 +138,8 @@ def absorbed(
     """
     places, padded = model.length + 1, bits.shape[1]
     table = jnp.pad(model.embedded(), ((0, 0), (0, padded - places), (0, 0)))
-    cls = (
-        table[0, places - 1][None]
-        * unpack(words.tokens[..., places - 1], model.width)
-        / keep_tokens
-    )
+    kept = unpack(words.tokens[..., places - 1], model.width)
+    cls = table[0, places - 1][None] * kept / keep_tokens
     query = model.query(model.before(cls))
     k = model.width // model.heads
     per_head = lambda weight: weight.reshape(model.width, model.heads, k)

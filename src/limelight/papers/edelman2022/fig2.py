@@ -175,5 +175,6 @@ figure = Figure(
     draws={"success": draw_success, "critical": draw_critical},
     summary=summary,
     reference="Figure 2",
+    cost={"small": "under 300 s of processor time, a quarter of it compiling"},
     departures=DEPARTURES,
 )

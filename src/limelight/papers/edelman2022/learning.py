@@ -232,8 +232,9 @@ class Learning(Packed):
         states = self._train(states, layout)
         models = self._models(states)
         ready = jax.vmap(decoder.tables)(models)
-        safe = jnp.all(jax.vmap(lambda tables: tables.is_safe())(ready))
-        alive = ~jax.vmap(self.ended)(states) & layout.alive
+        alive = jnp.asarray(layout.alive) & ~jax.vmap(self.ended)(states)
+        # What has ended is not looked at: a diverged trial must not slow down the others.
+        safe = jnp.all(jax.vmap(lambda tables: tables.is_safe())(ready) | ~alive)
         seen = self._look(decoder.table, (models, ready, states), alive)
         return self._record(states, seen, safe), ~safe
 
