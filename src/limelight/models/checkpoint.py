@@ -19,6 +19,8 @@ from limelight.models.weights import Tensors, read
 
 #: Width of a head where neither the file nor a config beside it says: that of every timm ViT.
 USUAL_WIDTH = 64
+#: The entry of a file's metadata that says how many.
+HEADS = "heads"
 
 LAYOUTS: dict[str, tuple[str, ...]] = {
     "timm ViT or DeiT": (
@@ -55,10 +57,11 @@ class Block:
         name: The key prefix it was found under.
         heads: How many heads share the columns.
         query: Query weights.
-        key: Key weights; their bias cancels in the softmax and is not kept.
+        key: Key weights.
         value: Value weights.
         query_bias: Where the layout has one.
-        value_bias: Where the layout has one.
+        key_bias: Likewise; it cancels in the softmax.
+        value_bias: Likewise.
         gain: Of the LayerNorm whose output the block reads.
         shift: Of the same LayerNorm.
         token_norm: Largest token length, where the tokens themselves are in the file.
@@ -73,6 +76,7 @@ class Block:
     key: Float[np.ndarray, "width keys"]
     value: Float[np.ndarray, "width values"]
     query_bias: Float[np.ndarray, " keys"] | None = None
+    key_bias: Float[np.ndarray, " keys"] | None = None
     value_bias: Float[np.ndarray, " values"] | None = None
     gain: Float[np.ndarray, " width"] | None = None
     shift: Float[np.ndarray, " width"] | None = None
@@ -217,28 +221,8 @@ def _assemble(layout: str, tensors: Tensors, found: list[_Found], heads: int | N
 
 def _joint_width(tensors: Tensors, item: _Found) -> int:
     if "joint" in item:
-        return _linear(tensors, item["joint"])[0].shape[1] // 3
-    return _linear(tensors, item["parts"] + "query")[0].shape[1]
-
-
-def _linear(tensors: Tensors, stem: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """A stored [out, in] map as [in, out], and its bias."""
-    weight = _need(tensors, f"{stem}.weight")
-    if weight.ndim != 2:
-        raise InputError(
-            f"{tensors.path.name}: {stem}.weight has shape {list(weight.shape)}",
-            "expected a matrix",
-        )
-    bias = tensors[f"{stem}.bias"] if f"{stem}.bias" in tensors.names else None
-    if bias is not None and bias.shape != weight.shape[:1]:
-        raise InputError(f"{tensors.path.name}: {stem}.bias does not fit {stem}.weight")
-    return weight.T, bias
-
-
-def _need(tensors: Tensors, name: str) -> np.ndarray:
-    if name not in tensors.names:
-        raise InputError(f"{tensors.path.name}: {name} is missing", "the layout expects it")
-    return tensors[name]
+        return tensors.linear(item["joint"])[0].shape[1] // 3
+    return tensors.linear(item["parts"] + "query")[0].shape[1]
 
 
 def _block(tensors: Tensors, item: _Found, heads: int) -> Block:
@@ -248,7 +232,7 @@ def _block(tensors: Tensors, item: _Found, heads: int) -> Block:
             "attention with normalised queries or relative positions is not covered",
         )
     if "joint" in item:
-        weight, bias = _linear(tensors, item["joint"])
+        weight, bias = tensors.linear(item["joint"])
         if weight.shape[1] % 3:
             raise InputError(f"{item['joint']}.weight does not hold query, key and value")
         (query, key, value) = np.split(weight, 3, axis=1)
@@ -256,7 +240,7 @@ def _block(tensors: Tensors, item: _Found, heads: int) -> Block:
         keys = [f"{item['joint']}.weight", f"{item['joint']}.bias"]
     else:
         stems = [item["parts"] + part for part in ("query", "key", "value")]
-        maps = [_linear(tensors, stem) for stem in stems]
+        maps = [tensors.linear(stem) for stem in stems]
         (query, key, value), biases = (m for m, _ in maps), tuple(b for _, b in maps)
         keys = [f"{stem}.{kind}" for stem in stems for kind in ("weight", "bias")]
     gain, shift, names = _layer_norm(tensors, item["norm"])
@@ -267,6 +251,7 @@ def _block(tensors: Tensors, item: _Found, heads: int) -> Block:
         key=key,
         value=value,
         query_bias=biases[0],
+        key_bias=biases[1],
         value_bias=biases[2],
         gain=gain,
         shift=shift,
@@ -288,6 +273,8 @@ def _layer_norm(tensors: Tensors, stem: str) -> tuple[np.ndarray, np.ndarray, li
 
 def _count_heads(tensors: Tensors, width: int, heads: int | None, notes: list[str]) -> int:
     if heads is None:
+        heads = _whole(tensors.metadata.get(HEADS))
+    if heads is None:
         heads = _configured(tensors.path.parent / "config.json")
         if heads is not None:
             notes.append(f"{heads} heads a block, from the config.json beside the file")
@@ -305,6 +292,10 @@ def _count_heads(tensors: Tensors, width: int, heads: int | None, notes: list[st
     if heads < 1 or width % heads:
         raise InputError(f"{heads} heads do not share {width} columns", "a divisor of it")
     return heads
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
 
 
 def _configured(path: Path) -> int | None:
@@ -326,14 +317,14 @@ def _positions(tensors: Tensors) -> int | None:
 def _own_block(tensors: Tensors) -> tuple[Block, int]:
     heads = sum(re.fullmatch(r"head\.\d+\.W_Q", name) is not None for name in tensors)
     stacks = {
-        part: [_need(tensors, f"head.{h}.{part}") for h in range(heads)]
+        part: [tensors.need(f"head.{h}.{part}") for h in range(heads)]
         for part in ("W_Q", "W_K", "W_V")
     }
-    cls = _need(tensors, "cls")
+    cls = tensors.need("cls")
     if "V" in tensors.names:
         rows = tensors["V"]
     else:
-        rows = (_need(tensors, "P")[:, None] + _need(tensors, "E")[None]).reshape(-1, len(cls))
+        rows = (tensors.need("P")[:, None] + tensors.need("E")[None]).reshape(-1, len(cls))
     asking = float(np.linalg.norm(cls))
     longest = max(asking, float(np.linalg.norm(rows, axis=-1).max()))
     names = [f"head.{h}.{part}" for h in range(heads) for part in stacks]
