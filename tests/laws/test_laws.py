@@ -21,13 +21,23 @@ from limelight.measures import (
     OwnAttention,
     RoleMass,
 )
-from limelight.models import Constructed, Extended, FourWay, Sequence, Shallow, Vision
+from limelight.models import (
+    Constructed,
+    Convolutional,
+    Extended,
+    FourWay,
+    Sequence,
+    Shallow,
+    Vision,
+)
 from limelight.models.base import split
 from limelight.papers import KEYS, load
 from limelight.study.base import measure_name
 from limelight.theory.base import Bound
 from limelight.worlds import (
+    Composites,
     FourClasses,
+    Images,
     Patterns,
     PatternSets,
     Sparse,
@@ -45,6 +55,11 @@ WORLDS = {
     "pattern sets": PatternSets(Patterns(tokens=16, dimension=20)),
     "four classes": FourClasses(tokens=16, noise=0.05),
     "sparse": Sparse(Patterns(tokens=16), "drop_irrelevant", 9),
+    "images": Images(patch=2),
+    "images, shuffled": Images(patch=4, cell=4, noise=0.5, noisy_share=0.3, augment="crop"),
+    "images, held out": Images(part="test"),
+    "composites": Composites(relevant=0.8),
+    "composites, spurious": Composites(only=(3, 8), spurious=0.9, augment="flip"),
     "boolean and": SparseBoolean(length=12, sparsity=3),
     "boolean placed": SparseBoolean(length=12, sparsity=2, positions=(3, 7)),
     "boolean majority": SparseBoolean(length=9, sparsity=5, rule="majority", label_noise=0.1),
@@ -58,6 +73,8 @@ MODELS = {
     "sequence": (SparseBoolean(length=6, sparsity=2), Sequence(width=8, heads=2, hidden=4)),
     "vision": (Patterns(tokens=16), Vision(width=8, depth=2, heads=2, pool="class")),
     "positional": (Patterns(tokens=16), Vision(width=8, attention="positional", outputs=3)),
+    "convolutional": (Images(patch=2), Convolutional(widths=(4, 6), strides=(1, 2), norm="group")),
+    "residual": (Composites(), Convolutional(widths=(4, 8), strides=(1, 2), blocks=1)),
     "constructed": (SparseBoolean(length=6, sparsity=2), Constructed(mapping="bag")),
 }
 MEASURES = [

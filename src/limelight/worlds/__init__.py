@@ -3,13 +3,16 @@
 `base` the contract; `patterns` relevant, confusing and idle tokens (li2023), `sets` with clusters
 of patterns, `classes` with four classes; `boolean` sparse Boolean functions of hidden bits
 (edelman2022); `clusters` noisy tokens around centres, `pairs` two such sets that attend across,
-`regions` images of them (xu2022); `sparse` any world of tokens with some removed.
+`regions` images of them (xu2022); `images` real ones as patches, from `sources`, `composites` of
+two with known roles; `patches` cuts and shuffles; `sparse` any world of tokens with some removed.
 """
 
 from limelight.worlds.base import World, dataset, example, law
 from limelight.worlds.boolean import SparseBoolean
 from limelight.worlds.classes import FourClasses
 from limelight.worlds.clusters import Clusters
+from limelight.worlds.composites import Composites
+from limelight.worlds.images import Images
 from limelight.worlds.pairs import Pairs
 from limelight.worlds.patterns import Patterns
 from limelight.worlds.regions import Regions
@@ -19,7 +22,9 @@ from limelight.worlds.sparse import POLICIES, Sparse
 __all__ = [
     "POLICIES",
     "Clusters",
+    "Composites",
     "FourClasses",
+    "Images",
     "Pairs",
     "PatternSets",
     "Patterns",
