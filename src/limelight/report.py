@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from limelight.claims import Verdict
 from limelight.core.errors import InputError
 from limelight.core.files import write_whole
-from limelight.plot.files import render
+from limelight.plot.files import Movie, render
 from limelight.plot.style import Number
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -95,12 +95,12 @@ class Picture:
     """A figure of the page.
 
     Args:
-        figure: The figure, or the bytes of a PNG file.
+        figure: The figure (of a movie its still), or the bytes of a PNG file.
         caption: What it shows, under it.
         alt: What it shows, for those who do not see it; the caption when not given.
     """
 
-    figure: Figure | bytes
+    figure: Figure | Movie | bytes
     caption: str = ""
     alt: str = ""
 

@@ -37,11 +37,13 @@ from limelight.theory.base import Bound
 from limelight.worlds import (
     Composites,
     FourClasses,
+    GaussianPatches,
     Images,
     Patterns,
     PatternSets,
     Sparse,
     SparseBoolean,
+    Spatial,
     dataset,
     example,
 )
@@ -62,6 +64,10 @@ WORLDS = {
     "composites, spurious": Composites(only=(3, 8), spurious=0.9, augment="flip"),
     "boolean and": SparseBoolean(length=12, sparsity=3),
     "boolean placed": SparseBoolean(length=12, sparsity=2, positions=(3, 7)),
+    "spatial grid": Spatial(tokens=16, dimension=5, density=0.5, partition="grid"),
+    "spatial random": Spatial(tokens=12, size=3, dimension=5, variance=0.1),
+    "gaussian tied": GaussianPatches(),
+    "gaussian untied": GaussianPatches(kernel="untied", partition="strided"),
     "boolean majority": SparseBoolean(length=9, sparsity=5, rule="majority", label_noise=0.1),
 }
 MODELS = {

@@ -3,11 +3,13 @@
 `accuracy` test loss and accuracy; `attention` mass on the relevant tokens; `features` and
 `neurons` what becomes of the maps of a shallow ViT (Lemma 2 of li2023); `tokens` what sparsified
 examples still say; `noise` distance to the centres, `extremes` its worst case, `filters` fixed
-filters side by side (xu2022); `norms` what bounds consume (edelman2022); `base` how a measure is
+filters side by side (xu2022); `norms` what bounds consume (edelman2022); `association` who
+groups with whom (jelassi2022), on any matrix of scores; `base` how a measure is
 begun before training. The key names the test set, so measures given one key see one test set.
 """
 
 from limelight.measures.accuracy import Accuracy, FreshLoss, accuracy, fresh_loss
+from limelight.measures.association import association, recovered_partition, same_partition
 from limelight.measures.attention import AttentionMass, RoleMass
 from limelight.measures.base import Begun
 from limelight.measures.extremes import WorstErrors, worst_errors
@@ -21,6 +23,7 @@ __all__ = [
     "Accuracy",
     "AttentionMass",
     "accuracy",
+    "association",
     "cross_errors",
     "filter_errors",
     "fresh_loss",
@@ -28,6 +31,8 @@ __all__ = [
     "noise_parts",
     "noise_path",
     "purity",
+    "recovered_partition",
+    "same_partition",
     "worst_errors",
     "Begun",
     "FeatureNorms",

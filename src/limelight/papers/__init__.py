@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from limelight.papers.base import Paper
 
 #: Every paper that is here, in order of arrival.
-KEYS = ("li2023", "edelman2022", "xu2022")
+KEYS = ("li2023", "edelman2022", "xu2022", "jelassi2022")
 
 
 def load(key: str) -> "Paper":

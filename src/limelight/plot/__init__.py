@@ -7,7 +7,7 @@ work without a display and in threads.
 """
 
 from limelight.plot.curves import Reference, curves, fit_label, fit_panel
-from limelight.plot.files import render, save
+from limelight.plot.files import Movie, animate, render, save
 from limelight.plot.grid import Marked, TopAxis, success_rates
 from limelight.plot.maps import attention_map, attention_maps, mass_by_role, role_mass
 from limelight.plot.marks import Series
@@ -19,11 +19,13 @@ __all__ = [
     "ONE_COLUMN",
     "TWO_COLUMNS",
     "Marked",
+    "Movie",
     "Panel",
     "Reference",
     "Series",
     "TopAxis",
     "Validity",
+    "animate",
     "attention_map",
     "attention_maps",
     "caption",

@@ -2,14 +2,16 @@
 
 import io
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from PIL import Image
 
 from limelight.core.errors import InputError
 from limelight.core.files import write_whole
@@ -32,10 +34,19 @@ _METADATA: dict[str, dict[str, None]] = {
 }
 
 
-def save(figure: Figure, path: str | Path) -> None:
+@dataclass(frozen=True)
+class Movie:
+    """Figures of one size, shown one after another, and one that stands for them on paper."""
+
+    still: Figure
+    frames: Sequence[Figure]
+    seconds: float = 0.5
+
+
+def save(figure: Figure | Movie, path: str | Path) -> None:
     """Write a figure as `.png`, `.svg` or `.pdf`: the same figure always gives the same bytes.
 
-    The file appears whole or not at all.
+    The file appears whole or not at all. A movie's still goes there, the movie beside it, `.gif`.
 
     Raises:
         InputError: For another suffix, or a place that cannot be written.
@@ -45,10 +56,30 @@ def save(figure: Figure, path: str | Path) -> None:
         given = f"{kind!r}" if kind else "a name without a suffix"
         raise InputError(f"cannot write a figure as {given}: {path}", "use .png, .svg or .pdf")
     write_whole(path, render(figure, kind))  # pyright: ignore[reportArgumentType]
+    if isinstance(figure, Movie):
+        write_whole(Path(path).with_suffix(".gif"), animate(figure))
 
 
-def render(figure: Figure, kind: Kind = "png", dots_per_inch: int = DOTS_PER_INCH) -> bytes:
+def animate(movie: Movie, dots_per_inch: int = 100) -> bytes:
+    """The bytes of a GIF that shows every frame for a while, the last one longer, for ever."""
+    pictures = [
+        Image.open(io.BytesIO(render(frame, dots_per_inch=dots_per_inch))).convert("RGB")
+        for frame in movie.frames
+    ]
+    # One palette for all frames, so that a colour means one thing and nothing flickers.
+    palette = pictures[-1].quantize(colors=255)
+    first, *rest = [
+        picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures
+    ]
+    show = [round(1000 * movie.seconds)] * len(rest) + [round(4000 * movie.seconds)]
+    buffer = io.BytesIO()
+    first.save(buffer, "GIF", save_all=True, append_images=rest, duration=show, loop=0)
+    return buffer.getvalue()
+
+
+def render(figure: Figure | Movie, kind: Kind = "png", dots_per_inch: int = DOTS_PER_INCH) -> bytes:
     """The bytes of a figure's file: no date, no random identifier, fonts inside."""
+    figure = figure.still if isinstance(figure, Movie) else figure
     buffer = io.BytesIO()
     with _WRITER, _settings(_WRITING), _settled(figure):
         figure.savefig(

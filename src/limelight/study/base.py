@@ -7,7 +7,7 @@ stages, another loop) writes an `Experiment`; nothing in the engine changes.
 import abc
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 from jaxtyping import Array
@@ -25,7 +25,13 @@ Measure = Callable[[PRNGKey, Any, Any, Any], Array | Mapping[str, Array]]
 
 
 class Experiment(eqx.Module):
-    """One trial as a function of a key; fields not marked static can be swept for free."""
+    """One trial as a function of a key; fields not marked static can be swept for free.
+
+    A kind of experiment whose numbers need it sets `double`: the engine then computes it in
+    float64, whatever the rest of the process uses.
+    """
+
+    double: ClassVar[bool] = False
 
     @abc.abstractmethod
     def trial(self, key: PRNGKey) -> dict[str, Array]:

@@ -70,6 +70,11 @@ class Plan:
     cost: Cost
 
     @property
+    def double(self) -> bool:
+        """Whether it is computed in float64: the experiment asks for it, or the process uses it."""
+        return is_double(self.experiment)
+
+    @property
     def compilations(self) -> int:
         """Programs to compile: one a combination of static values."""
         return len(self.groups)
@@ -120,7 +125,7 @@ class Plan:
                     "name": self.name,
                     "width": self.width,
                     "revision": REVISION,
-                    "numerics": numerics(),
+                    "numerics": numerics(self.double),
                 }
             )
         )
@@ -192,7 +197,8 @@ def make_plan(
             )
     cells = [_checked(experiment, cell) for cell in grid.cells]
     groups = _group(experiment, grid, cells)
-    costs = [_cost(group, grid) for group in groups]
+    with jax.enable_x64(is_double(experiment)):
+        costs = [_cost(group, grid) for group in groups]
     _check_leaves(grid, groups, costs)
     cost = Cost(
         sum(c.flops * len(g.cells) for c, g in zip(costs, groups, strict=True)) / len(cells),
@@ -242,11 +248,17 @@ def _is_code(value: Any) -> bool:
     return hasattr(value, "co_code")
 
 
-def numerics() -> dict[str, Any]:
+def is_double(experiment: Experiment) -> bool:
+    """Whether an experiment is computed in float64 here."""
+    config: Any = jax.config
+    return experiment.double or bool(config.jax_enable_x64)
+
+
+def numerics(double: bool) -> dict[str, Any]:
     """What else the bits depend on: the width of numbers, of products, and the generator."""
     config: Any = jax.config
     return {
-        "x64": bool(config.jax_enable_x64),
+        "x64": double,
         "matmul": PRECISION,
         "generator": str(config.jax_default_prng_impl),
     }
@@ -286,14 +298,14 @@ def _cost(group: Group, grid: Grid) -> Cost:
     cell = grid.cells[group.cells[0]]
     swept = {name: jnp.asarray(cell[name]) for name in group.swept}
     still = {k: jnp.asarray(v) for k, v in leaves(group.experiment).items() if k not in swept}
-    train = getattr(group.experiment, "train", None)
+    loop = getattr(group.experiment, "train", None) or getattr(group.experiment, "descent", None)
 
     def one(seed, words, trial):
         return assign(group.experiment, swept | still).trial(trial_key(seed, words, trial))
 
     zero = jnp.uint32(0)
     try:
-        return trial_cost(one, (zero, jnp.zeros(2, jnp.uint32), zero), getattr(train, "blocks", 1))
+        return trial_cost(one, (zero, jnp.zeros(2, jnp.uint32), zero), getattr(loop, "blocks", 1))
     except LimelightError:
         raise
     except Exception as error:  # a measure or a model that does not fit its world

@@ -129,7 +129,7 @@ class Engine:
         self.began = time.monotonic()
         self.programs: dict[int, Any] = {}
         self.failures: dict[str, str] = {}
-        self.x64 = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
+        self.x64 = plan.double
 
     def work(self) -> Table:
         """Every chunk, ours first, then what others left."""

@@ -12,7 +12,7 @@ from limelight.theory.base import Bound, Condition
 
 __all__ = ["Bound", "Condition"]
 
-_PAPERS = ("edelman2022", "li2023")
+_PAPERS = ("edelman2022", "jelassi2022", "li2023")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,92 @@
+r"""Linear rules on jelassi2022's data: exact errors, the hidden condition, the counterexample.
+
+Theorem 3.1 says that every generalized linear model $\varphi(\sum_j \langle w_j, X_j\rangle)$ errs
+with probability at least 1/8. Without a condition on $\varphi$ it is false; with monotone
+$\varphi$ it needs $q(D - C)$ of order $C^2$.
+"""
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import brentq
+
+from limelight.core.errors import InputError
+from limelight.core.types import Number
+from limelight.worlds.partitions import check_partition
+
+#: The error that Theorem 3.1 claims.
+EIGHTH = 1 / 8
+
+
+def noise_law(tokens: int, size: int, density: Number) -> Float[np.ndarray, " sums"]:
+    r"""The law of $T$, the sum of the $D - C$ random marks, centred in the array."""
+    check_partition("strided", tokens, size)
+    if not 0 <= density <= 1:
+        raise InputError(f"density = {density:g}", "a probability, between 0 and 1")
+    law = np.array([1.0])
+    for _ in range(tokens - size):
+        law = np.convolve(law, [density / 2, 1 - density, density / 2])
+    return law
+
+
+def linear_error(tokens: int, size: int, density: Number, *, ties: float = 1.0) -> float:
+    r"""The exact error of $\mathrm{sign} \sum_j \langle w^*, X_j\rangle$: $P[C + T \le 0]$.
+
+    Args:
+        tokens: Patches, $D$.
+        size: Patches in a set, $C$.
+        density: Probability of a random mark, $q$.
+        ties: What a sum of 0 counts: 1 as an error, 1/2 where a coin decides.
+
+    Example:
+        >>> round(linear_error(36, 4, 0.35), 4), round(linear_error(36, 4, 0.35, ties=0.5), 4)
+        (0.147, 0.1178)
+    """
+    law = noise_law(tokens, size, density)
+    tie = len(law) // 2 - size
+    if tie < 0:
+        return 0.0
+    return float(law[:tie].sum() + ties * law[tie])
+
+
+def density_needed(tokens: int, size: int, *, ties: float = 0.5, level: float = EIGHTH) -> float:
+    r"""The density from which on the linear rule errs at least that often; NaN for never.
+
+    Example:
+        >>> round(density_needed(36, 4), 3), round(density_needed(36, 4, ties=1.0), 3)
+        (0.372, 0.293)
+    """
+    excess = lambda q: linear_error(tokens, size, q, ties=ties) - level
+    if excess(1.0) < 0:
+        return float("nan")
+    return brentq(excess, 0.0, 1.0, xtol=1e-12)  # pyright: ignore[reportReturnType]
+
+
+def encode(marks: np.ndarray) -> np.ndarray:
+    r"""The counterexample's scalar $\sum_j 3^j \langle w^*, X_j\rangle$: it names every mark.
+
+    Exact in 64-bit integers up to 39 patches.
+
+    Example:
+        >>> encode(np.array([1, 0, -1])).item()
+        -8
+    """
+    marks = np.asarray(marks, dtype=np.int64)
+    if marks.shape[-1] > 39:
+        raise InputError(f"{marks.shape[-1]} patches", "at most 39 digits fit 64 bits")
+    return marks @ 3 ** np.arange(marks.shape[-1], dtype=np.int64)
+
+
+def decode(scalar: np.ndarray, tokens: int) -> np.ndarray:
+    r"""The marks behind the scalar: balanced ternary digits.
+
+    Example:
+        >>> decode(np.array(-8), 3).tolist()
+        [1, 0, -1]
+    """
+    rest = np.asarray(scalar, dtype=np.int64)
+    digits = []
+    for _ in range(tokens):
+        digit = (rest + 1) % 3 - 1
+        digits.append(digit)
+        rest = (rest - digit) // 3
+    return np.stack(digits, axis=-1)

@@ -1,0 +1,239 @@
+r"""Patches in hidden sets, one set of which carries the label: the data model of jelassi2022.
+
+The patches of one set, drawn afresh in every example, all carry the label times a feature; every
+other patch carries a feature of random sign with probability $q$. Who belongs with whom is not to
+be seen in any one example.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from limelight.core.errors import InputError
+from limelight.core.keys import named
+from limelight.core.types import Number, PRNGKey, Role
+from limelight.worlds.base import World
+from limelight.worlds.partitions import check_partition, partition, set_sums
+
+
+class Structure(eqx.Module):
+    """What one trial keeps fixed.
+
+    Args:
+        sets: The set of each patch.
+        feature: The direction that carries the label, of unit length.
+    """
+
+    sets: Int[Array, " tokens"]
+    feature: Float[Array, " dimension"]
+
+
+class Patches(eqx.Module):
+    """One image as patches, and the truth behind each.
+
+    Args:
+        tokens: What the model reads.
+        label: +1 or -1.
+        kept: Patches that take part.
+        roles: The mark against the label: agrees, disagrees, or says nothing (see `Role`).
+        marks: The sign of the feature that a patch carries, 0 for none.
+        signal: The set that carries the label.
+    """
+
+    tokens: Float[Array, "tokens dimension"]
+    label: Float[Array, ""]
+    kept: Bool[Array, " tokens"]
+    roles: Int[Array, " tokens"]
+    marks: Int[Array, " tokens"]
+    signal: Int[Array, ""]
+
+
+class Projections(eqx.Module):
+    """One image seen through a value vector: one number a patch."""
+
+    values: Float[Array, " tokens"]
+    label: Float[Array, ""]
+    marks: Int[Array, " tokens"]
+    signal: Int[Array, ""]
+
+
+class Spatial(World[Structure, Patches]):
+    r"""Spatially structured patches.
+
+    $$y \sim U\{\pm1\}, \quad \ell^* \sim U[L], \quad X_j = \delta_j w^* + \xi_j, \quad
+      \xi_j \sim N(0, \sigma^2 (I_d - w^* w^{*\top}))$$
+
+    with $\delta_j = y$ in the signal set $S_{\ell^*}$, and elsewhere $\pm 1$ with probability
+    $q/2$ each and 0 otherwise.
+
+    Notation: `tokens` is their $D$, `size` their $C$, `density` their $q$, `dimension` their $d$,
+        `variance` their $\sigma^2$; `truth.sets` their $S_\ell$, `truth.feature` their $w^*$.
+    Departures: the law of $y$ is not stated in the paper; it is uniform here. Their noise
+        covariance is written with $I_D$ for $I_d$.
+
+    Args:
+        tokens: Patches in an image.
+        size: Patches in a set.
+        dimension: Length of a patch.
+        density: Probability that a patch outside the signal set carries a feature.
+        variance: Variance of the noise per coordinate; $1/d$ when `None`.
+        partition: `grid` (square blocks), `random` (afresh in each trial) or `strided`.
+
+    Reference: jelassi2022, Definition 2.1 and Assumptions 1 and 2.
+    """
+
+    tokens: int = eqx.field(static=True, default=36)
+    size: int = eqx.field(static=True, default=4)
+    dimension: int = eqx.field(static=True, default=36)
+    density: Number = 0.35
+    variance: Number | None = None
+    partition: str = eqx.field(static=True, default="random")
+
+    @property
+    def sets(self) -> int:
+        """How many sets there are, their $L$."""
+        return self.tokens // self.size
+
+    def draw(self, key: PRNGKey) -> Structure:
+        """A partition and a feature."""
+        k_sets, k_feature = named(key, "sets", "feature")
+        sets = partition(k_sets, self.partition, self.tokens, self.size)
+        return Structure(sets, unit_vector(k_feature, self.dimension))
+
+    def transfer(self, key: PRNGKey, truth: Structure) -> Structure:
+        """The downstream task: the same sets, another feature."""
+        return Structure(truth.sets, unit_vector(key, self.dimension))
+
+    def sample(self, key: PRNGKey, truth: Structure, index: Int[Array, ""]) -> Patches:
+        """One image; see the class."""
+        k_marks, k_noise = named(key, "marks", "noise")
+        label, signal, marks = self.marked(k_marks, truth.sets)
+        noise = jr.normal(k_noise, (self.tokens, self.dimension))
+        noise = noise - jnp.outer(noise @ truth.feature, truth.feature)
+        tokens = jnp.outer(marks, truth.feature) + self.deviation * noise
+        kept = jnp.ones(self.tokens, dtype=bool)
+        return Patches(tokens, label, kept, roles(marks, label), marks, signal)
+
+    def marked(
+        self, key: PRNGKey, sets: Int[Array, " tokens"]
+    ) -> tuple[Float[Array, ""], Int[Array, ""], Int[Array, " tokens"]]:
+        """The label, the signal set and the marks of one image."""
+        k_label, k_signal, k_random = named(key, "label", "signal", "random")
+        label = jr.rademacher(k_label, (), dtype=int)
+        signal = jr.randint(k_signal, (), 0, self.sets)
+        random = random_marks(k_random, self.density, (self.tokens,))
+        return label.astype(float), signal, jnp.where(sets == signal, label, random)
+
+    def project(
+        self, key: PRNGKey, truth: Structure, value: Float[Array, " dimension"]
+    ) -> Projections:
+        r"""The law of $(\langle v, X_j\rangle)_j$, drawn without drawing $X$.
+
+        $z_j = \alpha \delta_j + \sigma |v_\perp| g_j$ with $\alpha = \langle v, w^*\rangle$: what
+        one layer says of an image, at a cost that does not depend on $d$.
+        """
+        k_marks, k_noise = named(key, "marks", "noise")
+        label, signal, marks = self.marked(k_marks, truth.sets)
+        along = value @ truth.feature
+        across = jnp.linalg.norm(value - along * truth.feature)
+        noise = jr.normal(k_noise, (self.tokens,))
+        return Projections(along * marks + self.deviation * across * noise, label, marks, signal)
+
+    @property
+    def deviation(self) -> Number:
+        r"""The standard deviation $\sigma$ of the noise per coordinate."""
+        return (1.0 / self.dimension if self.variance is None else self.variance) ** 0.5
+
+    def check(self) -> None:
+        """Refuse sets that do not divide, and what is no probability or variance."""
+        check_partition(self.partition, self.tokens, self.size)
+        if self.dimension < 1:
+            raise InputError(f"dimension = {self.dimension}", "at least 1")
+        if not 0 <= self.density <= 1:
+            raise InputError(f"density = {self.density:g}", "a probability, between 0 and 1")
+        if self.variance is not None and not self.variance >= 0:
+            raise InputError(f"variance = {self.variance:g}", "zero or more, or none for 1/d")
+
+
+def random_marks(key: PRNGKey, density: Number, shape: tuple[int, ...]) -> Int[Array, "..."]:
+    """Independent marks: +1 and -1 with half the density each, 0 otherwise."""
+    chance = jr.uniform(key, shape)
+    return (chance < density / 2).astype(int) - (chance > 1 - density / 2).astype(int)
+
+
+def unit_vector(key: PRNGKey, dimension: int) -> Float[Array, " dimension"]:
+    """A uniformly random direction."""
+    vector = jr.normal(key, (dimension,))
+    return vector / jnp.linalg.norm(vector)
+
+
+def roles(marks: Int[Array, " tokens"], label: Float[Array, ""]) -> Int[Array, " tokens"]:
+    """What each mark says of the label."""
+    against = jnp.where(marks == label, Role.RELEVANT, Role.CONFUSING)
+    return jnp.where(marks == 0, Role.IDLE, against)
+
+
+def labelling(
+    marks: Int[Array, " tokens"], sets: Int[Array, " tokens"], count: int
+) -> Int[Array, ""]:
+    r"""The labelling function, from the marks $\delta_i = \langle w^*, X_i\rangle$.
+
+    $$f^*(X) = \sum_\ell \mathrm{Thr}_{0.9C}\Big(\sum_{i \in S_\ell} \delta_i\Big), \quad
+      \mathrm{Thr}_c(z) = z \, 1[|z| > c]$$
+
+    tested in integers: $0.9\,C$ is no binary fraction.
+
+    Reference: jelassi2022, Assumption 1.
+    """
+    size = marks.shape[0] // count
+    sums = set_sums(marks, sets, count)
+    return jnp.sum(jnp.where(10 * jnp.abs(sums) > 9 * size, sums, 0))
+
+
+def label_failure(tokens: int = 36, size: int = 4, density: Number = 0.35) -> float:
+    r"""The exact probability $P[y f^*(X) \le 0]$ that the labelling function misses the label.
+
+    A random set may carry one sign throughout. The thresholded sum of one random set has
+    a law on $-C, .., C$; it is convolved $L - 1$ times and shifted by the signal set's $C$.
+
+    Departures: the paper calls it $d^{-\omega(1)}$; it is a number at any finite size.
+
+    Example:
+        >>> round(label_failure(36, 4, 0.35), 5), round(label_failure(16, 4, 0.5), 5)
+        (0.00743, 0.01158)
+
+    Reference: jelassi2022, Definition 2.1 and Assumption 1.
+    """
+    law = thresholded_law(tokens, size, density)
+    return float(law[: len(law) // 2 + 1 - size].sum())
+
+
+def silence(tokens: int = 36, size: int = 4, density: Number = 0.35) -> float:
+    """The exact probability that the labelling function is 0 and says nothing.
+
+    Example:
+        >>> round(silence(36, 4, 0.35), 4)
+        0.0074
+    """
+    law = thresholded_law(tokens, size, density)
+    return float(law[len(law) // 2 - size])
+
+
+def thresholded_law(tokens: int, size: int, density: Number) -> Float[np.ndarray, " sums"]:
+    r"""The law of $\sum_\ell \mathrm{Thr}(m_\ell)$ over the random sets, centred in the array."""
+    check_partition("strided", tokens, size)
+    if not 0 <= density <= 1:
+        raise InputError(f"density = {density:g}", "a probability, between 0 and 1")
+    mark = np.array([density / 2, 1 - density, density / 2])
+    one = np.array([1.0])
+    for _ in range(size):
+        one = np.convolve(one, mark)
+    sums = np.arange(-size, size + 1)
+    kept = np.where(10 * np.abs(sums) > 9 * size, one, 0.0)
+    kept[size] += 1.0 - kept.sum()
+    law = np.array([1.0])
+    for _ in range(tokens // size - 1):
+        law = np.convolve(law, kept)
+    return law
