@@ -15,7 +15,7 @@ from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
-from limelight.worlds.images import PARTS, augmented, label_of, standardised
+from limelight.worlds.images import PARTS, augmented, centred, label_of
 from limelight.worlds.patches import to_patches
 from limelight.worlds.sources import DIGITS, Pictures, load_pictures
 
@@ -124,7 +124,7 @@ class Composites(World[Int[Array, " count"], Example]):
         )
         objects, _ = self.pictures
         number = truth[index if self.part == "train" else objects.training + index]
-        image = standardised(objects, number)
+        image = centred(objects, number)
         if self.part == "train":
             image = augmented(k_augment, image, self.augment)
         pasted = jax.image.resize(image, (self.size, self.size, image.shape[2]), "linear")
@@ -148,7 +148,7 @@ class Composites(World[Int[Array, " count"], Example]):
             return tiles(key, self.canvas, objects.channels)
         first = 0 if self.part == "train" else behind.training
         count = behind.training if self.part == "train" else behind.testing
-        return standardised(behind, first + jr.randint(key, (), 0, count))
+        return centred(behind, first + jr.randint(key, (), 0, count))
 
     def _shown(self, key: PRNGKey, label: Int[Array, ""]) -> Array:
         if self.spurious is None:

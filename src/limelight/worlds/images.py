@@ -34,10 +34,11 @@ class ImageTruth(eqx.Module):
 class Images(World[ImageTruth, Example]):
     r"""Labelled images cut into patches, each patch a token.
 
-    Pixels are scaled to mean 0 and deviation 1 by channel. A label has +1 at its class and -1 at
-    every other. With `cell` every image is cut into square cells that one permutation, drawn once
-    a trial, puts in other places; cells of whole patches make it a permutation of tokens.
-    What matters to the label is not known here, so every token counts as relevant.
+    Pixels are moved to mean 0 by channel, and scaled to deviation 1 where `unit` says so. A label
+    has +1 at its class and -1 at every other. With `cell` every image is cut into square cells that
+    one permutation, drawn once a trial, puts in other places; cells of whole patches make it a
+    permutation of tokens. What matters to the label is not known here, so every token counts as
+    relevant.
 
     Args:
         source: `digits`, or a path; see `sources.load_pictures`.
@@ -50,6 +51,7 @@ class Images(World[ImageTruth, Example]):
         noisy_share: Probability that a patch gets it.
         augment: Of training images, before any shuffle: `none`, `flip` (left to right, half of
             them) or `crop` (the same, and moved by up to an eighth of a side, zeros moving in).
+        unit: Whether pixels have deviation 1 over the data set; else black and white are 1 apart.
         coarse: Whether labels are the coarse ones of CIFAR-100.
         side: Pixels along a side to resize images in folders to.
         data: The images, once read.
@@ -66,6 +68,7 @@ class Images(World[ImageTruth, Example]):
     noise: Number | None = None
     noisy_share: Number = 1.0
     augment: str = eqx.field(static=True, default="none")
+    unit: bool = eqx.field(static=True, default=True)
     coarse: bool = eqx.field(static=True, default=False)
     side: int | None = eqx.field(static=True, default=None)
     data: Pictures | None = None
@@ -123,7 +126,7 @@ class Images(World[ImageTruth, Example]):
         k_augment, k_noise = named(key, "augment", "noise")
         found = self.pictures
         number = truth.order[index if self.part == "train" else found.training + index]
-        image = standardised(found, number)
+        image = centred(found, number, self.unit)
         if self.part == "train":
             image = augmented(k_augment, image, self.augment)
         if self.cell:
@@ -160,11 +163,11 @@ class Images(World[ImageTruth, Example]):
             raise InputError(f"noisy_share = {self.noisy_share:g}", "between 0 and 1")
 
 
-def standardised(found: Pictures, number) -> Float[Array, "side side channels"]:
-    """An image with mean 0 and deviation 1 by channel, over the data set."""
-    mean, deviation = jnp.array(found.mean), jnp.array(found.deviation)
+def centred(found: Pictures, number, unit: bool = True) -> Float[Array, "side side channels"]:
+    """An image with mean 0 by channel, over the data set, and deviation 1 if asked for."""
     pixels = jnp.asarray(found.images)[number].astype(float) / found.brightest
-    return (pixels - mean[None, None]) / deviation[None, None]
+    pixels = pixels - jnp.array(found.mean)[None, None]
+    return pixels / jnp.array(found.deviation)[None, None] if unit else pixels
 
 
 def label_of(found: Pictures, number) -> Float[Array, " classes"]:
