@@ -9,7 +9,7 @@ import pytest
 
 from limelight.core.errors import InputError
 from limelight.models import Vision, save_vit
-from limelight.papers.jelassi2022 import digits, fig1a
+from limelight.papers.jelassi2022 import digits, fig1a, fig5, fig7
 from limelight.study.classify import Classify
 from limelight.table import Table
 from limelight.worlds import Images, Patterns
@@ -135,3 +135,69 @@ def test_bad_settings_are_refused_in_one_line(study, says):
     with pytest.raises(InputError, match=says) as error:
         study.check()
     assert "\n" not in str(error.value)
+
+
+def shuffled(vit: dict[int, float], cnn: dict[int, float], regained: float = 0.2, seeds: int = 5):
+    """A made-up table of figure 5: accuracy by size of cell."""
+    arms = [(n, c, a) for n, by in (("vit", vit), ("cnn", cnn)) for c, a in by.items()]
+    rows = [(*arm, seed) for arm in arms for seed in range(seeds)]
+    noise = np.random.default_rng(1).uniform(-1e-3, 1e-3, len(rows))
+    columns = {
+        "network": np.array([r[0] for r in rows]),
+        "world.cell": np.array([r[1] for r in rows]),
+        "aligned": np.zeros(len(rows), bool),
+        "accuracy": np.array([r[2] for r in rows]) + noise,
+        "trial": np.array([r[3] for r in rows]),
+        "locality.raw": noise,
+        "locality.inverse": regained + noise[::-1],
+    }
+    return Table(columns, fig5.AXIS, {"scale": "paper"})
+
+
+FLAT, STEEP = dict.fromkeys((2, 4, 8, 16, 32), 0.6), {2: 0.4, 4: 0.45, 8: 0.5, 16: 0.6, 32: 0.7}
+
+
+@pytest.mark.parametrize(
+    ("table", "fails"),
+    [
+        (shuffled(FLAT, STEEP), set()),
+        (shuffled(STEEP, STEEP), {"fig5.vit"}),
+        (shuffled(FLAT, FLAT), {"fig5.cnn-falls", "fig5.cnn-recovers"}),
+        (shuffled(FLAT, STEEP, regained=0.0), {"fig5.similarity"}),
+    ],
+)
+def test_the_claims_of_figure_5(table, fails):
+    found = {claim.name: claim.decide(table, "made up").verdict for claim in fig5.CLAIMS}
+    assert found == {name: "fails" if name in fails else "holds" for name in found}
+
+
+@pytest.mark.parametrize(("positional", "verdict"), [(0.88, "holds"), (0.8, "fails")])
+def test_the_claim_of_figure_7(positional, verdict):
+    network = np.repeat(["vit", "positional"], 5)
+    accuracy = np.where(network == "vit", 0.9, positional) + 1e-3 * np.tile(np.arange(5), 2)
+    accuracy[0] += 1e-3
+    table = Table({"network": network, "trial": np.tile(np.arange(5), 2), "accuracy": accuracy})
+    (claim,) = fig7.figures[0].claims
+    assert claim.decide(table, "made up").verdict == verdict
+
+
+@pytest.mark.parametrize("recipe", [*fig5.figures, *fig7.figures], ids=lambda f: f.name)
+def test_recipes_are_whole_without_files_and_say_what_is_missing(recipe, monkeypatch):
+    monkeypatch.delenv("LIMELIGHT_DATA", raising=False)
+    assert set(recipe.setups) == {"smoke", "small", "paper"}
+    for setup in recipe.setups.values():
+        setup.experiment.check()
+    with pytest.raises(InputError, match="LIMELIGHT_DATA") as error:
+        recipe.plan("paper")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", [*fig5.figures, fig7.figures[0]], ids=lambda f: f.name)
+def test_figures_5_and_7_at_smoke_scale(recipe):
+    recipe = dataclasses.replace(recipe, paper="jelassi2022")
+    table = recipe.run("smoke")
+    assert {v.verdict for v in recipe.verdict(table)} == {"inconclusive"}
+    assert np.isfinite(table["accuracy"]).all()
+    assert recipe.lines(table)
+    assert recipe.plot(table).axes

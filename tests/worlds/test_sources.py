@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from limelight.core.errors import InputError
-from limelight.worlds.sources import digits, load_pictures
+from limelight.worlds.sources import digits, known_shape, load_pictures
 from limelight.worlds.sources.pickles import read_plain
 
 RNG = np.random.default_rng(0)
@@ -334,3 +334,16 @@ def test_some_classes_and_first_images():
         digits().first(5000, 3)
     with pytest.raises(InputError, match="no class"):
         digits().only((3, 11))
+
+
+def test_data_sets_with_a_name_are_looked_for_in_one_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("LIMELIGHT_DATA", str(tmp_path))
+    refused("cifar10", "no cifar10 in .*get cifar-10-python.tar.gz from")
+    packed(tmp_path / "cifar-10-python.tar.gz", cifar10())
+    assert load_pictures("cifar10").training == 20
+    monkeypatch.delenv("LIMELIGHT_DATA")
+    refused("cifar10", "which is not set")
+    assert known_shape("cifar100", coarse=True).classes == 20
+    assert known_shape("somewhere", coarse=False) is None
+    with pytest.raises(InputError, match="no coarse labels"):
+        known_shape("cifar10", coarse=True)

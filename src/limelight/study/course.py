@@ -21,6 +21,7 @@ from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Model, split
 
 OPTIMIZERS = ("adamw", "sgd")
+PRECISIONS = ("highest", "tensorfloat32", "bfloat16")
 
 
 class Taught(eqx.Module):
@@ -49,6 +50,8 @@ class Course(eqx.Module):
         floor: The last rate over the peak.
         clip: Largest norm of a gradient; longer ones are shortened. `None` for any.
         smoothing: Share of the label spread over all classes.
+        precision: Of matrix products in training: `highest`, `tensorfloat32` or `bfloat16`; what a
+            device does not have it takes the next better of. Weights and tests are in float32.
     """
 
     steps: int = eqx.field(static=True, default=1500)
@@ -61,6 +64,7 @@ class Course(eqx.Module):
     floor: Number = 0.0
     clip: Number | None = None
     smoothing: Number = 0.0
+    precision: str = eqx.field(static=True, default="highest")
 
     def __call__(self, key: PRNGKey, world: Any, truth: Any, model: Model) -> Taught:
         """Train one model on the training part of a world."""
@@ -95,7 +99,8 @@ class Course(eqx.Module):
 
         memory: Any = optimizer.init(trained)  # pyright: ignore[reportArgumentType]
         start = (trained, memory, jnp.array(True))
-        (trained, _, finite), losses = jax.lax.scan(update, start, jnp.arange(self.steps))
+        with jax.default_matmul_precision(self.precision):
+            (trained, _, finite), losses = jax.lax.scan(update, start, jnp.arange(self.steps))
         return Taught(eqx.combine(trained, rest), losses, finite)
 
     def size(self, world: Any) -> Any:
@@ -125,6 +130,7 @@ class Course(eqx.Module):
     def check(self, world: Any) -> None:
         """Refuse settings that make no sense."""
         check_word("course.optimizer", self.optimizer, OPTIMIZERS)
+        check_word("course.precision", self.precision, PRECISIONS)
         for name in ("steps", "batch"):
             if getattr(self, name) < 1:
                 raise InputError(f"course.{name} = {getattr(self, name)}", "at least 1")

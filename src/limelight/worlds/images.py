@@ -13,7 +13,7 @@ from limelight.core.keys import named
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.patches import patch_order, shuffle_cells, to_patches
-from limelight.worlds.sources import DIGITS, Pictures, load_pictures
+from limelight.worlds.sources import DIGITS, Pictures, Shape, known_shape, load_pictures
 
 PARTS = ("train", "test")
 AUGMENTS = ("none", "flip", "crop")
@@ -41,7 +41,8 @@ class Images(World[ImageTruth, Example]):
     relevant.
 
     Args:
-        source: `digits`, or a path; see `sources.load_pictures`.
+        source: `digits`, `cifar10`, `cifar100`, `fashion-mnist`, or a path; see
+            `sources.load_pictures`.
         patch: Pixels along the side of a patch.
         cell: Pixels along the side of a shuffled cell; 0 for no shuffle.
         part: `train` or `test`.
@@ -83,6 +84,16 @@ class Images(World[ImageTruth, Example]):
             return found
         return found.first(self.training or found.training, self.testing or found.testing)
 
+    @property
+    def shape(self) -> Shape:
+        """Sizes; of a data set with a name they are known without its files."""
+        known = known_shape(self.source, self.coarse) if self.data is None else None
+        if known is None:
+            p = self.pictures
+            return Shape(p.side, p.channels, p.classes, p.training, p.testing)
+        training, testing = self.training or known.training, self.testing or known.testing
+        return dataclasses.replace(known, training=training, testing=testing)
+
     def loaded(self) -> "Images":
         """The same world with its images in it, so that a program takes them as an argument."""
         return dataclasses.replace(self, data=self.pictures)
@@ -94,23 +105,22 @@ class Images(World[ImageTruth, Example]):
     @property
     def tokens(self) -> int:
         """Patches of an image."""
-        return (self.pictures.side // self.patch) ** 2
+        return (self.shape.side // self.patch) ** 2
 
     @property
     def dimension(self) -> int:
         """Numbers in a patch."""
-        return self.patch**2 * self.pictures.channels
+        return self.patch**2 * self.shape.channels
 
     @property
     def classes(self) -> int:
         """How many."""
-        return self.pictures.classes
+        return self.shape.classes
 
     @property
     def available(self) -> int:
         """Images in this part."""
-        found = self.pictures
-        return found.training if self.part == "train" else found.testing
+        return self.shape.training if self.part == "train" else self.shape.testing
 
     def draw(self, key: PRNGKey) -> ImageTruth:
         """A split, where the source has none of its own, and a shuffle."""
@@ -149,7 +159,7 @@ class Images(World[ImageTruth, Example]):
         """Refuse sources that are not there and cuts that leave a rest."""
         check_word("world.part", self.part, PARTS)
         check_word("world.augment", self.augment, AUGMENTS)
-        found = self.pictures
+        found = self.shape
         for name in ("patch", "cell"):
             pixels = getattr(self, name)
             if pixels < (name == "patch") or (pixels and found.side % pixels):

@@ -165,7 +165,7 @@ def draw(table: Table):
         for number, part in enumerate(PARTS):
             if part != "inverse" or "shuffled" in name:
                 _marks(right, rows[f"locality.{part}"], y, number)
-    words = ("at the start", "trained", "trained, after the inverse shuffle")
+    words = ("at the start", "trained", "after the inverse shuffle")
     handles = [
         Line2D([], [], label=text, linestyle="none", **_look(i)) for i, text in enumerate(words)
     ]

@@ -1,7 +1,8 @@
 """Where images come from: bundled digits, official CIFAR archives, sheets, folders, npz, IDX.
 
-`base` what a source gives; `cifar` the archives, whose pickles `pickles` reads without running;
-`files` everything else; `digits.npz` 1,797 digits of 8 x 8 pixels, always there.
+`base` what a source gives; `known` data sets with a name; `cifar` the archives, whose pickles
+`pickles` reads without running; `files` everything else; `digits.npz` 1,797 digits of 8 x 8 pixels,
+always there.
 """
 
 import functools
@@ -13,6 +14,7 @@ import numpy as np
 from limelight.core.errors import InputError
 from limelight.worlds.sources import cifar, files
 from limelight.worlds.sources.base import NO_COARSE, WHERE, Pictures, pictures
+from limelight.worlds.sources.known import KNOWN, Shape, find_known, known_shape
 
 #: The bundled data set.
 DIGITS = "digits"
@@ -24,8 +26,9 @@ def load_pictures(source: str, side: int | None = None, coarse: bool = False) ->
     """Images by name or path.
 
     Args:
-        source: `digits`, or a path to an official CIFAR archive (or the folder in it), a folder of
-            sheets, of IDX files, or of images by class, or an npz.
+        source: `digits`; `cifar10`, `cifar100` or `fashion-mnist`, looked for in the folder that
+            the variable `LIMELIGHT_DATA` names; or a path to an official CIFAR archive (or the
+            folder in it), a folder of sheets, of IDX files, or of images by class, or an npz.
         side: Pixels along a side, to which images in folders are resized.
         coarse: Whether the label is the coarse one, where there are two (CIFAR-100).
 
@@ -37,6 +40,8 @@ def load_pictures(source: str, side: int | None = None, coarse: bool = False) ->
             raise InputError(NO_COARSE.format(DIGITS), "only CIFAR-100 has both")
         return digits()
     path = Path(source).expanduser()
+    if source in KNOWN and not path.exists():
+        path = find_known(source)
     if not path.exists():
         raise InputError(f"there are no images at {source}", WHERE)
     return _read(path, side, coarse, path.stat().st_mtime)
@@ -75,4 +80,4 @@ def digits() -> Pictures:
     return pictures(DIGITS, (images, labels), None, names, brightest=16, training=DIGITS_TRAINING)
 
 
-__all__ = ["DIGITS", "Pictures", "digits", "load_pictures"]
+__all__ = ["DIGITS", "KNOWN", "Pictures", "Shape", "digits", "known_shape", "load_pictures"]
