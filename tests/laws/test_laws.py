@@ -25,14 +25,25 @@ from limelight.measures import (
     ValueParts,
     ValuePull,
 )
-from limelight.models import Constructed, Extended, FourWay, Positional, Sequence, Shallow, Vision
+from limelight.models import (
+    Constructed,
+    Convolutional,
+    Extended,
+    FourWay,
+    Positional,
+    Sequence,
+    Shallow,
+    Vision,
+)
 from limelight.models.base import split
 from limelight.papers import KEYS, load
 from limelight.study.base import measure_name
 from limelight.theory.base import Bound
 from limelight.worlds import (
+    Composites,
     FourClasses,
     GaussianPatches,
+    Images,
     Patterns,
     PatternSets,
     Sparse,
@@ -51,6 +62,11 @@ WORLDS = {
     "pattern sets": PatternSets(Patterns(tokens=16, dimension=20)),
     "four classes": FourClasses(tokens=16, noise=0.05),
     "sparse": Sparse(Patterns(tokens=16), "drop_irrelevant", 9),
+    "images": Images(patch=2),
+    "images, shuffled": Images(patch=4, cell=4, noise=0.5, noisy_share=0.3, augment="crop"),
+    "images, held out": Images(part="test"),
+    "composites": Composites(relevant=0.8),
+    "composites, spurious": Composites(only=(3, 8), spurious=0.9, augment="flip"),
     "boolean and": SparseBoolean(length=12, sparsity=3),
     "boolean placed": SparseBoolean(length=12, sparsity=2, positions=(3, 7)),
     "spatial grid": Spatial(tokens=16, dimension=5, density=0.5, partition="grid"),
@@ -71,6 +87,8 @@ MODELS = {
     "model (T)": (Spatial(tokens=16, dimension=5), Positional()),
     "model (T), idealized": (Spatial(tokens=16, dimension=5), Positional(start="idealized")),
     "model (T), Gram": (GaussianPatches(), Positional(gram=True, logit_scale=0.25)),
+    "convolutional": (Images(patch=2), Convolutional(widths=(4, 6), strides=(1, 2), norm="group")),
+    "residual": (Composites(), Convolutional(widths=(4, 8), strides=(1, 2), blocks=1)),
     "constructed": (SparseBoolean(length=6, sparsity=2), Constructed(mapping="bag")),
 }
 MEASURES = [

@@ -181,6 +181,18 @@ def test_attention_chooses_what_the_pool_looks_at():
     np.testing.assert_allclose(call(whole, e), call(model, e), rtol=1e-5, atol=1e-6)
 
 
+def test_dropped_branches_change_training_only_and_nothing_on_average():
+    model = dataclasses.replace(make("mean"), drop_path=0.4)
+    block = model.blocks[1]
+    weights = np.asarray(jax.vmap(lambda k: model._weights(k, 1))(jr.split(jr.key(0), 200)))
+    assert np.unique(weights) == pytest.approx([0.0, 1 / 0.6])
+    assert weights.mean() == pytest.approx(1.0, abs=0.15)
+    assert model._weights(None, 1) is None  # no key: no training
+    assert model._weights(jr.key(0), 0) is None  # the first block stays
+    x, kept = jnp.ones((9, 8)), jnp.ones(9, bool)
+    np.testing.assert_array_equal(block(x, kept, None, jnp.zeros(2))[0], x)
+
+
 def test_it_trains_on_the_engine():
     world = Patterns(tokens=9, dimension=6, patterns=4)
     truth = world.draw(jr.key(0))

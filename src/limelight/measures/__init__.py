@@ -4,9 +4,10 @@
 `neurons` what becomes of the maps of a shallow ViT, `values` what reaches its value map (Lemma 2
 of li2023), `sets` along what a set of patterns grows; `tokens` what sparsified
 examples still say; `noise` distance to the centres, `extremes` its worst case, `filters` fixed
-filters side by side (xu2022); `norms` what bounds consume (edelman2022); `association` who
-groups with whom (jelassi2022), on any matrix of scores; `base` how a measure is
-begun before training. The key names the test set, so measures given one key see one test set.
+filters side by side (xu2022); `norms` what bounds consume (edelman2022); `association` who groups
+with whom, on any matrix of scores, `locality` whether positions know their neighbours
+(jelassi2022); `base` how a measure is begun before training. The key names the test set, so
+measures given one key see one test set.
 """
 
 from limelight.measures.accuracy import Accuracy, FreshLoss, Margins, accuracy, fresh_loss
@@ -16,6 +17,7 @@ from limelight.measures.base import Begun
 from limelight.measures.extremes import WorstErrors, worst_errors
 from limelight.measures.features import FeatureNorms, FeatureTurns, Invariants, OwnAttention
 from limelight.measures.filters import cross_errors, filter_errors
+from limelight.measures.locality import locality, neighbour_share, similarity
 from limelight.measures.neurons import LuckyNeurons, OutputProjections
 from limelight.measures.noise import noise_left, noise_parts, noise_path, purity
 from limelight.measures.sets import SetGrowth
@@ -30,12 +32,15 @@ __all__ = [
     "cross_errors",
     "filter_errors",
     "fresh_loss",
+    "locality",
+    "neighbour_share",
     "noise_left",
     "noise_parts",
     "noise_path",
     "purity",
     "recovered_partition",
     "same_partition",
+    "similarity",
     "worst_errors",
     "Begun",
     "FeatureNorms",

@@ -27,6 +27,8 @@ from limelight.models.weights import Tensors, read
 
 #: Width of a head where neither the file nor a config beside it says: that of every timm ViT.
 USUAL_WIDTH = 64
+#: The entry of a file's metadata that says how many.
+HEADS = "heads"
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,11 @@ class Block:
         name: The key prefix it was found under.
         heads: How many heads share the columns.
         query: Query weights.
-        key: Key weights; their bias cancels in the softmax and is not kept.
+        key: Key weights.
         value: Value weights.
         query_bias: Where the layout has one.
-        value_bias: Where the layout has one.
+        key_bias: Likewise; it cancels in the softmax.
+        value_bias: Likewise.
         gain: Of the LayerNorm whose output the block reads.
         shift: Of the same LayerNorm.
         token_norm: Largest token length, where the tokens themselves are in the file.
@@ -55,6 +58,7 @@ class Block:
     key: Float[np.ndarray, "width keys"]
     value: Float[np.ndarray, "width values"]
     query_bias: Float[np.ndarray, " keys"] | None = None
+    key_bias: Float[np.ndarray, " keys"] | None = None
     value_bias: Float[np.ndarray, " values"] | None = None
     gain: Float[np.ndarray, " width"] | None = None
     shift: Float[np.ndarray, " width"] | None = None
@@ -160,6 +164,7 @@ def _block(tensors: Tensors, place: Place, heads: int | None, notes: list[str]) 
         key=key,
         value=value,
         query_bias=biases[0],
+        key_bias=biases[1],
         value_bias=biases[2],
         gain=gain,
         shift=shift,
@@ -210,6 +215,8 @@ def _layer_norm(tensors: Tensors, stem: str) -> tuple[np.ndarray, np.ndarray, li
 
 def _count_heads(tensors: Tensors, width: int, heads: int | None, notes: list[str]) -> int:
     if heads is None:
+        heads = _whole(tensors.metadata.get(HEADS))
+    if heads is None:
         heads = _configured(tensors.path.parent / "config.json")
         if heads is not None:
             notes.append(f"{heads} heads a block, from the config.json beside the file")
@@ -227,6 +234,10 @@ def _count_heads(tensors: Tensors, width: int, heads: int | None, notes: list[st
     if heads < 1 or width % heads:
         raise InputError(f"{heads} heads do not share {width} columns", "a divisor of it")
     return heads
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
 
 
 def _configured(path: Path) -> int | None:

@@ -101,7 +101,10 @@ def among(S: Heads, kept: Bool[Array, " tokens"]) -> Heads:
 
 
 class Block(eqx.Module):
-    """Attention, then a two-layer perceptron; each reads normalised rows and adds to them."""
+    """Attention, then a two-layer perceptron; each reads normalised rows and adds to them.
+
+    `weights` scales the two additions: a branch that is dropped has 0.
+    """
 
     norm_attention: Norm
     attention: Attention
@@ -110,13 +113,18 @@ class Block(eqx.Module):
     out: Affine
 
     def __call__(
-        self, x: Tokens, kept: Bool[Array, " tokens"], places: Tokens | None = None
+        self,
+        x: Tokens,
+        kept: Bool[Array, " tokens"],
+        places: Tokens | None = None,
+        weights: Float[Array, "2"] | None = None,
     ) -> tuple[Tokens, Heads]:
         """The rows after the block, and its softmax."""
         taken, S = self.attention(self.norm_attention(x), kept, places)
-        x = x + taken
+        x = x + (taken if weights is None else weights[0] * taken)
         hidden = jax.nn.gelu(self.into(self.norm_mlp(x)), approximate=False)
-        return x + self.out(hidden), S
+        added = self.out(hidden)
+        return x + (added if weights is None else weights[1] * added), S
 
 
 def block(key: PRNGKey, width: int, heads: int, hidden: int, qkv_bias: bool) -> Block:

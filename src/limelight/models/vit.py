@@ -4,7 +4,7 @@ $$x^0 = \mathrm{embed}(X) + P, \quad x^{b+1} = x^b + \mathrm{Att}_b(\mathrm{LN}(
   \quad F = W\, \mathrm{pool}(\mathrm{LN}(x^B)) + c$$
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -63,7 +63,11 @@ class ViT(Model):
         pool: `class`, `mean` or `sum` over the kept tokens.
         keep: Pairs (block, tokens): behind that block only so many patches go on, those that
             receive most attention from what the pool reads. They are gathered, not masked.
+        drop_path: Probability, in training, that a branch of the last block is left out; it rises
+            in a line from 0 at the first block.
     """
+
+    stochastic: ClassVar[bool] = True
 
     embed: Affine
     positions: Tokens
@@ -74,6 +78,7 @@ class ViT(Model):
     head: Affine
     pool: str = eqx.field(static=True, default="mean")
     keep: tuple[tuple[int, int], ...] = eqx.field(static=True, default=())
+    drop_path: float = eqx.field(static=True, default=0.0)
 
     def prepare(self, example: Example) -> Example:
         """Nothing to prepare."""
@@ -81,7 +86,7 @@ class ViT(Model):
 
     def __call__(self, prepared: Example, key: PRNGKey | None = None) -> Float[Array, "..."]:
         """One number for each class; a plain number where there is one output."""
-        return self.read(prepared).output
+        return self.read(prepared, key=key).output
 
     def attention(self, example: Example) -> Float[Array, "tokens tokens"]:
         """Attention of the last block, mean over heads; rows and columns of the patches."""
@@ -93,12 +98,18 @@ class ViT(Model):
         """The trained positions of the patches."""
         return self.positions[self._first :]
 
-    def read(self, example: Example, scores: Float[Array, " patches"] | None = None) -> Reading:
+    def read(
+        self,
+        example: Example,
+        scores: Float[Array, " patches"] | None = None,
+        key: PRNGKey | None = None,
+    ) -> Reading:
         """The output and all that led to it.
 
         Args:
             example: Patches.
             scores: Which patches to keep first, where `keep` asks; by attention when `None`.
+            key: Drives what is left out in training; nothing is when `None`.
         """
         x, kept = self.embed(example.tokens), example.kept
         if self.class_token is not None:
@@ -109,7 +120,7 @@ class ViT(Model):
         index, limits = jnp.arange(len(x)), dict(self.keep)
         passed, tokens = [], [x]
         for number, layer in enumerate(self.blocks):
-            x, S = layer(x, kept, places)
+            x, S = layer(x, kept, places, self._weights(key, number))
             passed.append((S, kept, index))
             if number in limits:
                 rank = self._received(S, kept) if scores is None else self._ranked(scores, index)
@@ -119,6 +130,13 @@ class ViT(Model):
             tokens.append(x)
         softmax, masks, indices = zip(*passed, strict=True)
         return Reading(self._out(x, kept), softmax, masks, tuple(tokens), indices)
+
+    def _weights(self, key: PRNGKey | None, number: int) -> Float[Array, "2"] | None:
+        """What the two branches of a block count: on average 1."""
+        rate = self.drop_path * number / max(len(self.blocks) - 1, 1)
+        if key is None or rate == 0.0:
+            return None
+        return jr.bernoulli(jr.fold_in(key, number), 1 - rate, (2,)).astype(float) / (1 - rate)
 
     @property
     def _first(self) -> int:
@@ -168,6 +186,7 @@ class Vision(Recipe):
         outputs: Outputs; the world's classes when `None`, one where it names none.
         qkv_bias: Whether queries, keys and values have a bias.
         position_scale: Standard deviation of $P$ at the start.
+        drop_path: See `ViT`.
 
     Reference: jelassi2022, Definitions 3.1 and 3.2.
     """
@@ -181,6 +200,7 @@ class Vision(Recipe):
     outputs: int | None = eqx.field(static=True, default=None)
     qkv_bias: bool = eqx.field(static=True, default=True)
     position_scale: Number = 0.02
+    drop_path: float = eqx.field(static=True, default=0.0)
 
     def init(self, key: PRNGKey, world: Any, truth: Any) -> ViT:
         """Weights at the start."""
@@ -201,6 +221,7 @@ class Vision(Recipe):
             norm=norm(self.width),
             head=affine(k_head, self.width, outputs),
             pool=self.pool,
+            drop_path=self.drop_path,
         )
 
     def check(self, world: World) -> None:
@@ -218,6 +239,8 @@ class Vision(Recipe):
                 raise InputError(f"model.{name} = {getattr(self, name)}", "at least 1")
         if self.outputs is not None and self.outputs < 1:
             raise InputError(f"model.outputs = {self.outputs}", "at least 1")
+        if not 0 <= self.drop_path < 1:
+            raise InputError(f"model.drop_path = {self.drop_path:g}", "from 0 to below 1")
         if self.width % self.heads:
             raise InputError(
                 f"{self.heads} heads do not share a width of {self.width}",

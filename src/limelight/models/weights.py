@@ -27,6 +27,25 @@ class Tensors:
             )
         return value
 
+    def need(self, name: str) -> np.ndarray:
+        """A tensor that the layout cannot do without."""
+        if name not in self.names:
+            raise InputError(f"{self.path.name}: {name} is missing", "the layout expects it")
+        return self[name]
+
+    def linear(self, stem: str) -> tuple[np.ndarray, np.ndarray | None]:
+        """A stored [out, in] map as [in, out], and its bias."""
+        weight = self.need(f"{stem}.weight")
+        if weight.ndim != 2:
+            raise InputError(
+                f"{self.path.name}: {stem}.weight has shape {list(weight.shape)}",
+                "expected a matrix",
+            )
+        bias = self[f"{stem}.bias"] if f"{stem}.bias" in self.names else None
+        if bias is not None and bias.shape != weight.shape[:1]:
+            raise InputError(f"{self.path.name}: {stem}.bias does not fit {stem}.weight")
+        return weight.T, bias
+
     def raw(self, name: str) -> np.ndarray:
         """A tensor as stored; bfloat16 widened to float32, which is exact."""
         with safe_open(self.path, framework="numpy") as file:

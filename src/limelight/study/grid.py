@@ -55,13 +55,18 @@ def is_static(tree: Any, path: str, values: Sequence[Any] = ()) -> bool:
 
 
 def leaves(tree: Any, prefix: str = "") -> dict[str, Any]:
-    """Every traced number of a configuration, by path."""
+    """Every traced number of a configuration, by path, and every array.
+
+    An array becomes an argument of the program; inside it would be compiled in, at length.
+    """
     found: dict[str, Any] = {}
     for field in dataclasses.fields(tree):
         value, path = getattr(tree, field.name), prefix + field.name
         if dataclasses.is_dataclass(value):
             found |= leaves(value, path + ".")
-        elif not field.metadata.get("static", False) and isinstance(value, int | float):
+        elif field.metadata.get("static", False):
+            continue
+        elif isinstance(value, int | float | np.ndarray):
             found[path] = value
     return found
 

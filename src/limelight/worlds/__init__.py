@@ -4,14 +4,17 @@
 of patterns, `classes` with four classes; `boolean` sparse Boolean functions of hidden bits
 (edelman2022); `clusters` noisy tokens around centres, `pairs` two such sets that attend across,
 `regions` images of them (xu2022); `spatial` patches in hidden sets, `projected` Gaussian ones
-labelled by a filter, `partitions` how they are grouped (jelassi2022); `sparse` any world of tokens
-with some removed.
+labelled by a filter, `partitions` how they are grouped (jelassi2022); `images` real ones as
+patches, from `sources`, `composites` of two with known roles, `patches` cuts and shuffles; `sparse`
+any world of tokens with some removed.
 """
 
 from limelight.worlds.base import World, dataset, example, law
 from limelight.worlds.boolean import SparseBoolean
 from limelight.worlds.classes import FourClasses
 from limelight.worlds.clusters import Clusters
+from limelight.worlds.composites import Composites
+from limelight.worlds.images import Images
 from limelight.worlds.pairs import Pairs
 from limelight.worlds.patterns import Patterns
 from limelight.worlds.projected import GaussianPatches
@@ -23,8 +26,10 @@ from limelight.worlds.spatial import Spatial
 __all__ = [
     "POLICIES",
     "Clusters",
+    "Composites",
     "FourClasses",
     "GaussianPatches",
+    "Images",
     "Pairs",
     "PatternSets",
     "Patterns",

@@ -1,0 +1,122 @@
+"""Networks trained on real images: a ViT, positional attention or a CNN, on plain or shuffled ones.
+
+All networks of a trial share its split, its shuffle, its batches and, where they can, their start.
+"""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from limelight.core.errors import InputError, check_word
+from limelight.core.keys import named
+from limelight.core.types import PRNGKey
+from limelight.measures.locality import locality
+from limelight.models.base import Model, Recipe
+from limelight.models.cnn import Convolutional
+from limelight.models.vit import Vision, ViT
+from limelight.study.base import Experiment
+from limelight.study.course import Course, accuracy
+from limelight.worlds.images import Images
+
+NETWORKS = ("vit", "positional", "cnn")
+
+
+class Classify(Experiment):
+    r"""Train a network on images; read its accuracy, its first losses, how local its positions are.
+
+    Locality is read raw, and after the inverse of the shuffle: if patch $k$ of a shuffled image
+    shows the one that was at $\pi(k)$, row $\pi^{-1}(k)$ of $P$ belongs to place $k$ of the plain
+    image. With `aligned` the rows of $P$ start shuffled like the patches, which makes training on
+    shuffled images the very training on plain ones, another order of sums apart.
+
+    Args:
+        world: The images.
+        network: `vit`; `positional`, the same with positional attention; or `cnn`.
+        aligned: Whether the positions start shuffled like the patches.
+        vit: Makes the ViTs.
+        cnn: Makes the CNN.
+        course: Trains ViTs.
+        cnn_course: Trains the CNN; like ViTs when `None`.
+        watched: First steps whose losses are kept.
+
+    Reference: jelassi2022, Section 6.
+    """
+
+    world: Images = Images()
+    network: str = eqx.field(static=True, default="vit")
+    aligned: bool = eqx.field(static=True, default=False)
+    vit: Vision = Vision(width=32, heads=4, hidden=128)
+    cnn: Convolutional = Convolutional()
+    course: Course = Course()
+    cnn_course: Course | None = None
+    watched: int = eqx.field(static=True, default=50)
+
+    def trial(self, key: PRNGKey) -> dict[str, Array]:
+        """Draw a split and a shuffle, make a network, train it, read it."""
+        k_truth, k_init, k_train, k_test = named(key, "truth", "init", "train", "test")
+        truth = self.world.draw(k_truth)
+        start = self.start(k_init, truth)
+        taught = self._course()(k_train, self.world, truth, start)
+        last = taught.losses[-max(len(taught.losses) // 20, 1) :]
+        return {
+            "accuracy": accuracy(taught.model, self.world, truth, k_test),
+            "training_loss": jnp.mean(last),
+            "diverged": ~taught.finite,
+            "trace.loss": taught.losses[: self.watched],
+            **self._localities(start, taught.model, truth),
+        }
+
+    def start(self, key: PRNGKey, truth: Any) -> Model:
+        """The network before training."""
+        model = self._recipe().init(key, self.world, truth)
+        if self.aligned:
+            assert isinstance(model, ViT), "checked"
+            rows = model.positions[self.world.order(truth)]
+            model = eqx.tree_at(lambda m: m.positions, model, rows)
+        return model
+
+    def fitted(self, cells: list["Classify"]) -> "Classify":  # pyright: ignore[reportIncompatibleMethodOverride]
+        """With its images in it, so that the program takes them as an argument."""
+        return dataclasses.replace(self, world=self.world.loaded())
+
+    def check(self) -> None:
+        """Check every part, and the parts together."""
+        check_word("network", self.network, NETWORKS)
+        self.world.check()
+        self._recipe().check(self.world)
+        self._course().check(self.world)
+        if not 1 <= self.watched <= self._course().steps:
+            raise InputError(f"watched = {self.watched}", "between 1 and the steps of the course")
+        if self.aligned and (self.network == "cnn" or self.vit.pool == "class"):
+            raise InputError(
+                "only positions of patches alone can start shuffled", "use a ViT with vit.pool=mean"
+            )
+        if self.aligned and self.world.cell % self.world.patch:
+            raise InputError(
+                f"cells of {self.world.cell} pixels cut patches of {self.world.patch}",
+                "world.cell must be a multiple of world.patch",
+            )
+
+    def _recipe(self) -> Recipe:
+        if self.network == "cnn":
+            return self.cnn
+        attention = "positional" if self.network == "positional" else "vanilla"
+        return dataclasses.replace(self.vit, attention=attention)
+
+    def _course(self) -> Course:
+        return self.cnn_course if self.network == "cnn" and self.cnn_course else self.course
+
+    def _localities(self, start: Model, end: Model, truth: Any) -> dict[str, Array]:
+        if not (isinstance(start, ViT) and isinstance(end, ViT)):
+            return {f"locality.{name}": jnp.array(jnp.nan) for name in ("start", "raw", "inverse")}
+        back = jnp.argsort(self.world.order(truth))
+        # Cells that cut patches move no whole one, and positions cannot be moved back.
+        whole = self.world.cell % self.world.patch == 0
+        return {
+            "locality.start": locality(start.encodings),
+            "locality.raw": locality(end.encodings),
+            "locality.inverse": locality(end.encodings[back]) if whole else jnp.array(jnp.nan),
+        }

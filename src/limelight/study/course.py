@@ -1,0 +1,179 @@
+r"""How a network for images is trained: mini-batches, AdamW or SGD, warm-up, cosine.
+
+One step samples its images, augments them and updates, all inside the compiled loop; a course is a
+scan over steps, and `vmap` makes many of them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import optax
+from jaxtyping import Array, Bool, Float
+
+from limelight.core.errors import InputError, check_word
+from limelight.core.keys import named
+from limelight.core.numerics import tree_finite
+from limelight.core.types import Number, PRNGKey
+from limelight.models.base import Model, split
+
+OPTIMIZERS = ("adamw", "sgd")
+PRECISIONS = ("highest", "tensorfloat32", "bfloat16")
+
+
+class Taught(eqx.Module):
+    """What a course leaves: the model, the loss of every step, and whether all was finite."""
+
+    model: Any
+    losses: Float[Array, " steps"]
+    finite: Bool[Array, ""]
+
+
+class Course(eqx.Module):
+    r"""A training course on classes.
+
+    The loss is cross-entropy, with `smoothing` of the label spread evenly over all classes. Weight
+    decay acts on matrices alone: not on positions, class tokens, norms or biases. The rate rises
+    over `warmup` steps and then falls as a cosine to `floor` of its peak.
+
+    Args:
+        steps: Updates.
+        batch: Images a step, drawn with replacement.
+        rate: Peak step size.
+        examples: Training images used, the first of a trial's own order; 0 for all.
+        optimizer: `adamw`, or `sgd` with Nesterov momentum 0.9.
+        decay: Weight decay.
+        warmup: Steps to the peak.
+        floor: The last rate over the peak.
+        clip: Largest norm of a gradient; longer ones are shortened. `None` for any.
+        smoothing: Share of the label spread over all classes.
+        precision: Of matrix products in training: `highest`, `tensorfloat32` or `bfloat16`; what a
+            device does not have it takes the next better of. Weights and tests are in float32.
+    """
+
+    steps: int = eqx.field(static=True, default=1500)
+    batch: int = eqx.field(static=True, default=128)
+    rate: Number = 3e-3
+    examples: Number = 0
+    optimizer: str = eqx.field(static=True, default="adamw")
+    decay: Number = 0.01
+    warmup: int = eqx.field(static=True, default=0)
+    floor: Number = 0.0
+    clip: Number | None = None
+    smoothing: Number = 0.0
+    precision: str = eqx.field(static=True, default="highest")
+
+    def __call__(self, key: PRNGKey, world: Any, truth: Any, model: Model) -> Taught:
+        """Train one model on the training part of a world."""
+        k_batch, k_image, k_drop = named(key, "batch", "image", "drop")
+        trained, rest = split(model)
+        optimizer, count = self.optimiser(), self.size(world)
+
+        def loss(trained, step):
+            u = jr.uniform(jr.fold_in(k_batch, step), (self.batch,))
+            index = jnp.minimum(jnp.floor(u * count).astype(int), count - 1)
+            network = eqx.combine(trained, rest)
+            keys = jr.split(jr.fold_in(k_image, step), self.batch)
+            drops = jr.split(jr.fold_in(k_drop, step), self.batch)
+
+            def one(k_image, k_drop, i):
+                item = world.sample(k_image, truth, i)
+                return cross_entropy(
+                    network(network.prepare(item), k_drop), item.label, self.smoothing
+                )
+
+            return jnp.mean(jax.vmap(one)(keys, drops, index))
+
+        def update(carry, step):
+            trained, memory, finite = carry
+            value, gradient = jax.value_and_grad(loss)(trained, step)
+            change, memory = optimizer.update(gradient, memory, trained)
+            moved = eqx.apply_updates(trained, change)
+            finite = finite & jnp.isfinite(value) & tree_finite(moved)
+            # What is not finite ends the course: the last finite weights stay.
+            moved = jax.tree.map(lambda new, old: jnp.where(finite, new, old), moved, trained)
+            return (moved, memory, finite), value
+
+        memory: Any = optimizer.init(trained)  # pyright: ignore[reportArgumentType]
+        start = (trained, memory, jnp.array(True))
+        with jax.default_matmul_precision(self.precision):
+            (trained, _, finite), losses = jax.lax.scan(update, start, jnp.arange(self.steps))
+        return Taught(eqx.combine(trained, rest), losses, finite)
+
+    def size(self, world: Any) -> Any:
+        """Training images used; a traced number where it is swept."""
+        whole = world.available
+        return jnp.where(self.examples == 0, whole, jnp.minimum(self.examples, whole))
+
+    def optimiser(self) -> optax.GradientTransformation:
+        """Built inside the traced function, so that its rates can be swept."""
+        steps = [] if self.clip is None else [optax.clip_by_global_norm(self.clip)]
+        if self.optimizer == "adamw":
+            steps += [optax.scale_by_adam()]
+        decayed = optax.add_decayed_weights(self.decay, mask=decays)
+        if self.optimizer == "adamw":
+            steps += [decayed]
+        else:  # as usual with SGD, the decay goes through the momentum
+            steps += [decayed, optax.trace(0.9, nesterov=True)]
+        return optax.chain(*steps, optax.scale_by_learning_rate(self.pace))
+
+    def pace(self, step) -> Float[Array, ""]:
+        """The rate at a step: up in a line, down as a cosine."""
+        up = jnp.minimum((step + 1.0) / max(self.warmup, 1), 1.0)
+        done = jnp.clip((step - self.warmup) / max(self.steps - self.warmup, 1), 0.0, 1.0)
+        down = self.floor + (1.0 - self.floor) * 0.5 * (1.0 + jnp.cos(jnp.pi * done))
+        return self.rate * up * down
+
+    def check(self, world: Any) -> None:
+        """Refuse settings that make no sense."""
+        check_word("course.optimizer", self.optimizer, OPTIMIZERS)
+        check_word("course.precision", self.precision, PRECISIONS)
+        for name in ("steps", "batch"):
+            if getattr(self, name) < 1:
+                raise InputError(f"course.{name} = {getattr(self, name)}", "at least 1")
+        if not self.rate > 0:
+            raise InputError(f"course.rate = {self.rate:g}", "a positive step size")
+        if not 0 <= self.examples <= world.available:
+            raise InputError(
+                f"course.examples = {self.examples}", f"up to {world.available}, or 0 for all"
+            )
+        if not 0 <= self.warmup <= self.steps:
+            raise InputError(f"course.warmup = {self.warmup}", "between 0 and course.steps")
+        for name in ("floor", "smoothing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"course.{name} = {getattr(self, name):g}", "from 0 to below 1")
+
+
+def cross_entropy(
+    output: Float[Array, " classes"], label: Float[Array, " classes"], smoothing: Number = 0.0
+) -> Float[Array, ""]:
+    """Cross-entropy of a softmax with a label that is +1 at its class and -1 elsewhere."""
+    target = (1.0 - smoothing) * (1.0 + label) / 2.0 + smoothing / len(label)
+    return -jnp.sum(target * jax.nn.log_softmax(output))
+
+
+def decays(tree: Any) -> Any:
+    """Which weights decay: matrices that are no positions."""
+
+    def one(path, leaf) -> bool:
+        names = {getattr(part, "name", None) for part in path}
+        return leaf.ndim >= 2 and not names & {"positions", "class_token"}
+
+    return jax.tree_util.tree_map_with_path(one, tree)
+
+
+def accuracy(
+    model: Model, world: Any, truth: Any, key: PRNGKey, block: int = 200
+) -> Float[Array, ""]:
+    """Share of all test images whose largest output is that of their class."""
+    held = world.held_out()
+
+    def right(index):
+        item = held.sample(jr.fold_in(key, index), truth, index)
+        return jnp.argmax(model(model.prepare(item))) == jnp.argmax(item.label)
+
+    many: Callable = jax.lax.map
+    return jnp.mean(many(right, jnp.arange(held.available), batch_size=block), dtype=float)

@@ -1,0 +1,83 @@
+"""Where images come from: bundled digits, official CIFAR archives, sheets, folders, npz, IDX.
+
+`base` what a source gives; `known` data sets with a name; `cifar` the archives, whose pickles
+`pickles` reads without running; `files` everything else; `digits.npz` 1,797 digits of 8 x 8 pixels,
+always there.
+"""
+
+import functools
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+
+from limelight.core.errors import InputError
+from limelight.worlds.sources import cifar, files
+from limelight.worlds.sources.base import NO_COARSE, WHERE, Pictures, pictures
+from limelight.worlds.sources.known import KNOWN, Shape, find_known, known_shape
+
+#: The bundled data set.
+DIGITS = "digits"
+#: Digits for training; the rest are for tests.
+DIGITS_TRAINING = 1_400
+
+
+def load_pictures(source: str, side: int | None = None, coarse: bool = False) -> Pictures:
+    """Images by name or path.
+
+    Args:
+        source: `digits`; `cifar10`, `cifar100` or `fashion-mnist`, looked for in the folder that
+            the variable `LIMELIGHT_DATA` names; or a path to an official CIFAR archive (or the
+            folder in it), a folder of sheets, of IDX files, or of images by class, or an npz.
+        side: Pixels along a side, to which images in folders are resized.
+        coarse: Whether the label is the coarse one, where there are two (CIFAR-100).
+
+    Raises:
+        InputError: In one line, for what is missing, damaged, or not a data set.
+    """
+    if source == DIGITS:
+        if coarse:
+            raise InputError(NO_COARSE.format(DIGITS), "only CIFAR-100 has both")
+        return digits()
+    path = Path(source).expanduser()
+    if source in KNOWN and not path.exists():
+        path = find_known(source)
+    if not path.exists():
+        raise InputError(f"there are no images at {source}", WHERE)
+    return _read(path, side, coarse, path.stat().st_mtime)
+
+
+@functools.lru_cache(maxsize=4)
+def _read(path: Path, side: int | None, coarse: bool, changed: float) -> Pictures:
+    if cifar.is_folder(path):
+        return cifar.load_folder(path, coarse)
+    if cifar.is_archive(path):
+        return cifar.load_archive(path, coarse)
+    if (path / "labels.npz").is_file():
+        return files.load_sheets(path, coarse)
+    if coarse:
+        raise InputError(NO_COARSE.format(path.name), "only CIFAR-100 has both")
+    if files.is_idx(path):
+        return files.load_idx(path)
+    if path.is_dir():
+        return files.load_folders(path, side)
+    if path.suffix == ".npz":
+        return files.load_npz(path)
+    raise InputError(f"{path.name} is no kind of data set that is read here", WHERE)
+
+
+@functools.cache
+def digits() -> Pictures:
+    """The bundled digits: pixels from 0 to 16, ten classes.
+
+    The test part of the UCI data set *Optical Recognition of Handwritten Digits* (E. Alpaydin and
+    C. Kaynak, 1998, doi 10.24432/C50P49), CC BY 4.0; see `DIGITS.md` beside the file.
+    """
+    with resources.files(__name__).joinpath("digits.npz").open("rb") as file:
+        found = np.load(file, allow_pickle=False)
+        images, labels = found["images"], found["labels"]
+    names = [str(digit) for digit in range(10)]
+    return pictures(DIGITS, (images, labels), None, names, brightest=16, training=DIGITS_TRAINING)
+
+
+__all__ = ["DIGITS", "KNOWN", "Pictures", "Shape", "digits", "known_shape", "load_pictures"]

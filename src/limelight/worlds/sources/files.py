@@ -1,0 +1,168 @@
+"""Images from other files: sheets with labels, folders by class, npz, and IDX."""
+
+import gzip
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
+from limelight.core.errors import InputError
+from limelight.worlds.sources.base import (
+    MOST_BYTES,
+    MOST_IMAGES,
+    NO_COARSE,
+    Pictures,
+    content,
+    pictures,
+)
+
+#: Names under which an npz may hold training images and labels, test images and labels.
+NPZ_NAMES = (
+    ("x_train", "y_train", "x_test", "y_test"),
+    ("train_images", "train_labels", "test_images", "test_labels"),
+    ("images", "labels"),
+)
+#: The files of MNIST and Fashion-MNIST.
+IDX_NAMES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
+KINDS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+#: Pixels an image or a sheet may have.
+MOST_PIXELS = 64_000_000
+CELL = 32
+
+
+def load_npz(path: Path) -> Pictures:
+    """Arrays in an npz; see `NPZ_NAMES`."""
+    found = _arrays(path)
+    for names in NPZ_NAMES:
+        if set(names) <= set(found):
+            pairs = zip(names[::2], names[1::2], strict=True)
+            train, *test = ((found[a], found[b]) for a, b in pairs)
+            listed = [str(name) for name in found.get("names", np.array([])).reshape(-1)]
+            return pictures(path.stem, train, test[0] if test else None, listed)
+    expected = " or ".join(", ".join(names) for names in NPZ_NAMES)
+    raise InputError(f"{path.name} does not hold images and labels", f"expected {expected}")
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with zipfile.ZipFile(path) as file:
+            if sum(part.file_size for part in file.infolist()) > MOST_BYTES:
+                raise InputError(f"{path.name} is too large", f"at most {MOST_BYTES >> 30} GiB")
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}", "check it") from None
+    except (ValueError, zipfile.BadZipFile, EOFError, MemoryError, KeyError) as error:
+        reason = "it holds Python objects" if "allow_pickle" in str(error) else "it is damaged"
+        raise InputError(
+            f"{path.name} cannot be read: {reason}", "expected plain arrays, as np.savez writes"
+        ) from None
+
+
+def load_sheets(path: Path, coarse: bool = False) -> Pictures:
+    """Sheets of 32 x 32 images, `train_*.webp` and `test_*.webp`, with `labels.npz` beside them."""
+    labels = _arrays(path / "labels.npz")
+    if coarse and "train_coarse" not in labels:
+        raise InputError(NO_COARSE.format(path.name), "only CIFAR-100 has both")
+    parts = []
+    for part in ("train", "test"):
+        if part not in labels:
+            raise InputError(f"{path}/labels.npz has no {part!r}", "one array of labels a part")
+        sheets = sorted(path.glob(f"{part}_*.webp"), key=lambda f: (len(f.name), f.name))
+        if not sheets:
+            raise InputError(f"{path} has no sheet {part}_0.webp", "labels alone are not enough")
+        images = np.concatenate([_sheet(sheet) for sheet in sheets])
+        found = labels[f"{part}_coarse" if coarse else part]
+        # The last row of a sheet may be padded; a folder may also hold the first sheets only.
+        count = min(len(images), len(found))
+        parts.append((images[:count], found[:count]))
+    listed = labels.get("coarse_names" if coarse else "names", np.array([]))
+    names = [str(name) for name in listed.reshape(-1)]
+    return pictures(path.name, parts[0], parts[1], names)
+
+
+def _sheet(path: Path) -> np.ndarray:
+    pixels = _decode(path)
+    height, width, _ = pixels.shape
+    if height % CELL or width % CELL:
+        raise InputError(f"{path.name} is {width} x {height}", f"expected multiples of {CELL}")
+    cells = pixels.reshape(height // CELL, CELL, width // CELL, CELL, 3).swapaxes(1, 2)
+    return cells.reshape(-1, CELL, CELL, 3)
+
+
+def load_folders(path: Path, side: int | None = None) -> Pictures:
+    """Images in folders named for their class, perhaps under `train` and `test`."""
+    split = (path / "train").is_dir() and (path / "test").is_dir()
+    roots = [path / "train", path / "test"] if split else [path]
+    names = sorted(folder.name for folder in roots[0].iterdir() if folder.is_dir())
+    parts = [_by_class(root, names, side) for root in roots]
+    return pictures(path.name, parts[0], parts[1] if split else None, names)
+
+
+def _by_class(root: Path, names: list[str], side: int | None) -> tuple[np.ndarray, np.ndarray]:
+    images, labels = [], []
+    for label, name in enumerate(names):
+        for file in sorted((root / name).glob("*")):
+            if file.suffix.lower() not in KINDS:
+                continue
+            images.append(_decode(file, side))
+            labels.append(label)
+            if len(images) * images[0].nbytes > MOST_BYTES or len(images) > MOST_IMAGES:
+                raise InputError(f"{root} has too many images", "name a smaller folder")
+    if not images:
+        raise InputError(f"{root} has no images in folders by class", "expected CLASS/IMAGE.png")
+    shapes = {image.shape for image in images}
+    if len(shapes) > 1 or images[0].shape[0] != images[0].shape[1]:
+        raise InputError(f"{root}: images are not squares of one size", "say one with world.side")
+    return np.stack(images), np.array(labels, dtype=np.int32)
+
+
+def _decode(path: Path, side: int | None = None) -> np.ndarray:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on odd colour profiles; sizes are checked here
+            with Image.open(path) as image:
+                if image.width * image.height > MOST_PIXELS:
+                    raise InputError(f"{path.name} is too large", f"{MOST_PIXELS:,} pixels at most")
+                plain = image.convert("RGB")
+                if side is not None:
+                    plain = plain.resize((side, side), Image.Resampling.BICUBIC)
+                return np.asarray(plain)
+    except (OSError, UnidentifiedImageError, ValueError, SyntaxError, Image.DecompressionBombError):
+        raise InputError(f"{path} is not a readable image", "remove it, or repair it") from None
+
+
+def load_idx(path: Path) -> Pictures:
+    """The four IDX files of MNIST or Fashion-MNIST, packed with gzip or not."""
+    arrays = [_idx(path, name) for name in IDX_NAMES]
+    return pictures(path.name, (arrays[0], arrays[1]), (arrays[2], arrays[3]))
+
+
+def is_idx(path: Path) -> bool:
+    """Whether a folder holds IDX files."""
+    return any((path / (IDX_NAMES[0] + end)).is_file() for end in ("", ".gz"))
+
+
+def _idx(folder: Path, name: str) -> np.ndarray:
+    packed = folder / f"{name}.gz"
+    try:
+        if packed.is_file():
+            with gzip.open(packed) as file:
+                raw = file.read(2**28)
+        else:
+            raw = content(folder / name, 2**28)
+    except (OSError, EOFError) as error:
+        raise InputError(f"cannot read {packed.name}: {error}", "download it again") from None
+    dimensions = raw[3] if raw[:3] == b"\0\0\x08" and len(raw) > 3 else 0
+    shape = tuple(np.frombuffer(raw[4 : 4 + 4 * dimensions], ">u4").tolist())
+    start = 4 + 4 * dimensions
+    if not dimensions or len(raw) - start != int(np.prod(shape, dtype=object)):
+        raise InputError(f"{name} is not an IDX file of bytes", "download it again")
+    return np.frombuffer(raw, np.uint8, offset=start).reshape(shape)
