@@ -3,15 +3,20 @@
 `fig2` a small error without association; `fig4` attention recovers the planted sets; `phase` over
 sample size and time; `erosion` under long training; `transfer` what learned attention is worth;
 `idealized` population descent as three exact numbers, `event3` whether alpha rises again; `linear`
-linear rules, `shift` a network without association; `reading` what the figures share.
+linear rules, `shift` a network without association; `fig1a`, `fig5`, `fig7` real images and
+checkpoints, `digits` the same in small; `reading` what the figures share.
 """
 
 from limelight.papers.base import Paper, Statement
 from limelight.papers.jelassi2022 import (
+    digits,
     erosion,
     event3,
+    fig1a,
     fig2,
     fig4,
+    fig5,
+    fig7,
     idealized,
     linear,
     phase,
@@ -58,8 +63,12 @@ paper = Paper(
         Statement("event-iii", "does alpha rise again?", statements.second_rise),
     ),
     figures=(
+        fig1a.figure,
         fig2.figure,
         fig4.figure,
+        *fig5.figures,
+        *fig7.figures,
+        digits.figure,
         phase.figure,
         erosion.figure,
         transfer.figure,
