@@ -6,7 +6,10 @@ import pytest
 from limelight.papers import load
 from limelight.papers.jelassi2022 import phase, transfer
 from limelight.plot import Movie, animate, render
+from limelight.study.descent import Descent
+from limelight.study.transfer import Transfer
 from limelight.table import Table
+from limelight.worlds import Spatial
 
 
 def checked(name):
@@ -47,10 +50,14 @@ def test_long_ones(name):
 
 @pytest.mark.slow
 def test_learned_attention_transfers():
-    figure = load("jelassi2022").figure("transfer")
-    table = figure.run("smoke", seed=1000, settings={"trials": "1"})
+    world = Spatial(tokens=16, dimension=16, density=0.5)
+    short = Descent(steps=60, every=10)
+    experiment = Transfer(world, tuning=short, descent=short, source="learned", tests=4000)
+    table = experiment.sweep({"examples": [8]}, trials=2, seed=1000)
+    assert (table["finetune.end"] < 0.03).all()
     assert (table["finetune.end"] < table["wrong.end"]).all()
     assert (table["finetune.end"] < table["frozen.end"]).all()
+    assert (table["finetune.end"] < table["scratch.best"]).all()
 
 
 # --- readings ---------------------------------------------------------------------------------

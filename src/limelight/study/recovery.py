@@ -1,7 +1,5 @@
 r"""Does attention find the planted sets, and when? Model (T) trained on a fixed sample."""
 
-import math
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -158,8 +156,9 @@ def training_set(
         return item.tokens, item.label
 
     index = jnp.arange(capacity)
-    blocks = math.ceil(capacity / BLOCK)
-    tokens, labels = jax.lax.map(row, index, batch_size=math.ceil(capacity / blocks))
+    # Equal blocks where there are some: a shorter last one would be compiled by itself.
+    equal = max(size for size in range(1, min(capacity, BLOCK) + 1) if capacity % size == 0)
+    tokens, labels = jax.lax.map(row, index, batch_size=equal if 8 * equal >= BLOCK else BLOCK)
     return Sample(tokens, labels, jnp.where(index < examples, 1.0 / examples, 0.0))
 
 

@@ -129,6 +129,10 @@ def slope(table: Table) -> Estimate:
     low, high = np.percentile(fit(np.log([draws for _, _, draws, _ in found])), [2.5, 97.5])
     seeds = len(curve(next(rows for _, rows in by_size(table)))[1])
     note = ", ".join(f"D = {D}: {'>= ' if c else ''}{n:.0f}" for D, n, _, c in found)
+    if len(found) > 2:
+        # At D = 16 the value vector alone comes near the level: its images are few for that reason.
+        later = np.polyfit(x[1:], np.log([n for _, n, _, _ in found[1:]]), 1)[0]
+        note += f"; slope without D = {found[0][0]}: {later:.2f}"
     if len(found) < SIZES or seeds < 5:
         return Estimate(value, (np.nan, np.nan), seeds, f"{note}; needs {SIZES} sizes, 5 seeds")
     return Estimate(value, (float(low), float(high)), seeds, note)
@@ -231,7 +235,7 @@ def _arms(axes, rows: Table) -> None:
         axes.plot(N, middle, label=name, linewidth=1.0, **look)
         axes.fill_between(N, low, high, color=COLOURS[number], alpha=0.2, linewidth=0)
     axes.set(xscale="log", yscale="log")
-    plain_ticks(axes.xaxis, N[:: max(1, len(N) // 5)])
+    plain_ticks(axes.xaxis, N[:: -(-len(N) // 5)])
     plain_ticks(axes.yaxis, [0.001, 0.003, 0.01, 0.03, 0.1, 0.3])
     label(axes, "images", "test error")
 
@@ -303,7 +307,7 @@ figure = Figure(
             POWERS,
             20,
             tuning=Descent(steps=300, every=10),
-            descent=Descent(steps=200),
+            descent=Descent(steps=400, every=10),
         ),
     },
     claims=CLAIMS,
@@ -313,5 +317,5 @@ figure = Figure(
     departures="Theorem 5.2 is about every algorithm, here one is run; sizes and steps are ours;"
     " idealized attention has the logits 3.3 inside a set and -0.4 across; the density is 8/D; the"
     " scratch arm has its step cap chosen among three and its step by a validation set of 2,000"
-    " images, at most 200 steps and 4,096 images; learned attention at D = 16 and 36 only",
+    " images, at most 400 steps and 4,096 images; learned attention at D = 16 and 36 only",
 )

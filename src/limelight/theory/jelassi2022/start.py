@@ -67,15 +67,17 @@ def start_level(
     loss = lambda t: start_loss(
         jnp.exp(t), tokens, size, density, activation, diagonal, temperature
     )
-    low, high = jnp.log(1e-4), jnp.log(10.0)
-    best = jnp.array(jnp.inf)
-    for _ in range(ROUNDS):  # a finer grid around the best point of the last one
+
+    def refine(_, found):
+        low, high, best = found
         grid = jnp.linspace(low, high, POINTS)
         losses = jax.lax.map(loss, grid)
         at = jnp.argmin(losses)
-        best = jnp.minimum(best, losses[at])
-        low, high = grid[jnp.maximum(at - 1, 0)], grid[jnp.minimum(at + 1, POINTS - 1)]
-    return best
+        ends = grid[jnp.maximum(at - 1, 0)], grid[jnp.minimum(at + 1, POINTS - 1)]
+        return *ends, jnp.minimum(best, losses[at])
+
+    start = jnp.log(1e-4), jnp.log(10.0), jnp.array(jnp.inf)
+    return jax.lax.fori_loop(0, ROUNDS, refine, start)[2]
 
 
 def _log_multinomial(a, b, none, density: Number) -> Array:
