@@ -242,7 +242,10 @@ def second_rise(
             Condition("the sets are found", run.end["gamma"], ">", 1.0),
         ),
         quantities=_quantities(run)
-        | {"e^beta / D": math.exp(diagonal) / tokens, "best alpha at the start": run.best.alpha},
+        | {
+            "e^beta / D": math.exp(diagonal) / tokens,
+            "best alpha at the start": float(run.best.alpha),
+        },
         reference="jelassi2022, Section 4.1, Event III",
     )
 
