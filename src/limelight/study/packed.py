@@ -124,7 +124,7 @@ def over_slots(f: Callable, trees: tuple, alive: Bool[Array, " slots"]) -> Any:
     )
 
 
-def options() -> dict[str, str] | None:
+def options() -> dict[str, str | bool] | None:
     """How these programs are compiled.
 
     Their time goes into a kernel of their own and into elementwise work, so a GPU's search for the

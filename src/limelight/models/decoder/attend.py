@@ -68,8 +68,9 @@ def attend(
 def _forward(asked, table, bits, tokens, weights, places, keep, keep_tokens, dtype, fused):
     if fused:
         given = asked.astype(dtype), table.astype(dtype), bits.astype(jnp.int8), tokens, weights
-        *sums, log_sum = kernel.forward(*given, places, keep, keep_tokens)
-        return tuple(sums), (given, log_sum, tuple(sums))
+        mixed, centre, share, log_sum = kernel.forward(*given, places, keep, keep_tokens)
+        sums = mixed, centre, share
+        return sums, (given, log_sum, sums)
     x = _masked(table, bits, tokens, dtype)
     mean, inverse = _moments(x, keep_tokens)
     asked = asked.astype(dtype)
@@ -86,14 +87,16 @@ def _forward(asked, table, bits, tokens, weights, places, keep, keep_tokens, dty
 
 
 def _backward(places, keep, keep_tokens, dtype, fused, saved, slopes):
-    along = sum(jnp.sum(a * b, axis=-1) if a.ndim == 3 else a * b
-                for a, b in zip(slopes, saved[-1], strict=True))  # fmt: skip
+    (mixed, centre, share), (d_mixed, d_centre, d_weight) = saved[-1], slopes
+    along = jnp.sum(mixed * d_mixed, axis=-1) + centre * d_centre + share * d_weight
     if fused:
-        given, log_sum, _ = saved
-        more = log_sum, slopes, along, places, keep, keep_tokens
-        return *kernel.backward(*given, *more), None, None, None
+        (asked, table, bits, tokens, weights), log_sum, _ = saved
+        settings = places, keep, keep_tokens
+        d_asked, d_table = kernel.backward(
+            asked, table, bits, tokens, weights, log_sum, slopes, along, *settings
+        )
+        return d_asked, d_table, None, None, None
     asked, table, bits, tokens, weights, x, mean, inverse, score, log_sum, _ = saved
-    d_mixed, d_centre, d_weight = slopes
     d = x.shape[-1]
     narrow = d_mixed.astype(dtype)
     reach = _product("shd,snd->shn", narrow, x) + d_centre[..., None] * mean[:, None]

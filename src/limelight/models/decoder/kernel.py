@@ -127,17 +127,7 @@ def backward(
         interpret=interpret,
         compiler_params=triton.CompilerParams(num_warps=warps),
         name="attend_backward",
-    )(
-        asked,
-        table,
-        bits,
-        tokens,
-        weights,
-        log_sum,
-        slopes[0].astype(asked.dtype),
-        *slopes[1:],
-        along,
-    )
+    )(asked, table, bits, tokens, weights, log_sum, narrow, *slopes[1:], along)
     return jnp.sum(asked_parts, axis=0), d_table
 
 

@@ -58,6 +58,7 @@ class Clipped(eqx.Module):
         shrink = self.decay * jnp.where(marked, weights, 0.0)
         if self.coupled:
             gradient = gradient + shrink
+        direction: Any
         direction, memory = optax.scale_by_adam().update(gradient, memory)
         if not self.coupled:
             direction = direction + shrink

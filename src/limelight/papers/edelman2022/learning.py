@@ -46,14 +46,14 @@ class Looks(eqx.Module):
         errors: Wrong holdout labels, in the first part where `whole` is false.
         whole: Whether the look saw the whole holdout.
         loss: Training loss, dropout off.
-        right: Training accuracy, dropout off.
+        missed: Wrong training labels, dropout off.
         gap: Gap of the tables.
     """
 
     errors: Int[Array, " looks"]
     whole: Bool[Array, " looks"]
     loss: Float[Array, " looks"]
-    right: Float[Array, " looks"]
+    missed: Int[Array, " looks"]
     gap: Float[Array, " looks"]
 
 
@@ -211,7 +211,7 @@ class Learning(Packed):
         blocks = self.most_parts(), self.block
         pad = self.places - self.world.length
         n = self.iterations // self.every
-        nothing = jnp.full(n, jnp.nan)
+        none, nothing = jnp.zeros(n, int), jnp.full(n, jnp.nan)
         return State(
             weights=weights,
             memory=self.update.init(weights),
@@ -224,7 +224,7 @@ class Learning(Packed):
             answers=labels[size:],
             to_the_end=jr.bernoulli(k_share, self.share),
             look=jnp.array(0),
-            looks=Looks(jnp.zeros(n, int), jnp.zeros(n, bool), nothing, nothing, nothing),
+            looks=Looks(none, none > 0, nothing, none, nothing),
         )
 
     def advance(self, states: State, layout: Layout) -> tuple[State, Bool[Array, ""]]:
@@ -271,7 +271,7 @@ class Learning(Packed):
         accuracy = self._accuracy(looks)
         last = jnp.maximum(state.look - 1, 0)
         success = seen & self._passes(looks, self.success)
-        fitted = seen & (looks.loss < 1e-4) & (looks.right == 1.0)
+        fitted = seen & (looks.loss < 1e-4) & (looks.missed == 0)
         when = lambda found: jnp.where(
             jnp.any(found), (jnp.argmax(found) + 1.0) * self.every, jnp.inf
         )
@@ -280,7 +280,7 @@ class Learning(Packed):
             "success_loose": jnp.any(seen & self._passes(looks, self.loose)),
             "first_success": when(success),
             "fitted": when(fitted),
-            "memorised": when(seen & (looks.right == 1.0)),
+            "memorised": when(seen & (looks.missed == 0)),
             "best_accuracy": jnp.max(jnp.where(seen, accuracy, 0.0)),
             "last_accuracy": accuracy[last],
             "training_loss": looks.loss[last],
@@ -377,18 +377,19 @@ class Learning(Packed):
             mine = jnp.arange(size) < state.examples
             mean = lambda values: jnp.sum(jnp.where(mine, values, 0.0)) / state.examples
             loss = mean(cross_entropy(out[:size], labels))
-            right = mean((says_one(out[:size]) == labels).astype(out.dtype))
-            return loss, right, jnp.sum(says_one(out[size:]) != state.answers[: self.first])
+            missed = jnp.sum(mine & (says_one(out[:size]) != labels))
+            errors = jnp.sum(says_one(out[size:]) != state.answers[: self.first])
+            return loss, missed, errors
 
         def rest(model, ready, state: State):
             out = logits(model, ready, state.holdout[self.first :])
             return jnp.sum(says_one(out) != state.answers[self.first :])
 
-        loss, right, errors = over_slots(first, trees, alive)
+        loss, missed, errors = over_slots(first, trees, alive)
         whole = jnp.full(len(errors), self.first == self.holdout)
         if self.first < self.holdout:
             errors, whole = self._second(rest, trees, errors, alive)
-        return Looks(errors, whole, loss, right, trees[1].gap)
+        return Looks(errors, whole, loss, missed, trees[1].gap)
 
     def _second(self, rest: Callable, trees: tuple, errors, alive):
         """The rest of the holdout for the trials that the first part did not settle."""

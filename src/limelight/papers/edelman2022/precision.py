@@ -12,6 +12,7 @@ from limelight.papers.base import Figure, Setup
 from limelight.papers.edelman2022.critical import LENGTH, SIZE
 from limelight.papers.edelman2022.fig2 import experiment, facts
 from limelight.plot import Panel, Series, caption, panels
+from limelight.study.grid import Axes
 from limelight.table import Table
 
 NUMBERS = "numbers"
@@ -53,7 +54,7 @@ def draw(table: Table):
 
 def setup(lengths: list[int], sizes: list[int], trials: int, **settings) -> Setup:
     """One study over precisions, trials paired."""
-    axes = {LENGTH: lengths, NUMBERS: KINDS, SIZE: sizes}
+    axes: Axes = {LENGTH: lengths, NUMBERS: KINDS, SIZE: sizes}
     return Setup(experiment(lengths[0], share=0.0, **settings), axes, trials, shared=(NUMBERS,))
 
 
