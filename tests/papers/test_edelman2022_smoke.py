@@ -11,8 +11,8 @@ from limelight.plot import render
 from limelight.study.grid import assign
 
 paper = load("edelman2022")
-QUICK = ("fig2", "fig3")
-LONG = ("fig4", "fig2-sparsity", "fig2-noise", "fig2-dropout", "fig2-precision")
+ALONE = ("fig2", "fig3")
+OTHERS = ("fig4", "fig2-sparsity", "fig2-noise", "fig2-dropout", "fig2-precision")
 
 
 def checked(name):
@@ -29,15 +29,16 @@ def checked(name):
 
 
 def test_every_figure_is_run_somewhere():
-    assert {figure.name for figure in paper.figures} == {*QUICK, *LONG, "capacity"}
+    assert {figure.name for figure in paper.figures} == {*ALONE, *OTHERS, "capacity"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LONG)
-def test_long_ones(name):
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_others(name):
     checked(name)
 
 
+@pytest.mark.slow
 def test_more_examples_succeed_more_often_and_every_sample_is_memorised():
     table = checked("fig2")
     few, many = (table.where(examples=m) for m in (20, 120))
