@@ -61,9 +61,10 @@ def draw_critical(table: Table):
         (0.0 if t.censored_low else t.low, np.inf if t.censored_high else t.high) for t in fifty
     ]
     series.append(Series("$m_{50}$ (likelihood)", T, middle, *np.array(ends).T))
+    series.append(Series("any consistent learner", T, reference(found.lengths)))
     figure = curves(
         series,
-        guides=[*_laws(T, star), Series("any consistent learner", T, reference(found.lengths))],
+        guides=_laws(T, star),
         x_label="context length $T$",
         y_label="critical number of examples",
         log_x=True,
