@@ -204,7 +204,11 @@ def test_an_archive_that_claims_to_be_huge_is_refused_before_it_is_read(tmp_path
     refused(path, "too large")
 
 
-@pytest.mark.parametrize("raw", [b"", b"not gzip", gzip.compress(b"not tar" * 99)])
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"not gzip", gzip.compress(b"not tar" * 99)],
+    ids=["empty", "not gzip", "not tar"],
+)
 def test_damaged_archives_are_refused(raw, tmp_path):
     (tmp_path / "c.tar.gz").write_bytes(raw)
     refused(tmp_path / "c.tar.gz", "cannot read|damaged|not an official")
