@@ -99,6 +99,7 @@ figure = Figure(
     draws={"course": draw},
     summary=summary,
     reference="Figure 4",
+    cost={"small": "103 s on 2 cores, 16 s of it compiling"},
     departures=(
         "dropout masks have 16-bit probabilities; at paper scale token vectors are rounded to "
         "bfloat16 in training; at small scale T = 50 and a holdout of 2000; the paper shows 500 "
