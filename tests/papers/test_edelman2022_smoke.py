@@ -47,6 +47,7 @@ def test_more_examples_succeed_more_often_and_every_sample_is_memorised():
     assert (table["gap"] < 70).all()
 
 
+@pytest.mark.slow
 def test_a_parity_of_two_is_learned_after_a_plateau():
     table = checked("fig3")
     found = fig3.transitions(table)

@@ -74,6 +74,7 @@ def test_few_seeds_and_absent_arms_decide_nothing():
     assert part == {n: "inconclusive" for n in part} | {"exact": "holds"}
 
 
+@pytest.mark.slow
 def test_digits_at_smoke_scale_end_to_end(tmp_path):
     """Shuffled pixels with positions shuffled alike: the same training, to rounding."""
     settings = {"course.steps": "50", "course.batch": "32"}

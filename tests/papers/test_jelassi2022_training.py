@@ -22,6 +22,7 @@ def checked(name):
     return figure, table
 
 
+@pytest.mark.slow
 def test_attention_finds_the_sets_before_the_error_falls():
     figure, table = checked("fig4")
     assert not table["diverged"].any()

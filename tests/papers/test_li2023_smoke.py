@@ -58,6 +58,7 @@ def test_iterations():
     assert mean[0] > mean[-1]
 
 
+@pytest.mark.slow
 def test_removing_tokens():
     table = checked("fig5")
     whole = table.where(world__kept=50)
