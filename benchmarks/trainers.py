@@ -10,13 +10,13 @@ array is read and written, measured in the same run: above 1 the cache serves.
 
 import json
 import sys
-import time
 from pathlib import Path
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+from timing import copy_rate, seconds
 
 from limelight.models import Shallow
 from limelight.models.base import split
@@ -25,24 +25,6 @@ from limelight.train import Train
 from limelight.worlds import Patterns
 
 STEPS = 100
-
-
-def seconds(function, *arguments) -> float:
-    jax.block_until_ready(function(*arguments))
-    times = []
-    for _ in range(3):
-        began = time.perf_counter()
-        jax.block_until_ready(function(*arguments))
-        times.append(time.perf_counter() - began)
-    return min(times)
-
-
-def copy_rate() -> float:
-    """Bytes read and written per second, over an array far larger than any cache."""
-    passes = 10
-    array = jnp.ones(2**28 if jax.default_backend() == "gpu" else 2**26, jnp.float32)
-    sweep = jax.jit(lambda x: jax.lax.fori_loop(0, passes, lambda _, v: v * 1.01, x))
-    return passes * 2 * array.nbytes / seconds(sweep, array)
 
 
 def measure(groups: bool, width: int, trials: int, limit: float) -> dict:

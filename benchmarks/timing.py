@@ -1,0 +1,25 @@
+"""What the benchmarks share: the time of a call, and the rate of plain memory traffic."""
+
+import time
+
+import jax
+import jax.numpy as jnp
+
+
+def seconds(function, *arguments) -> float:
+    """The best of three calls, after one that compiles."""
+    jax.block_until_ready(function(*arguments))
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        jax.block_until_ready(function(*arguments))
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def copy_rate() -> float:
+    """Bytes read and written per second, over an array far larger than any cache."""
+    passes = 10
+    array = jnp.ones(2**28 if jax.default_backend() == "gpu" else 2**26, jnp.float32)
+    sweep = jax.jit(lambda x: jax.lax.fori_loop(0, passes, lambda _, v: v * 1.01, x))
+    return passes * 2 * array.nbytes / seconds(sweep, array)
