@@ -12,6 +12,7 @@ from scipy.stats import chi2
 
 from limelight.models import decoder
 from limelight.models.decoder import attend, kernel, masks
+from limelight.models.decoder.forward import _of_bits
 from limelight.models.decoder.network import decayed
 from limelight.models.decoder.update import Clipped, flatten, shape_of
 
@@ -107,7 +108,7 @@ def test_the_kernel_is_the_attention(kind, near):
     sums = jax.jit(lambda *a: attend._forward(*a, *settings, dtype, False)[0])(*given)
     narrow = asked.astype(dtype), table.astype(dtype), bits.astype(jnp.int8), *given[3:]
     forward = jax.jit(lambda *a: kernel.forward(*a, *settings, interpret=True))
-    *found, log_sum = forward(*narrow)
+    *found, log_sum, mean, inverse = forward(*narrow)
     assert relative(sums, tuple(found)) < near
     slopes = tuple(jnp.cos(part) for part in sums)
     along = sum(
@@ -119,10 +120,29 @@ def test_the_kernel_is_the_attention(kind, near):
         return attend._backward(*settings, dtype, False, saved, slopes)[:2]
 
     want = jax.jit(backward)(given, slopes)
-    back = jax.jit(lambda *a: kernel.backward(*a, *settings, interpret=True))
-    got = back(*narrow, log_sum, slopes, along)
+    back = jax.jit(lambda *a: kernel.backward(*a, *settings[:2], interpret=True))
+    got = back(*narrow, log_sum, mean, inverse, slopes, along)
     assert relative(want, got) < near
     assert not np.asarray(got[1])[:, length + 1 :].any()
+
+
+def test_padding_goes_up_to_a_tile_where_that_adds_little():
+    assert [kernel.padded(n) for n in (1, 32, 33, 101, 151, 201, 351, 801)] == [
+        32, 32, 64, 128, 160, 256, 384, 832
+    ]  # fmt: skip
+
+
+def test_bits_times_a_table_in_three_parts_is_exact_to_float32(monkeypatch):
+    """The GPU's route, by its arithmetic alone: bfloat16 products of bits are exact anywhere."""
+    bits = jr.bernoulli(jr.key(0), 0.5, (50, 300))
+    terms = jr.normal(jr.key(1), (300, 7)) * jnp.exp(4 * jr.normal(jr.key(2), (300, 1)))
+    want = np.asarray(bits, float) @ np.asarray(terms, float)
+    size = np.asarray(bits, float) @ np.abs(np.asarray(terms, float))
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    found = np.asarray(_of_bits(bits, terms), float)
+    assert (np.abs(found - want) / size).max() < 300 * 2.0**-24
+    rounded = np.asarray(bits, float) @ np.asarray(terms.astype(jnp.bfloat16), float)
+    assert (np.abs(rounded - want) / size).max() > 1e-4  # one part would not do
 
 
 # --- tables that underflow ------------------------------------------------------------------------

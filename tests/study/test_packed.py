@@ -36,6 +36,9 @@ class Walk(Packed):
     def rows(self):
         return 12
 
+    def flops(self):
+        return 2.0 * self.last * self.size
+
     def begin(self, key):
         place = jnp.array(0.0)
         counted = jnp.array(0)

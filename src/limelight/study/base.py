@@ -28,10 +28,12 @@ class Experiment(eqx.Module):
     """One trial as a function of a key; fields not marked static can be swept for free.
 
     A kind of experiment whose numbers need it sets `double`: the engine then computes it in
-    float64, whatever the rest of the process uses.
+    float64, whatever the rest of the process uses. One that runs at another pace than usual says
+    its FLOP/s in `pace`, by kind of device, for estimates of time.
     """
 
     double: ClassVar[bool] = False
+    pace: ClassVar[Mapping[str, float]] = {}
 
     @abc.abstractmethod
     def trial(self, key: PRNGKey) -> dict[str, Array]:

@@ -35,14 +35,14 @@ def memory() -> int:
 
 
 def chunk_width(bytes_a_trial: int, rows: int) -> int:
-    """Trials in one program: as many as fit, a power of two a device, no more than there are."""
+    """Trials in one program: all of them, or as many as fit, then a power of two a device."""
     devices, backend = jax.local_device_count(), jax.default_backend()
     limit = min(SHARE * memory(), ROOM.get(backend, math.inf))
     room = min(int(limit / max(bytes_a_trial, 1)), WIDEST.get(backend, 128))
     most = max(1, min(room, -(-rows // devices)))
-    power = 1 << (most.bit_length() - 1)
-    # A little padding beats a second chunk: take the next power when it fits.
-    return devices * (2 * power if power < most and 2 * power <= room else power)
+    if devices * most >= rows:  # one chunk holds a whole group
+        return devices * most
+    return devices << (most.bit_length() - 1)
 
 
 def over_trials(width: int) -> NamedSharding:

@@ -10,7 +10,6 @@ What a trial leaves depends on its key alone: neither on its slot nor on its nei
 
 import abc
 import os
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -86,6 +85,10 @@ class Packed(Experiment):
     def room(self) -> tuple[int, int]:
         """Slots and blocks of a program on the machine at hand."""
 
+    @abc.abstractmethod
+    def flops(self) -> float:
+        """FLOPs of this trial at most, on concrete numbers."""
+
     @property
     def rows(self) -> int:
         """Trials in a chunk at most: what a crash can cost against lanes that run dry."""
@@ -134,7 +137,9 @@ def options() -> dict[str, str | bool] | None:
 
 
 class Lanes:
-    """The three programs of a group of cells, compiled, and the loop that feeds them.
+    """The three programs of a group of cells, and the loop that feeds them.
+
+    Traced when it is made, compiled by `compile`.
 
     Args:
         experiment: With the group's static values set.
@@ -172,12 +177,21 @@ class Lanes:
         layout = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), self._layout([])
         )
-        compiled = lambda f, *a, **k: jax.jit(f, **k).lower(*a).compile(options())
-        self.fill = compiled(fill, states, slots, *shapes, donate_argnums=0)
-        self.advance = compiled(advance, states, layout, donate_argnums=0)
-        self.read = compiled(jax.vmap(experiment.result), states)
-        self.repair = jax.jit(repair, donate_argnums=0)
+        in_place = lambda f: jax.jit(f, donate_argnums=0)
+        self.traced = (
+            in_place(advance).lower(states, layout),
+            in_place(fill).lower(states, slots, *shapes),
+            jax.jit(jax.vmap(experiment.result)).lower(states),
+        )
+        self.repair = in_place(repair)
         self.shapes = states
+
+    def compile(self) -> "Lanes":
+        """Compile the three side by side."""
+        with ThreadPoolExecutor(len(self.traced), "compiler") as pool:
+            compiled = pool.map(lambda one: one.compile(options()), self.traced)
+            self.advance, self.fill, self.read = compiled
+        return self
 
     def __call__(
         self, arguments: tuple, parts: list[int], tell: Callable[[int], None] = lambda done: None
@@ -187,9 +201,8 @@ class Lanes:
         On a CPU a small program fills one core, so there are as many sets of lanes as cores.
         """
         lines = max(1, min(os.cpu_count() or 1, len(parts))) if on_cpu() else 1
-        # Small trials first: with few examples a trial tends to run to its last iteration, so the
-        # short ones are left for the end, when lanes run dry.
-        order = sorted(range(len(parts)), key=lambda row: parts[row])
+        # Large and small trials mixed, always alike, so that slots and blocks run out together.
+        order = np.random.default_rng(0).permutation(len(parts)).tolist()
         counts, results = [0] * lines, {}
 
         def work(line: int) -> None:
@@ -209,17 +222,20 @@ class Lanes:
     ) -> None:
         """Some rows through one set of lanes; what they leave goes into `results`."""
         seed, words, trials, swept, still = arguments
-        waiting = deque(rows)
+        waiting = rows
         states = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self.shapes)
         at: dict[int, int] = {}  # slot to row
         free = list(range(self.slots))[::-1]
         while waiting or at:
             left = self.blocks - sum(parts[row] for row in at.values())
-            new = []
-            while waiting and free and parts[waiting[0]] <= left:
-                row, slot = waiting.popleft(), free.pop()
-                at[slot], left = row, left - parts[row]
-                new.append(slot)
+            new, later = [], []
+            for row in waiting:  # whatever fits, the first in line first
+                if free and parts[row] <= left:
+                    new.append(free.pop())
+                    at[new[-1]], left = row, left - parts[row]
+                else:
+                    later.append(row)
+            waiting = later
             for k in range(0, len(new), FILL):
                 slots = np.full(FILL, self.slots, np.int32)
                 slots[: len(new[k : k + FILL])] = new[k : k + FILL]

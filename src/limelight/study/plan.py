@@ -96,8 +96,8 @@ class Plan:
     @property
     def seconds(self) -> float:
         """A rough estimate of the running time without compilation."""
-        devices = jax.local_device_count()
-        return self.cost.flops * self.rows / (devices * device.PACE.get(jax.default_backend(), 5e9))
+        pace = (device.PACE | dict(self.experiment.pace)).get(jax.default_backend(), 5e9)
+        return self.cost.flops * self.rows / (jax.local_device_count() * pace)
 
     @cached_property
     def chunks(self) -> tuple[Chunk, ...]:
@@ -177,11 +177,16 @@ def program(group: Group, counter: Callable[[], None] = lambda: None) -> Callabl
 
 def compiled(group: Group, arguments: tuple) -> Callable:
     """The program of a group, ready to be called; for a packed experiment, its lanes."""
+    return traced(group, arguments).compile()
+
+
+def traced(group: Group, arguments: tuple) -> Any:
+    """The program of a group, ready to be compiled."""
     if isinstance(group.experiment, Packed):
         start = _of_one_row(group, lambda experiment, key: experiment.begin(key))
         with jax.default_matmul_precision(PRECISION):
             return Lanes(group.experiment, start, arguments)
-    return jax.jit(program(group)).lower(*arguments).compile()
+    return jax.jit(program(group)).lower(*arguments)
 
 
 def _of_one_row(group: Group, read: Callable, counter: Callable[[], None] = lambda: None):
@@ -324,6 +329,8 @@ def _group(experiment: Experiment, grid: Grid, cells: list[Experiment]) -> tuple
 
 def _cost(group: Group, grid: Grid) -> Cost:
     cell = grid.cells[group.cells[0]]
+    if isinstance(group.experiment, Packed):
+        return _packed_cost(group.experiment, [grid.cells[index] for index in group.cells])
     swept = {name: jnp.asarray(cell[name]) for name in group.swept}
     still = {k: jnp.asarray(v) for k, v in leaves(group.experiment).items() if k not in swept}
     loop = getattr(group.experiment, "train", None) or getattr(group.experiment, "descent", None)
@@ -342,6 +349,15 @@ def _cost(group: Group, grid: Grid) -> Cost:
             f"a trial cannot be built: {type(error).__name__}: {reason}",
             "do the world, the model and the measures fit together?",
         ) from error
+
+
+def _packed_cost(experiment: Packed, cells: list[Cell]) -> Cost:
+    """Its own count of FLOPs, the mean over the cells, and the bytes of a trial under way."""
+    flops = np.mean([assign(experiment, cell).flops() for cell in cells])
+    begin = lambda key: assign(experiment, cells[0]).begin(key)
+    state = jax.eval_shape(begin, jax.random.key(0))
+    held = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    return Cost(float(flops), held, jax.eval_shape(experiment.result, state))
 
 
 def _check_leaves(grid: Grid, groups: tuple[Group, ...], costs: list[Cost]) -> None:

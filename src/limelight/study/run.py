@@ -22,7 +22,7 @@ from limelight.core.errors import LimelightError, RunError, StallError
 from limelight.store import Store, now
 from limelight.study import device
 from limelight.study.packed import Lanes, Packed
-from limelight.study.plan import Chunk, Plan, compiled
+from limelight.study.plan import Chunk, Plan, traced
 from limelight.table import Table
 
 #: Seconds between two looks at chunks that other processes hold.
@@ -135,6 +135,7 @@ class Engine:
         self.progress = Progress(total=plan.rows)
         self.began = time.monotonic()
         self.programs: dict[int, Future] = {}
+        self.tracing = threading.Lock()  # one at a time: side by side they share one interpreter
         self.compilers: ThreadPoolExecutor | None = None
         self.moved = self.began
         self.failures: dict[str, str] = {}
@@ -230,7 +231,9 @@ class Engine:
 
     def _compile(self, group: int, arguments: tuple) -> Any:
         with jax.enable_x64(self.x64):
-            program = compiled(self.plan.groups[group], arguments)
+            with self.tracing:
+                ready = traced(self.plan.groups[group], arguments)
+            program = ready.compile()
         self.progress.compilations += 1
         return program
 

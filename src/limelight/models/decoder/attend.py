@@ -68,9 +68,8 @@ def attend(
 def _forward(asked, table, bits, tokens, weights, places, keep, keep_tokens, dtype, fused):
     if fused:
         given = asked.astype(dtype), table.astype(dtype), bits.astype(jnp.int8), tokens, weights
-        mixed, centre, share, log_sum = kernel.forward(*given, places, keep, keep_tokens)
-        sums = mixed, centre, share
-        return sums, (given, log_sum, sums)
+        found = kernel.forward(*given, places, keep, keep_tokens)
+        return tuple(found[:3]), (*given, *found[3:], found[:3])
     x = _masked(table, bits, tokens, dtype)
     mean, inverse = _moments(x, keep_tokens)
     asked = asked.astype(dtype)
@@ -90,11 +89,7 @@ def _backward(places, keep, keep_tokens, dtype, fused, saved, slopes):
     (mixed, centre, share), (d_mixed, d_centre, d_weight) = saved[-1], slopes
     along = jnp.sum(mixed * d_mixed, axis=-1) + centre * d_centre + share * d_weight
     if fused:
-        (asked, table, bits, tokens, weights), log_sum, _ = saved
-        settings = places, keep, keep_tokens
-        d_asked, d_table = kernel.backward(
-            asked, table, bits, tokens, weights, log_sum, slopes, along, *settings
-        )
+        d_asked, d_table = kernel.backward(*saved[:-1], slopes, along, places, keep)
         return d_asked, d_table, None, None, None
     asked, table, bits, tokens, weights, x, mean, inverse, score, log_sum, _ = saved
     d = x.shape[-1]

@@ -1,7 +1,8 @@
 r"""`attend` for a GPU: the wide array never leaves the chip.
 
 The mathematics is that of `attend`. The forward kernel walks over an example's places tile by tile
-with a running maximum, rebuilding each masked token from its two table rows and its mask words.
+with a running maximum, rebuilding each masked token from its two table rows and its mask words; of
+a token's layer norm it leaves the two numbers behind.
 The backward kernel takes a tile of places and walks over the examples, so that the gradient of the
 tile's table rows stays in registers; the gradient of a query, a sum over places, is written once a
 tile and added up outside. No sum is left to atomics: the same bits come out every time.
@@ -16,19 +17,25 @@ from jax.experimental.pallas import triton
 
 from limelight.models.decoder.network import EPSILON
 
-#: Places are padded to a multiple of this.
-PAD = 32
-#: Places in a tile and warps that share it, found by measuring on an H200: one warp a small tile
-#: going forward; going back, larger tiles keep more of the table's gradient in registers.
-FORWARD, BACKWARD = (16, 1), (64, 4)
+#: Places are padded to a multiple of the first, or of the second where that adds little.
+PADS = 32, 64
+#: Places in a tile and warps that share it, found by measuring on an H200: going forward small
+#: tiles; going back larger ones, which keep more of the table's gradient in registers.
+FORWARD, BACKWARD = (32, 2), (64, 4)
 #: Below every score, and finite, so that a tile of padding alone makes no NaN.
 NEVER = -1e30
+
+
+def padded(places: int) -> int:
+    """Places of a program that has room for so many."""
+    few, many = (-(-places // pad) * pad for pad in PADS)
+    return many if many <= 1.15 * few else few
 
 
 def forward(
     asked, table, bits, tokens, weights, places, keep, keep_tokens, tiling=FORWARD, interpret=False
 ):
-    """The three sums of every example, and the log of the softmax's denominator."""
+    """The three sums, the log of the softmax's denominator, means and inverse deviations."""
     (s, h, d), n = asked.shape, table.shape[1]
     tile, warps = tiling
     row = lambda *shape: pl.BlockSpec((None, *shape), lambda i: (i,) + (0,) * len(shape))
@@ -37,6 +44,7 @@ def forward(
     )
     wide = jax.ShapeDtypeStruct((s, h, d), jnp.float32)
     narrow = jax.ShapeDtypeStruct((s, h), jnp.float32)
+    moment = jax.ShapeDtypeStruct((s, n), jnp.float32)
     return pl.pallas_call(
         kernel,
         grid=(s,),
@@ -47,8 +55,8 @@ def forward(
             row(2, n),
             row(n),
         ],
-        out_specs=[row(h, d), row(h), row(h), row(h)],
-        out_shape=[wide, narrow, narrow, narrow],
+        out_specs=[row(h, d), row(h), row(h), row(h), row(n), row(n)],
+        out_shape=[wide, narrow, narrow, narrow, moment, moment],
         interpret=interpret,
         compiler_params=triton.CompilerParams(num_warps=warps),
         name="attend",
@@ -57,7 +65,8 @@ def forward(
 
 def _forward(
     asked_ref, table_ref, bits_ref, tokens_ref, weights_ref,
-    mixed_ref, centre_ref, share_ref, log_ref, *, places, keep, epsilon, tile,
+    mixed_ref, centre_ref, share_ref, log_ref, mean_ref, inverse_ref,
+    *, places, keep, epsilon, tile,
 ):  # fmt: skip
     asked = asked_ref[...]
     h, d = asked.shape
@@ -69,6 +78,7 @@ def _forward(
         pair = table_ref[0, at, :], table_ref[1, at, :]
         x = _token(pair, bits_ref[at], tokens_ref[0, at], tokens_ref[1, at])
         mean, inverse = _moments(x, epsilon)
+        mean_ref[at], inverse_ref[at] = mean, inverse
         score = inverse[None] * (_dot(asked, x, 1, 1) - mean[None] * total[:, None])
         score = jnp.where(_used(i, tile, places)[None], score, NEVER)
         higher = jnp.maximum(top, jnp.max(score, axis=1))
@@ -92,17 +102,16 @@ def _forward(
 
 
 def backward(
-    asked, table, bits, tokens, weights, log_sum, slopes, along, places, keep, keep_tokens,
+    asked, table, bits, tokens, weights, log_sum, mean, inverse, slopes, along, places, keep,
     tiling=BACKWARD, interpret=False,
 ):  # fmt: skip
     """Gradients of the queries and of the table, from the slopes of the three sums."""
     (s, h, d), n = asked.shape, table.shape[1]
-    tile, warps = tiling if n % tiling[0] == 0 else (PAD, tiling[1])
+    tile, warps = tiling if n % tiling[0] == 0 else (PADS[0], tiling[1])
     whole = lambda *shape: pl.BlockSpec(shape, lambda i: (0,) * len(shape))
     part = pl.BlockSpec((2, tile, d), lambda i: (0, i, 0))
-    kernel = partial(
-        _backward, places=places, keep=keep, epsilon=EPSILON * keep_tokens**2, tile=tile
-    )
+    thin = pl.BlockSpec((s, tile), lambda i: (0, i))
+    kernel = partial(_backward, places=places, keep=keep, tile=tile)
     tiles, narrow = n // tile, slopes[0].astype(asked.dtype)
     asked_parts, d_table = pl.pallas_call(
         kernel,
@@ -110,10 +119,12 @@ def backward(
         in_specs=[
             whole(s, h, d),
             part,
-            pl.BlockSpec((s, tile), lambda i: (0, i)),
+            thin,
             pl.BlockSpec((s, 2, tile), lambda i: (0, 0, i)),
-            pl.BlockSpec((s, tile), lambda i: (0, i)),
+            thin,
             whole(s, h),
+            thin,
+            thin,
             whole(s, h, d),
             whole(s, h),
             whole(s, h),
@@ -127,13 +138,14 @@ def backward(
         interpret=interpret,
         compiler_params=triton.CompilerParams(num_warps=warps),
         name="attend_backward",
-    )(asked, table, bits, tokens, weights, log_sum, narrow, *slopes[1:], along)
+    )(asked, table, bits, tokens, weights, log_sum, mean, inverse, narrow, *slopes[1:], along)
     return jnp.sum(asked_parts, axis=0), d_table
 
 
 def _backward(
-    asked_ref, table_ref, bits_ref, tokens_ref, weights_ref, log_ref, d_mixed_ref, d_centre_ref,
-    d_share_ref, along_ref, d_asked_ref, d_table_ref, *, places, keep, epsilon, tile,
+    asked_ref, table_ref, bits_ref, tokens_ref, weights_ref, log_ref, mean_ref, inverse_ref,
+    d_mixed_ref, d_centre_ref, d_share_ref, along_ref, d_asked_ref, d_table_ref,
+    *, places, keep, tile,
 ):  # fmt: skip
     s, h, d = asked_ref.shape
     pair = table_ref[0], table_ref[1]
@@ -143,7 +155,7 @@ def _backward(
         everyone, ones = carry
         bits, low, high = bits_ref[i, :], tokens_ref[i, 0, :], tokens_ref[i, 1, :]
         x = _token(pair, bits, low, high)
-        mean, inverse = _moments(x, epsilon)
+        mean, inverse = mean_ref[i, :], inverse_ref[i, :]
         asked, d_mixed = asked_ref[i, :, :], d_mixed_ref[i, :, :]
         d_centre = d_centre_ref[i, :]
         total = jnp.sum(asked.astype(jnp.float32), axis=1)

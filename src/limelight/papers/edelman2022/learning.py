@@ -11,8 +11,8 @@ number of examples, and their lanes are refilled; see `study.packed`.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -24,15 +24,16 @@ from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
 from limelight.core.types import Number, PRNGKey
 from limelight.models import decoder
-from limelight.models.decoder.kernel import PAD
+from limelight.models.decoder.kernel import padded
 from limelight.models.decoder.masks import mix
 from limelight.models.decoder.update import Clipped, flatten, shape_of
 from limelight.study.grid import assign
 from limelight.study.packed import Layout, Packed, on_cpu, over_slots
 from limelight.worlds import SparseBoolean
 
-#: Tokens that one program holds at a time, by kind of device.
-IN_FLIGHT = {"cpu": 40_000, "gpu": 6_000_000}
+#: Tokens and examples that one program holds at a time, by kind of device: enough to keep it busy,
+#: few enough that the last trials do not leave most of it idle.
+IN_FLIGHT = {"cpu": (40_000, 4_000), "gpu": (6_000_000, 14_000)}
 #: Number of the first holdout example, beyond all training examples.
 HOLDOUT = 2**20
 #: Trials that the second stage of a look takes at a time.
@@ -80,7 +81,8 @@ class Learning(Packed):
     Notation: `examples` is their $m$, `world.length` their $T$, `world.sparsity` their $s$.
     Departures: dropout masks come from 16-bit draws (keep probability .899994 for .9); with
     `numbers="bfloat16"` token vectors and what meets them in the attention are rounded to 8 bits of
-    mantissa during training, not in looks. Holdout labels are never noisy.
+    mantissa during training, and all other products to 10 (TF32, where a GPU has it), not in looks.
+    Holdout labels are never noisy.
 
     Args:
         world: Bits and labels.
@@ -103,6 +105,7 @@ class Learning(Packed):
         hidden: Of the MLP.
         block: Examples that are computed together.
         capacity: Most examples of a sweep; found by it.
+        typical: Mean examples of a sweep; found by it.
 
     Reference: edelman2022, Section 5 and Appendix C.
     """
@@ -126,6 +129,10 @@ class Learning(Packed):
     hidden: int = eqx.field(static=True, default=256)
     block: int = eqx.field(static=True, default=20)
     capacity: int | None = eqx.field(static=True, default=None)
+    typical: float | None = eqx.field(static=True, default=None)
+
+    #: Measured on fig2: FLOPs of all iterations over the time, trials that end early included.
+    pace: ClassVar[Mapping[str, float]] = {"cpu": 5e10, "gpu": 1.5e13}
 
     # --- sizes ----------------------------------------------------------------------------------
 
@@ -160,8 +167,9 @@ class Learning(Packed):
 
     def fitted(self, cells: list["Learning"]) -> "Learning":  # pyright: ignore[reportIncompatibleMethodOverride]
         """Room for the largest training set of the sweep."""
-        most = max(int(cell.examples) for cell in cells)
-        return assign(self, {"capacity": max(most, self.capacity or 0)})
+        sizes = [int(cell.examples) for cell in cells]
+        most = max(*sizes, self.capacity or 0)
+        return assign(self, {"capacity": most, "typical": sum(sizes) / len(sizes)})
 
     @property
     def keep(self) -> float:
@@ -177,7 +185,7 @@ class Learning(Packed):
     @property
     def places(self) -> int:
         """Places of a program: bits, [CLS], padding."""
-        return -(-(self.world.length + 1) // PAD) * PAD
+        return padded(self.world.length + 1)
 
     @property
     def limit(self) -> int:
@@ -193,10 +201,21 @@ class Learning(Packed):
         return -(-int(self.capacity or self.examples) // self.block)
 
     def room(self) -> tuple[int, int]:
-        """As many blocks as keep the device busy, and a slot for every three."""
-        tokens = IN_FLIGHT.get(jax.default_backend(), IN_FLIGHT["cpu"])
-        blocks = max(self.most_parts(), tokens // (self.block * self.places))
-        return max(1, blocks // min(3, self.most_parts())), blocks
+        """As many blocks as keep the device busy, and slots for trials of a typical size."""
+        tokens, examples = IN_FLIGHT.get(jax.default_backend(), IN_FLIGHT["cpu"])
+        fitting = min(tokens // self.places, examples) // self.block
+        blocks = max(self.most_parts(), fitting)
+        typical = (self.typical or self.capacity or self.examples) / self.block
+        # A slot costs a look and an update even while it is empty, so there are few to spare.
+        return max(1, blocks // max(1, int(0.8 * typical))), blocks
+
+    def flops(self) -> float:
+        """All iterations: a token meets every head's query twice and back; looks by tables."""
+        n, d, m = self.world.length + 1, self.width, int(self.examples)
+        row = 2 * (4 * d + 2 * self.hidden) * d  # of the [CLS] token alone
+        step = 3 * m * (4 * n * d * self.heads + row)
+        look = (self.first + m) * (4 * n * (d + self.heads) + row)
+        return self.iterations * (step + look / self.every)
 
     # --- a trial --------------------------------------------------------------------------------
 
@@ -230,7 +249,7 @@ class Learning(Packed):
     def advance(self, states: State, layout: Layout) -> tuple[State, Bool[Array, ""]]:
         """The iterations up to the next look, and the look, if tables are safe."""
         states = self._train(states, layout)
-        models = self._models(states)
+        models = self._models(states.weights)
         ready = jax.vmap(decoder.tables)(models)
         alive = jnp.asarray(layout.alive) & ~jax.vmap(self.ended)(states)
         # What has ended is not looked at: a diverged trial must not slow down the others.
@@ -240,7 +259,7 @@ class Learning(Packed):
 
     def repair(self, states: State) -> State:
         """The look again, with a maximum an example instead of tables."""
-        models = self._models(states)
+        models = self._models(states.weights)
         ready = jax.vmap(decoder.tables)(models)
         slow = lambda model, ready, bits: decoder.plain(model, bits)
         seen = self._look(slow, (models, ready, states), ~jax.vmap(self.ended)(states))
@@ -313,19 +332,20 @@ class Learning(Packed):
         return jax.vmap(one)(jnp.concatenate([jnp.arange(size), holdout]))
 
     def _train(self, states: State, layout: Layout) -> State:
-        undo, marked = shape_of(self._network(jr.key(0)))
+        flat, marked = jax.vmap(flatten), shape_of(self._network(jr.key(0)))[1]
         mine = lambda leaf: leaf[layout.owner, layout.part]
         bits, labels = mine(states.bits), mine(states.labels)
         index = layout.part[:, None] * self.block + jnp.arange(self.block)[None]
         sizes = states.examples[layout.owner][:, None]
         share = jnp.where(index < sizes, 1.0 / sizes, 0.0)
-        loss = jax.grad(lambda weights, *block: self._loss(undo(weights), *block))
+        slope = jax.grad(self._loss)
         move = lambda update, *rest: update(*rest, marked)
 
         def step(carry, words):
             weights, memory = carry
-            given = bits, labels, share, words
-            gradient = self._gradient(lambda i, *block: loss(weights[i], *block), layout, given)
+            models, given = self._models(weights), (bits, labels, share, words)
+            of = lambda i, *block: slope(jax.tree.map(lambda leaf: leaf[i], models), *block)
+            gradient = flat(self._gradient(of, layout, given))
             return jax.vmap(move)(states.update, weights, gradient, memory), None
 
         # Drawn ahead of the steps: inside, the compiler would hash anew wherever a bit is read.
@@ -334,18 +354,20 @@ class Learning(Packed):
         (weights, memory), _ = jax.lax.scan(step, start, words)
         return eqx.tree_at(lambda s: (s.weights, s.memory), states, (weights, memory))
 
-    def _gradient(self, of: Callable, layout: Layout, given: tuple) -> Float[Array, "slots w"]:
+    def _gradient(self, of: Callable, layout: Layout, given: tuple) -> decoder.Decoder:
         """The sum of the blocks' gradients, slot by slot."""
         if not on_cpu():  # all blocks at once fill the machine
-            parts = jax.vmap(of)(layout.owner, *given)
-            return jnp.sum(jnp.where(layout.used[..., None], parts[layout.members], 0.0), axis=1)
+            used = lambda leaf: layout.used.reshape(*layout.used.shape, *(1,) * (leaf.ndim - 1))
+            total = lambda leaf: jnp.sum(jnp.where(used(leaf), leaf[layout.members], 0.0), axis=1)
+            return jax.tree.map(total, jax.vmap(of)(layout.owner, *given))
 
         def add(i, total):  # one block at a time stays in the cache, and idle ones cost nothing
             block = jax.tree.map(lambda leaf: leaf[i], (layout.owner, *given))
-            return total.at[block[0]].add(of(*block))
+            return jax.tree.map(lambda leaf, new: leaf.at[block[0]].add(new), total, of(*block))
 
-        shape = jax.eval_shape(of, *jax.tree.map(lambda leaf: leaf[0], (layout.owner, *given)))
-        nothing = jnp.zeros((len(layout.alive), *shape.shape), shape.dtype)
+        shapes = jax.eval_shape(of, *jax.tree.map(lambda leaf: leaf[0], (layout.owner, *given)))
+        slots = len(layout.alive)
+        nothing = jax.tree.map(lambda leaf: jnp.zeros((slots, *leaf.shape), leaf.dtype), shapes)
         return jax.lax.fori_loop(0, layout.taken, add, nothing)
 
     def _words(self, states: State, layout: Layout, index, step) -> decoder.Words:
@@ -360,12 +382,14 @@ class Learning(Packed):
     def _loss(self, model: decoder.Decoder, bits, labels, share, words) -> Float[Array, ""]:
         fused = jax.default_backend() == "gpu"
         settings = self.keep, self.keep_tokens, jnp.dtype(self.numbers), fused
-        logits = decoder.absorbed(model, bits, words, *settings)
+        narrow = "highest" if self.numbers == "float32" else "tensorfloat32"
+        with jax.default_matmul_precision(narrow):
+            logits = decoder.absorbed(model, bits, words, *settings)
         return jnp.sum(share * cross_entropy(logits, labels))
 
-    def _models(self, states: State) -> decoder.Decoder:
+    def _models(self, weights: Float[Array, "slots weights"]) -> decoder.Decoder:
         undo, _ = shape_of(self._network(jr.key(0)))
-        return jax.vmap(undo)(states.weights)
+        return jax.vmap(undo)(weights)
 
     def _look(self, logits: Callable, trees: tuple, alive: Bool[Array, " slots"]) -> Looks:
         """Training set and first part of the holdout together, then the rest where it matters."""

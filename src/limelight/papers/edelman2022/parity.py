@@ -17,7 +17,7 @@ from limelight.core.errors import InputError
 from limelight.core.keys import named
 from limelight.core.types import PRNGKey
 from limelight.models import decoder
-from limelight.models.decoder.kernel import PAD
+from limelight.models.decoder.kernel import padded
 from limelight.models.decoder.update import Clipped, flatten, shape_of
 from limelight.papers.edelman2022.learning import cross_entropy, says_one
 from limelight.study import Experiment
@@ -111,7 +111,7 @@ class Parity(Experiment):
     def places(self) -> int:
         """Places of a program: bits, [CLS], and on a GPU padding to the kernel's tiles."""
         used = self.world.length + 1
-        return -(-used // PAD) * PAD if _on_gpu() else used
+        return padded(used) if _on_gpu() else used
 
     def trial(self, key: PRNGKey) -> dict[str, Array]:
         """Train to the end and read the losses."""
