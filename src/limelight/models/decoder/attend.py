@@ -89,7 +89,8 @@ def _backward(places, keep, keep_tokens, dtype, fused, saved, slopes):
     (mixed, centre, share), (d_mixed, d_centre, d_weight) = saved[-1], slopes
     along = jnp.sum(mixed * d_mixed, axis=-1) + centre * d_centre + share * d_weight
     if fused:
-        d_asked, d_table = kernel.backward(*saved[:-1], slopes, along, places, keep)
+        settings = {"slopes": slopes, "along": along, "places": places, "keep": keep}
+        d_asked, d_table = kernel.backward(*saved[:-1], **settings)
         return d_asked, d_table, None, None, None
     asked, table, bits, tokens, weights, x, mean, inverse, score, log_sum, _ = saved
     d = x.shape[-1]
