@@ -17,7 +17,6 @@ from limelight.core.errors import InputError
 from limelight.core.keys import named
 from limelight.core.types import PRNGKey
 from limelight.models import decoder
-from limelight.models.decoder.kernel import padded
 from limelight.models.decoder.update import Clipped, flatten, shape_of
 from limelight.papers.edelman2022.learning import cross_entropy, says_one
 from limelight.study import Experiment
@@ -109,9 +108,8 @@ class Parity(Experiment):
 
     @property
     def places(self) -> int:
-        """Places of a program: bits, [CLS], and on a GPU padding to the kernel's tiles."""
-        used = self.world.length + 1
-        return padded(used) if _on_gpu() else used
+        """Bits and [CLS]; no padding, for contexts shorter than a tile of the fused kernel."""
+        return self.world.length + 1
 
     def trial(self, key: PRNGKey) -> dict[str, Array]:
         """Train to the end and read the losses."""
@@ -180,7 +178,7 @@ class Parity(Experiment):
     def _loss(self, model: decoder.Decoder, bits, labels, words) -> Float[Array, ""]:
         """A block's part of the batch loss."""
         keep = 1.0 - self.dropout
-        logits = decoder.absorbed(model, bits, words, keep, keep, jnp.float32, _on_gpu())
+        logits = decoder.absorbed(model, bits, words, keep, keep)
         return jnp.sum(cross_entropy(logits, labels)) / self.batch
 
     def _clean(self, model: decoder.Decoder, bits: Bool[Array, "n length"]) -> Float[Array, "n 2"]:
@@ -189,7 +187,7 @@ class Parity(Experiment):
         one = jnp.zeros((self.block,), jnp.int32)
         sizes = self.places, self.width
         words = decoder.draw(jnp.zeros(2, jnp.uint32), one, *sizes, 1.0, 1.0)
-        logits = lambda part: decoder.absorbed(model, part, words, 1.0, 1.0, jnp.float32, _on_gpu())
+        logits = lambda part: decoder.absorbed(model, part, words)
         parts = self._padded(bits).reshape(-1, self.block, self.places)
         return (jax.vmap if _on_gpu() else _mapped)(logits)(parts).reshape(n, 2)
 
