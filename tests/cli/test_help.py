@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
 import typer.main
@@ -27,6 +28,12 @@ def test_help_and_slips_load_nothing_heavy(words):
     done = subprocess.run([sys.executable, "-c", HELP, *words], capture_output=True, text=True)
     assert "Traceback" not in done.stderr
     assert done.returncode == (2 if words == ["nonsense"] else 0)
+
+
+def test_the_package_is_the_command():
+    words = [sys.executable, "-m", "limelight", "--version"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.stdout.strip() == metadata.version("limelight")
 
 
 def test_the_calculator_loads_no_figure():

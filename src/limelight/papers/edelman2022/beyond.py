@@ -105,7 +105,7 @@ def picture(axis: str):
 LENGTHS, SIZES = [100, 400], list(range(25, 401, 25))
 
 
-def setups(axis: str, values: list) -> dict[str, Setup]:
+def setups(axis: str, values: list, sizes: list = SIZES) -> dict[str, Setup]:
     """The three scales, with one more axis."""
     quick = {"iterations": 60, "holdout": 1000, "first": 250}
     few = [values[0], values[-1]]
@@ -120,19 +120,21 @@ def setups(axis: str, values: list) -> dict[str, Setup]:
         ),
         "paper": Setup(
             experiment(share=0.0, numbers="bfloat16"),
-            {LENGTH: LENGTHS, axis: values, SIZE: SIZES},
+            {LENGTH: LENGTHS, axis: values, SIZE: sizes},
             20,
         ),
     }
 
 
-def made(name: str, axis: str, values: list, title: str, statement: str, claim: Claim) -> Figure:
+def made(
+    name: str, axis: str, values: list, title: str, statement: str, claim: Claim, sizes=SIZES
+) -> Figure:
     """A figure of ours."""
     return Figure(
         name=name,
         title=title,
         statement=statement,
-        setups=setups(axis, values),
+        setups=setups(axis, values, sizes),
         claims=(claim,),
         draws={"success": picture(axis)},
         summary=summary(axis),
@@ -175,6 +177,7 @@ figures = (
             lambda table: steps(table, NOISE),
             Above(0.0),
         ),
+        [*SIZES, 500, 600, 800],  # a tenth of the labels wrong needs more than 400 examples
     ),
     made(
         "fig2-dropout",
