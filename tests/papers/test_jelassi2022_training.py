@@ -151,6 +151,10 @@ def test_the_exponent_of_scratch_is_recovered():
     assert found.verdict == "holds"
     assert found.interval[0] < found.value < found.interval[1]
     assert found.value == pytest.approx(1.5, abs=0.1)
+    # Where one power serves all sizes, so it does any part of them.
+    later, local = found.note.split("slope without D = 16: ")[1].split("; between neighbours ")
+    assert float(later.split()[0]) == pytest.approx(1.5, abs=0.1)
+    assert all(float(slope) == pytest.approx(1.5, abs=0.3) for slope in local.split(", "))
     assert decided(a_transfer(0.0), "thm5.2-ours", transfer.figure).verdict == "fails"
     few = decided(a_transfer(1.5, sizes=(16, 36, 64)), "thm5.2-ours", transfer.figure)
     assert few.verdict == "inconclusive"

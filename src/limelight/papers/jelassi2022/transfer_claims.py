@@ -123,18 +123,32 @@ def slope(table: Table) -> Estimate:
     if len(found) < 2:
         return Estimate(np.nan, None, 0, "one size has no slope")
     x, y = np.log([size.patches for size in found]), np.log([size.images for size in found])
-    fit = lambda y: (x - x.mean()) @ y / ((x - x.mean()) ** 2).sum()
-    low, high = np.percentile(fit(np.log([size.draws for size in found])), [2.5, 97.5])
+    draws = np.log([size.draws for size in found])
+    low, high = np.percentile(fitted(x, draws), [2.5, 97.5])
     seeds = len(curve(next(rows for _, rows in by_size(table)))[1])
     note = ", ".join(f"D = {size.patches}: {size.side}{size.images:.0f}" for size in found)
     if len(found) > 2:
-        # At D = 16 the value vector alone comes near the level: its images are few for that reason.
-        later = np.polyfit(x[1:], y[1:], 1)[0]
-        note += f"; slope without D = {found[0].patches}: {later:.2f}"
+        # The interval is that of seeds. Whether one power serves all sizes is another question: at
+        # D = 16 the value vector alone comes near the level, and its images are few for that.
+        ends = np.percentile(fitted(x[1:], draws[1:]), [2.5, 97.5])
+        later = f"{fitted(x[1:], y[1:]):.2f} [{ends[0]:.2f}, {ends[1]:.2f}]"
+        local = ", ".join(f"{value:.1f}" for value in np.diff(y) / np.diff(x))
+        note += f"; slope without D = {found[0].patches}: {later}; between neighbours {local}"
     if len(found) < SIZES or seeds < FEW:
         note = f"{note}; needs {SIZES} sizes, {FEW} seeds"
-        return Estimate(float(fit(y)), (np.nan, np.nan), seeds, note)
-    return Estimate(float(fit(y)), (float(low), float(high)), seeds, note)
+        low, high = np.nan, np.nan
+    return Estimate(float(fitted(x, y)), (float(low), float(high)), seeds, note)
+
+
+def fitted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The slope of y on x by least squares, of every column of y.
+
+    Example:
+        >>> float(fitted(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0])))
+        2.0
+    """
+    centred = x - x.mean()
+    return np.asarray(centred @ y / (centred**2).sum())
 
 
 def seen_by(table: Table, column: str, images: np.ndarray) -> np.ndarray:
@@ -152,7 +166,10 @@ def diverged(table: Table) -> str:
 def rule_of(table: Table) -> str:
     """How steps were chosen, and the ratio of the rates from scratch."""
     modes = f"steps {fact(table, 'descent.mode')}, v alone {fact(table, 'tuning.mode')}"
-    return f"{modes}, rates A : v from scratch {np.nanmedian(table['scratch.ratio']):.2g}"
+    # Samples that are separated have hardly a slope left, and ratios of nothing.
+    most = table[EXAMPLES].max()
+    ratio = np.nanmedian(table.where(examples=most)["scratch.ratio"])
+    return f"{modes}, rates A : v from scratch {ratio:.2g} at {most} images"
 
 
 CLAIMS = (
