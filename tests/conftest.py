@@ -1,4 +1,4 @@
-"""Settings of the whole suite: strict ranks, a cache of its own, no display."""
+"""Settings of the whole suite: strict ranks, quick compilation, no cache, no display."""
 
 import os
 
@@ -9,6 +9,17 @@ import jax
 import pytest
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+
+def pytest_configure(config):
+    """Compile quickly: most tests compile far more than they compute.
+
+    Set before the first program is compiled, and inherited by every process that a test starts. The
+    slow tests are compiled as users compile.
+    """
+    if config.option.markexpr == "not slow":
+        quick = " --xla_backend_optimization_level=0"
+        os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + quick
 
 
 @pytest.fixture

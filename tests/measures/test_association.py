@@ -65,6 +65,16 @@ def test_ties_go_to_the_lowest_index():
     assert float(association_margin(jnp.zeros((4, 4)), SETS)) == 0.0
 
 
+def test_what_is_not_a_number_is_nobodys_strongest():
+    """Without a rule of its own NaN would tie, and the first patches would win."""
+    nothing = jnp.full((4, 4), jnp.nan)
+    found = association(nothing, SETS)
+    assert all(float(found[name]) == 0.0 for name in found if "margin" not in name)
+    assert np.isnan(found["margin"])
+    one = jnp.eye(4).at[0, 1].set(jnp.nan) + 0.5 * (SETS[:, None] == SETS[None, :])
+    assert float(association_exact(one, SETS)) == 0.75
+
+
 @settings(deadline=None, max_examples=8)
 @given(shape=st.sampled_from([(4, 2), (15, 5)]), seed=st.integers(0, 2**31 - 1))
 def test_planted_sets_are_found_and_any_monotone_map_keeps_the_scores(shape, seed):

@@ -86,7 +86,10 @@ def changed(tmp_path, change) -> Path:
         (lambda t: t.update({"norm.weight": np.ones(23, "f4")}), "norm.weight has shape"),
         (lambda t: t.update({"pos_embed": np.ones((17, 24), "f4")}), "pos_embed has shape"),
         (lambda t: t.update({"pos_embed": np.ones((1, 1, 24), "f4")}), "no row for a patch"),
-        (lambda t: t.update({"blocks.1.mlp.fc1.weight": np.ones((40, 23), "f4")}), "maps 23 to"),
+        (
+            lambda t: t.update({"blocks.1.mlp.fc1.weight": np.ones((40, 23), "f4")}),
+            "fc1.weight",
+        ),
         (lambda t: t.update({"patch_embed.proj.weight": np.ones((24, 48), "f4")}), "has shape"),
         (lambda t: t.update({"head.weight": np.full((5, 24), np.nan, "f4")}), "NaN"),
         (lambda t: t.pop("cls_token"), None),

@@ -14,7 +14,8 @@ from limelight.models import decoder
 from limelight.models.decoder.masks import mix
 from limelight.models.decoder.network import decayed
 from limelight.models.decoder.update import Clipped, flatten, shape_of
-from limelight.papers.edelman2022.learning import Learning, cross_entropy, says_one
+from limelight.papers.edelman2022.learning import Learning
+from limelight.papers.edelman2022.looks import cross_entropy, says_one
 from limelight.study.grid import assign
 from limelight.worlds import SparseBoolean
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from limelight.papers import load
-from limelight.papers.jelassi2022 import phase, transfer
+from limelight.papers.jelassi2022 import phase, transfer, transfer_claims
 from limelight.plot import Movie, animate, render
 from limelight.study.descent import Descent
 from limelight.study.transfer import Transfer
@@ -77,6 +77,7 @@ def a_course(examples=16 * 256, seeds=20, lost=0, beyond=4.0):
         "capacity": np.full(seeds, examples),
         "descent.beyond": np.full(seeds, beyond),
         "stop": np.full(seeds, 15.0),
+        "diverged": np.zeros(seeds, bool),
         "trace.loss": loss,
         "trace.exact": exact,
         "trace.error": 0.08 * loss,
@@ -111,6 +112,14 @@ def test_what_is_lost_later_is_seen_later():
     assert decided(short, "thm4.2-any-T.n16").verdict == "inconclusive"
 
 
+def test_what_diverged_has_no_association():
+    table = a_course()
+    half = Table({**table.columns, "diverged": np.arange(20) < 10}, table.axes, table.manifest)
+    for name in ("thm4.2-assoc.n16", "thm4.2-any-T.n16"):
+        assert decided(table, name).value == 1.0
+        assert decided(half, name).value == 0.5
+
+
 def test_few_seeds_decide_nothing():
     assert decided(a_course(seeds=4), "thm4.2-assoc.n16").verdict == "inconclusive"
 
@@ -132,7 +141,9 @@ def a_transfer(power, sizes=(16, 36, 64, 100, 144), seeds=20):
         "wrong.end": np.full(len(D), 0.06),
         "frozen.end": np.full(len(D), 0.06) + 1e-3 * trial,
     }
-    return Table(columns, ("world.tokens", "examples", "source"), {})
+    experiment = {"most": 512, "tests": 20_000}
+    manifest = {"configuration": {"experiment": experiment}}
+    return Table(columns, ("world.tokens", "examples", "source"), manifest)
 
 
 def test_the_exponent_of_scratch_is_recovered():
@@ -140,6 +151,10 @@ def test_the_exponent_of_scratch_is_recovered():
     assert found.verdict == "holds"
     assert found.interval[0] < found.value < found.interval[1]
     assert found.value == pytest.approx(1.5, abs=0.1)
+    # Where one power serves all sizes, so it does any part of them.
+    later, local = found.note.split("slope without D = 16: ")[1].split("; between neighbours ")
+    assert float(later.split()[0]) == pytest.approx(1.5, abs=0.1)
+    assert all(float(slope) == pytest.approx(1.5, abs=0.3) for slope in local.split(", "))
     assert decided(a_transfer(0.0), "thm5.2-ours", transfer.figure).verdict == "fails"
     few = decided(a_transfer(1.5, sizes=(16, 36, 64)), "thm5.2-ours", transfer.figure)
     assert few.verdict == "inconclusive"
@@ -151,12 +166,30 @@ def test_what_is_never_reached_is_censored():
     note = decided(table, "thm5.2-ours", transfer.figure).note
     assert "D = 144: >= 4096" in note
     assert "D = 36: 1" in note
+    assert "D = 16: <= 16" in decided(a_transfer(0.0), "thm5.2-ours", transfer.figure).note
     np.testing.assert_allclose(
-        transfer.crossing(
+        transfer_claims.crossing(
             np.array([1, 4, 16]), np.array([[0.3, 0.1, 0.05], [0.3, 0.3, 0.25]]), 0.2
         ),
         [2.0, 16.0],
     )
+
+
+def test_arms_are_read_up_to_the_images_they_saw():
+    table, images = a_transfer(1.5), np.array([8, 512, 1024])
+    assert transfer_claims.seen_by(table, "finetune.end", images).tolist() == [8, 512]
+    assert transfer_claims.seen_by(table, "scratch.best", images).tolist() == [8, 512, 1024]
+
+
+def test_sizes_are_resampled_apart():
+    """Sizes whose seeds fall alike are no evidence that they rise and fall together."""
+    table = a_transfer(1.5, sizes=(16, 36))
+    same = table.where(**{"world.tokens": 16})
+    twin = {name: np.concatenate([column, column]) for name, column in same.columns.items()}
+    twin["world.tokens"] = np.repeat([16, 36], len(same))
+    first, second = transfer_claims.needs(Table(twin, table.axes, table.manifest), 200)
+    assert first.images == second.images
+    assert abs(np.corrcoef(first.draws, second.draws)[0, 1]) < 0.3
 
 
 def test_arms_are_compared_seed_by_seed():

@@ -11,8 +11,9 @@ import pytest
 
 from limelight.core.errors import InputError
 from limelight.models.positional import Activation, Positional, PositionalNet
-from limelight.study.descent import Descent, Sample, mean_loss, train, tune
+from limelight.study.descent import Course, Descent, Sample, mean_loss, train, tune
 from limelight.study.recovery import Recovery, TestSet, training_set
+from limelight.study.transfer import Transfer
 from limelight.theory.jelassi2022.start import start_level, start_loss
 from limelight.worlds import Spatial
 
@@ -195,6 +196,60 @@ def test_the_test_set_is_the_law_of_the_images():
     drawn, short = (float(error) for error in both(jr.key(8)))
     assert 0.02 < drawn < 0.98
     assert abs(drawn - short) < 4 * np.sqrt(2 * drawn * (1 - drawn) / 8000)
+
+
+def test_errors_against_the_label_and_against_the_labelling_function():
+    truth, (net, _) = WORLD.draw(jr.key(4)), a_case(seed=4)
+
+    @eqx.filter_jit
+    def read(key, net):
+        one, other = (TestSet(WORLD, key, truth, 500, target) for target in ("label", "fstar"))
+        return one.labels, one.marks, one.noise, (one(net), other(net))
+
+    labels, marks, noise, errors = jax.tree.map(np.asarray, read(jr.key(9), net))
+    mine = [np.asarray(truth.sets) == one for one in range(WORLD.sets)]
+    sums = np.stack([marks[:, here].sum(axis=1) for here in mine], axis=1)
+    f = np.where(np.abs(sums) == WORLD.size, sums, 0).sum(axis=1)
+    assert (f == 0).any()
+    assert (f * labels < 0).any()
+    feature, value, S = (np.asarray(x, float) for x in (truth.feature, net.value, net.attention))
+    z = value @ feature * marks + np.linalg.norm(value - value @ feature * feature) * noise
+    O = 8 * z @ S.T
+    F = np.sum(O**3 + 0.1 * O, axis=1)
+    for truths, error in zip((labels, f), errors, strict=True):
+        assert float(error) == pytest.approx((truths * F <= 0).mean(), abs=1e-6)
+    # What is not a number is never right.
+    broken = eqx.tree_at(lambda n: n.value, net, jnp.full(5, jnp.nan))
+    assert [float(error) for error in read(jr.key(9), broken)[-1]] == [1.0, 1.0]
+
+
+def test_scratch_is_tuned_on_validation_and_told_on_the_test():
+    """Three reaches, four looks; the second diverged at its third look."""
+    valid = jnp.array([[0.5, 0.3, 0.2, 0.25], [0.5, 0.1, 1.0, jnp.nan], [0.5, 0.4, 0.3, 0.15]])
+    traces = {
+        "valid": valid,
+        "test": valid + 0.01,
+        "exact": 1 - valid,
+        "logit_rate": jnp.full((3, 4), 6.0),
+        "value_rate": jnp.full((3, 4), 2.0),
+    }
+    one = lambda i, end, broken: Course(
+        a_case()[0],
+        jnp.array(end),
+        jnp.array(-1),
+        jnp.array(broken),
+        {name: log[i] for name, log in traces.items()},
+    )
+    courses = one(0, 3, False), one(1, 2, True), one(2, 3, False)
+    course = jax.tree.map(lambda *leaves: jnp.stack(leaves), *courses)
+    study = Transfer(descent=Descent(every=10), reaches=(0.02, 0.05, 0.1))
+    found = {name: float(value) for name, value in study._scratch_leaves(course).items()}
+    assert found["scratch.reach"] == pytest.approx(0.05)
+    assert (found["scratch.step"], found["scratch.diverged"]) == (10, True)
+    assert found["scratch.best"] == pytest.approx(0.11)
+    assert found["scratch.exact"] == pytest.approx(0.9)
+    assert found["scratch.end"] == pytest.approx(1.01)  # the middle reach, which diverged
+    assert found["scratch.ratio"] == 3.0
 
 
 def test_a_padded_training_set_is_the_short_one():

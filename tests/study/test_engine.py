@@ -230,7 +230,8 @@ def test_measures_share_a_test_set_and_an_untrained_model_can_be_measured():
 
 DEVICES = """
 import os, json
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=" + os.sys.argv[1]
+count = " --xla_force_host_platform_device_count=" + os.sys.argv[1]
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + count
 from tests.study.test_engine import SMALL
 import jax
 seen = []

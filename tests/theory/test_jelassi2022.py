@@ -125,6 +125,14 @@ def test_a_known_run():
     assert not bool(run.watch.above)
 
 
+def test_what_is_not_finite_ends_the_run_and_is_no_success():
+    run = idealized(8, 2, 0.4, rate=1e3, ratio=1.0, steps=20_000)
+    assert int(run.watch.step) < 100
+    assert np.isnan(run.end["loss"])
+    assert run.end["error"] == 1.0
+    assert int(run.watch.halved) == -1
+
+
 def test_temperature_is_a_change_of_rate_and_diagonal():
     """(tau, eta_A, beta) on A is (1, eta_A / tau^2, beta / tau) on A / tau."""
     population, tau = enumerated(6, 2, 0.4), 6.0
@@ -187,6 +195,13 @@ def test_pruning_reports_what_it_loses(monkeypatch):
     monkeypatch.setattr("limelight.theory.jelassi2022.population.MOST_PAIRS", 10_000)
     with pytest.raises(InputError, match="too many"):
         count_law(81, 9, 0.6)
+    for prune in (-1e-9, 1.0, np.nan):
+        with pytest.raises(InputError, match="prune"):
+            count_law(8, 2, 0.4, prune)
+    with pytest.raises(InputError, match="every atom"):
+        count_law(8, 2, 0.4, 0.9)
+    with pytest.raises(InputError, match="too many to enumerate"):
+        count_law(4096, 16, 1e-4, 1e-3)  # five integers that one 64-bit number cannot hold
 
 
 def test_drawn_counts_agree_with_the_enumeration():

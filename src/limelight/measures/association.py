@@ -112,4 +112,5 @@ def _own_and_top(
     if offdiag:
         diagonal = jnp.eye(len(sets), dtype=bool)
         own, scores = own & ~diagonal, jnp.where(diagonal, -jnp.inf, scores)
-    return own, _rank(scores) < jnp.sum(own, axis=1, keepdims=True)
+    # What is not a number is nobody's strongest entry.
+    return own, (_rank(scores) < jnp.sum(own, axis=1, keepdims=True)) & ~jnp.isnan(scores)

@@ -141,21 +141,21 @@ def _block(tensors: Tensors, place: Place, heads: int | None, notes: list[str]) 
             "attention with normalised queries or relative positions is not covered",
         )
     gain, shift, names = _layer_norm(tensors, place.norm)
-    maps = [_linear(tensors, stem, len(gain)) for stem in place.maps]
+    maps = [tensors.linear(stem, len(gain)) for stem in place.maps]
     if len(maps) == 1:
         (weight, bias) = maps[0]
         if weight.shape[1] % 3:
-            raise _unfit(tensors, f"{place.maps[0]}.weight", weight.T, "three maps of one width")
+            raise tensors.unfit(f"{place.maps[0]}.weight", weight.T, "three maps of one width")
         weights = np.split(weight, 3, axis=1)
         biases = [None] * 3 if bias is None else np.split(bias, 3)
     else:
         weights, biases = zip(*maps, strict=True)
     query, key, value = weights
     if key.shape != query.shape:
-        raise _unfit(tensors, f"{place.maps[1]}.weight", key.T, f"{list(query.T.shape)}")
+        raise tensors.unfit(f"{place.maps[1]}.weight", key.T, f"{list(query.T.shape)}")
     count = _count_heads(tensors, query.shape[1], heads, notes)
     if value.shape[1] % count:
-        raise _unfit(tensors, f"{place.maps[2]}.weight", value.T, f"rows for {count} heads")
+        raise tensors.unfit(f"{place.maps[2]}.weight", value.T, f"rows for {count} heads")
     keys = [f"{stem}.{kind}" for stem in place.maps for kind in ("weight", "bias")]
     return Block(
         name=place.stem.rstrip("."),
@@ -172,41 +172,13 @@ def _block(tensors: Tensors, place: Place, heads: int | None, notes: list[str]) 
     )
 
 
-def _unfit(tensors: Tensors, name: str, found: np.ndarray, expected: str) -> InputError:
-    return InputError(
-        f"{tensors.path.name}: {name} has shape {list(found.shape)}", f"expected {expected}"
-    )
-
-
-def _need(tensors: Tensors, name: str, *shape: int | None) -> np.ndarray:
-    """A tensor of a shape; `None` stands for any length above 0."""
-    if name not in tensors.names:
-        raise InputError(f"{tensors.path.name}: {name} is missing", "the layout expects it")
-    found = tensors[name]
-    fits = found.ndim == len(shape) and all(
-        size > 0 and size == (size if wanted is None else wanted)
-        for size, wanted in zip(found.shape, shape, strict=True)
-    )
-    if not fits:
-        words = " x ".join("n" if size is None else str(size) for size in shape)
-        raise _unfit(tensors, name, found, words)
-    return found
-
-
-def _linear(tensors: Tensors, stem: str, inputs: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """A stored [out, in] map as [in, out], and its bias."""
-    weight = _need(tensors, f"{stem}.weight", None, inputs)
-    has_bias = f"{stem}.bias" in tensors.names
-    return weight.T, _need(tensors, f"{stem}.bias", len(weight)) if has_bias else None
-
-
 def _layer_norm(tensors: Tensors, stem: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
     for names in (("weight", "bias"), ("gamma", "beta")):
         gain, shift = (f"{stem}.{name}" for name in names)
         if gain in tensors.names:
-            weight = _need(tensors, gain, None)
+            weight = tensors.need(gain, None)
             has_shift = shift in tensors.names
-            bias = _need(tensors, shift, len(weight)) if has_shift else np.zeros_like(weight)
+            bias = tensors.need(shift, len(weight)) if has_shift else np.zeros_like(weight)
             return weight, bias, [gain, shift]
     raise InputError(
         f"{tensors.path.name}: {stem}.weight is missing", "it bounds the length of the tokens"
@@ -257,22 +229,22 @@ def _positions(tensors: Tensors) -> int | None:
 
 def _own_tokens(tensors: Tensors) -> np.ndarray:
     """Both values of every token of one of our own files; a bag's other value is 0."""
-    d = len(_need(tensors, "cls", None))
+    d = len(tensors.need("cls", None))
     if "tokens" in tensors.names:
-        return _need(tensors, "tokens", None, 2, d)
+        return tensors.need("tokens", None, 2, d)
     if "V" in tensors.names:
-        return _need(tensors, "V", None, d)[:, None]
-    return _need(tensors, "P", None, d)[:, None] + _need(tensors, "E", 2, d)[None]
+        return tensors.need("V", None, d)[:, None]
+    return tensors.need("P", None, d)[:, None] + tensors.need("E", 2, d)[None]
 
 
 def _own_block(tensors: Tensors, table: np.ndarray) -> Block:
     heads = sum(re.fullmatch(r"head\.\d+\.W_Q", name) is not None for name in tensors)
-    cls = _need(tensors, "cls", None)
-    d, k = len(cls), len(_need(tensors, "head.0.W_Q", len(cls), None).T)
-    span = len(_need(tensors, "head.0.W_V", d, None).T)
+    cls = tensors.need("cls", None)
+    d, k = len(cls), len(tensors.need("head.0.W_Q", len(cls), None).T)
+    span = len(tensors.need("head.0.W_V", d, None).T)
     widths = {"W_Q": k, "W_K": k, "W_V": span}
     stacks = {
-        part: [_need(tensors, f"head.{h}.{part}", d, width) for h in range(heads)]
+        part: [tensors.need(f"head.{h}.{part}", d, width) for h in range(heads)]
         for part, width in widths.items()
     }
     asking = float(np.linalg.norm(cls))

@@ -165,51 +165,27 @@ class _Reader:
         return Block(norm, attention, self._norm(stem + n.norm_mlp, width), into, out)
 
     def _affine(self, stem: str, inputs: int, outputs: int | None = None) -> Affine:
-        weight, bias = self.tensors.linear(stem)
         self.read |= {f"{stem}.weight", f"{stem}.bias"}
-        want = (inputs, weight.shape[1] if outputs is None else outputs)
-        if weight.shape != want:
-            raise InputError(
-                f"{self.tensors.path.name}: {stem}.weight maps {weight.shape[0]} to"
-                f" {weight.shape[1]} numbers, expected {want[0]} to {want[1]}"
-            )
-        return _affine(weight, bias)
+        return _affine(*self.tensors.linear(stem, inputs, outputs))
 
     def _norm(self, stem: str, width: int) -> Norm:
-        gain, shift = (self._shaped(f"{stem}.{part}", (width,)) for part in ("weight", "bias"))
-        return Norm(gain, shift, self.names.epsilon)
+        gain, shift = (self._need(f"{stem}.{part}", width) for part in ("weight", "bias"))
+        return Norm(_array(gain), _array(shift), self.names.epsilon)
 
     def _embed(self, width: int) -> Affine:
         stem = self.names.embed
-        kernel = self.tensors.need(f"{stem}.weight")
-        if kernel.ndim != 4 or kernel.shape[0] != width or kernel.shape[2] != kernel.shape[3]:
-            raise InputError(
-                f"{self.tensors.path.name}: {stem}.weight has shape {list(kernel.shape)}",
-                f"expected [{width}, channels, patch, patch]",
-            )
-        self.read.add(f"{stem}.weight")
-        bias = self._shaped(f"{stem}.bias", (width,))
-        return Affine(_array(kernel.transpose(2, 3, 1, 0).reshape(-1, width)), bias)
+        kernel = self._need(f"{stem}.weight", width, None, None, None)
+        if kernel.shape[2] != kernel.shape[3]:
+            raise self.tensors.unfit(f"{stem}.weight", kernel, "square patches")
+        weight = kernel.transpose(2, 3, 1, 0).reshape(-1, width)
+        return _affine(weight, self._need(f"{stem}.bias", width))
 
     def _rows(self, name: str, width: int):
-        value = self.tensors.need(name)
-        if value.ndim != 3 or value.shape[0] != 1 or value.shape[2] != width:
-            raise InputError(
-                f"{self.tensors.path.name}: {name} has shape {list(value.shape)}",
-                f"expected [1, tokens, {width}]",
-            )
-        self.read.add(name)
-        return _array(value[0])
+        return _array(self._need(name, 1, None, width)[0])
 
-    def _shaped(self, name: str, shape: tuple[int, ...]):
-        value = self.tensors.need(name)
-        if value.shape != shape:
-            raise InputError(
-                f"{self.tensors.path.name}: {name} has shape {list(value.shape)}",
-                f"expected {list(shape)}",
-            )
+    def _need(self, name: str, *shape: int | None) -> np.ndarray:
         self.read.add(name)
-        return _array(value)
+        return self.tensors.need(name, *shape)
 
 
 def save_vit(model: ViT, path: str | Path, layout: str = "timm", channels: int = 3) -> None:

@@ -27,24 +27,33 @@ class Tensors:
             )
         return value
 
-    def need(self, name: str) -> np.ndarray:
-        """A tensor that the layout cannot do without."""
+    def need(self, name: str, *shape: int | None) -> np.ndarray:
+        """A tensor that the layout cannot do without; `None` is any length above 0."""
         if name not in self.names:
             raise InputError(f"{self.path.name}: {name} is missing", "the layout expects it")
-        return self[name]
+        found = self[name]
+        fits = found.ndim == len(shape) and all(
+            size > 0 and size == (size if wanted is None else wanted)
+            for size, wanted in zip(found.shape, shape, strict=True)
+        )
+        if not fits:
+            words = " x ".join("n" if size is None else str(size) for size in shape)
+            raise self.unfit(name, found, words)
+        return found
 
-    def linear(self, stem: str) -> tuple[np.ndarray, np.ndarray | None]:
-        """A stored [out, in] map as [in, out], and its bias."""
-        weight = self.need(f"{stem}.weight")
-        if weight.ndim != 2:
-            raise InputError(
-                f"{self.path.name}: {stem}.weight has shape {list(weight.shape)}",
-                "expected a matrix",
-            )
-        bias = self[f"{stem}.bias"] if f"{stem}.bias" in self.names else None
-        if bias is not None and bias.shape != weight.shape[:1]:
-            raise InputError(f"{self.path.name}: {stem}.bias does not fit {stem}.weight")
-        return weight.T, bias
+    def linear(
+        self, stem: str, inputs: int, outputs: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """A stored [out, in] map as [in, out], and its bias where it has one."""
+        weight = self.need(f"{stem}.weight", outputs, inputs)
+        has_bias = f"{stem}.bias" in self.names
+        return weight.T, self.need(f"{stem}.bias", len(weight)) if has_bias else None
+
+    def unfit(self, name: str, found: np.ndarray, expected: str) -> InputError:
+        """What to say of a tensor of another shape."""
+        return InputError(
+            f"{self.path.name}: {name} has shape {list(found.shape)}", f"expected {expected}"
+        )
 
     def raw(self, name: str) -> np.ndarray:
         """A tensor as stored; bfloat16 widened to float32, which is exact."""

@@ -169,8 +169,11 @@ class Lanes:
             states, broken = experiment.advance(states, layout)
             return states, broken, jax.vmap(experiment.ended)(states)
 
-        def repair(states):
-            states = experiment.repair(states)
+        precision: Any = jax.config.jax_default_matmul_precision  # pyright: ignore[reportAttributeAccessIssue]
+
+        def repair(states):  # traced when it is first needed, as precisely as the others are now
+            with jax.default_matmul_precision(precision):
+                states = experiment.repair(states)
             return states, jax.vmap(experiment.ended)(states)
 
         slots = jax.ShapeDtypeStruct((FILL,), jnp.int32)

@@ -1,10 +1,10 @@
 """edelman2022: what bounded-norm attention can represent, how much that is, and what it learns.
 
-`learning` the protocol with a fixed sample, `critical` what is read off its tables, `claims` how
-the paper's sentences are decided; `fig2` the sample complexity, `fig4` the course of training,
-`beyond` the same with other sparsities, noise and dropout, `precision` in two precisions; `parity`
-the online protocol, `fig3` its loss; `capacity` the bound against the length for constructed,
-trained and real heads.
+`learning` the protocol with a fixed sample, `looks` how it is followed, `critical` what is read off
+its tables, `claims` how the paper's sentences are decided; `fig2` the sample complexity, `fig4` the
+course of training, `beyond` the same with other sparsities, noise and dropout, `precision` in two
+precisions; `parity` the online protocol, `fig3` its loss; `capacity` the bound against the length
+for constructed, trained and real heads.
 """
 
 from limelight.papers.base import Paper, Statement

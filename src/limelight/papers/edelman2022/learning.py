@@ -10,7 +10,6 @@ and final accuracy are known for an honest sample). And trials share one program
 number of examples, and their lanes are refilled; see `study.packed`.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -27,8 +26,9 @@ from limelight.models import decoder
 from limelight.models.decoder.kernel import padded
 from limelight.models.decoder.masks import mix
 from limelight.models.decoder.update import Clipped, flatten, shape_of
+from limelight.papers.edelman2022.looks import Holdout, Looks, cross_entropy
 from limelight.study.grid import assign
-from limelight.study.packed import Layout, Packed, on_cpu, over_slots
+from limelight.study.packed import Layout, Packed, on_cpu
 from limelight.worlds import SparseBoolean
 
 #: Tokens and examples that one program holds at a time, by kind of device: enough to keep it busy,
@@ -36,26 +36,6 @@ from limelight.worlds import SparseBoolean
 IN_FLIGHT = {"cpu": (40_000, 4_000), "gpu": (6_000_000, 14_000)}
 #: Number of the first holdout example, beyond all training examples.
 HOLDOUT = 2**20
-#: Trials that the second stage of a look takes at a time.
-SECOND = 8
-
-
-class Looks(eqx.Module):
-    """What was seen of one trial, a number a look.
-
-    Args:
-        errors: Wrong holdout labels, in the first part where `whole` is false.
-        whole: Whether the look saw the whole holdout.
-        loss: Training loss, dropout off.
-        missed: Wrong training labels, dropout off.
-        gap: Gap of the tables.
-    """
-
-    errors: Int[Array, " looks"]
-    whole: Bool[Array, " looks"]
-    loss: Float[Array, " looks"]
-    missed: Int[Array, " looks"]
-    gap: Float[Array, " looks"]
 
 
 class State(eqx.Module):
@@ -188,9 +168,9 @@ class Learning(Packed):
         return padded(self.world.length + 1)
 
     @property
-    def limit(self) -> int:
-        """Errors that settle a look: not even the loose threshold can be passed."""
-        return math.ceil(self._allowed(self.loose))
+    def exam(self) -> Holdout:
+        """How the holdout is looked at."""
+        return Holdout(self.holdout, self.first, self.loose)
 
     def parts(self) -> int:
         """Blocks of this many examples."""
@@ -254,7 +234,7 @@ class Learning(Packed):
         alive = jnp.asarray(layout.alive) & ~jax.vmap(self.ended)(states)
         # What has ended is not looked at: a diverged trial must not slow down the others.
         safe = jnp.all(jax.vmap(lambda tables: tables.is_safe())(ready) | ~alive)
-        seen = self._look(decoder.table, (models, ready, states), alive)
+        seen = self.exam.look(decoder.table, (models, ready, states), alive)
         return self._record(states, seen, safe), ~safe
 
     def repair(self, states: State) -> State:
@@ -262,7 +242,7 @@ class Learning(Packed):
         models = self._models(states.weights)
         ready = jax.vmap(decoder.tables)(models)
         slow = lambda model, ready, bits: decoder.plain(model, bits)
-        seen = self._look(slow, (models, ready, states), ~jax.vmap(self.ended)(states))
+        seen = self.exam.look(slow, (models, ready, states), ~jax.vmap(self.ended)(states))
         return self._record(states, seen, jnp.array(True))
 
     def _record(self, states: State, seen: Looks, valid: Bool[Array, ""]) -> State:
@@ -280,23 +260,23 @@ class Learning(Packed):
         """At the last iteration, at the first success unless it goes on, or when it diverged."""
         seen = jnp.arange(len(state.looks.loss)) < state.look
         broken = jnp.any(seen & ~jnp.isfinite(state.looks.loss))
-        won = jnp.any(seen & self._passes(state.looks, self.success)) & ~state.to_the_end
+        won = jnp.any(seen & self.exam.passes(state.looks, self.success)) & ~state.to_the_end
         return (state.look >= len(state.looks.loss)) | broken | won
 
     def result(self, state: State) -> dict[str, Array]:
         """Success, accuracies, training loss; the whole course if asked for."""
         looks = state.looks
         seen = jnp.arange(len(looks.loss)) < state.look
-        accuracy = self._accuracy(looks)
+        accuracy = self.exam.accuracy(looks)
         last = jnp.maximum(state.look - 1, 0)
-        success = seen & self._passes(looks, self.success)
+        success = seen & self.exam.passes(looks, self.success)
         fitted = seen & (looks.loss < 1e-4) & (looks.missed == 0)
         when = lambda found: jnp.where(
             jnp.any(found), (jnp.argmax(found) + 1.0) * self.every, jnp.inf
         )
         out = {
             "success": jnp.any(success),
-            "success_loose": jnp.any(seen & self._passes(looks, self.loose)),
+            "success_loose": jnp.any(seen & self.exam.passes(looks, self.loose)),
             "first_success": when(success),
             "fitted": when(fitted),
             "memorised": when(seen & (looks.missed == 0)),
@@ -390,68 +370,3 @@ class Learning(Packed):
     def _models(self, weights: Float[Array, "slots weights"]) -> decoder.Decoder:
         undo, _ = shape_of(self._network(jr.key(0)))
         return jax.vmap(undo)(weights)
-
-    def _look(self, logits: Callable, trees: tuple, alive: Bool[Array, " slots"]) -> Looks:
-        """Training set and first part of the holdout together, then the rest where it matters."""
-
-        def first(model, ready, state: State):
-            bits = state.bits.reshape(-1, self.places)[:, : self.world.length]
-            labels, size = state.labels.reshape(-1), len(bits)
-            out = logits(model, ready, jnp.concatenate([bits, state.holdout[: self.first]]))
-            mine = jnp.arange(size) < state.examples
-            mean = lambda values: jnp.sum(jnp.where(mine, values, 0.0)) / state.examples
-            loss = mean(cross_entropy(out[:size], labels))
-            missed = jnp.sum(mine & (says_one(out[:size]) != labels))
-            errors = jnp.sum(says_one(out[size:]) != state.answers[: self.first])
-            return loss, missed, errors
-
-        def rest(model, ready, state: State):
-            out = logits(model, ready, state.holdout[self.first :])
-            return jnp.sum(says_one(out) != state.answers[self.first :])
-
-        loss, missed, errors = over_slots(first, trees, alive)
-        whole = jnp.full(len(errors), self.first == self.holdout)
-        if self.first < self.holdout:
-            errors, whole = self._second(rest, trees, errors, alive)
-        return Looks(errors, whole, loss, missed, trees[1].gap)
-
-    def _second(self, rest: Callable, trees: tuple, errors, alive):
-        """The rest of the holdout for the trials that the first part did not settle."""
-        slots = len(errors)
-        turn = jnp.arange(1 if on_cpu() else min(SECOND, slots))
-
-        def more(carry):
-            errors, waiting = carry
-            # The first few that wait, by counting: slot i is the k-th when k have waited before.
-            place = jnp.where(waiting, jnp.cumsum(waiting) - 1, slots)
-            chosen = jnp.argmax(place[None] == turn[:, None], axis=1)
-            really = jnp.any(place[None] == turn[:, None], axis=1)
-            some = jax.tree.map(lambda leaf: leaf[chosen], trees)
-            found = jnp.where(really, jax.vmap(rest)(*some), 0)
-            return errors.at[chosen].add(found), waiting & (place >= len(turn))
-
-        waiting = alive & (errors < self.limit)
-        errors, _ = jax.lax.while_loop(lambda c: jnp.any(c[1]), more, (errors, waiting))
-        return errors, waiting
-
-    def _accuracy(self, looks: Looks) -> Float[Array, " looks"]:
-        return 1.0 - looks.errors / jnp.where(looks.whole, self.holdout, self.first)
-
-    def _passes(self, looks: Looks, accuracy: float) -> Bool[Array, " looks"]:
-        """Strictly better than `accuracy`, counted in whole errors."""
-        return looks.whole & (looks.errors < self._allowed(accuracy))
-
-    def _allowed(self, accuracy: float) -> float:
-        """Errors that a look must stay below to exceed an accuracy."""
-        return round(self.holdout * (1.0 - accuracy), 6)
-
-
-def says_one(logits: Float[Array, "n 2"]) -> Bool[Array, " n"]:
-    """The network's labels."""
-    return logits[:, 1] > logits[:, 0]
-
-
-def cross_entropy(logits: Float[Array, "n 2"], labels: Bool[Array, " n"]) -> Float[Array, " n"]:
-    """Two outputs, one label."""
-    right = jnp.where(labels, logits[:, 1] - logits[:, 0], logits[:, 0] - logits[:, 1])
-    return jax.nn.softplus(-right)

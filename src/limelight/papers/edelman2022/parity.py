@@ -18,7 +18,7 @@ from limelight.core.keys import named
 from limelight.core.types import PRNGKey
 from limelight.models import decoder
 from limelight.models.decoder.update import Clipped, flatten, shape_of
-from limelight.papers.edelman2022.learning import cross_entropy, says_one
+from limelight.papers.edelman2022.looks import cross_entropy, says_one
 from limelight.study import Experiment
 from limelight.worlds import SparseBoolean
 

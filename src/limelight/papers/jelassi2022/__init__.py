@@ -23,7 +23,7 @@ from limelight.papers.jelassi2022 import (
     shift,
     transfer,
 )
-from limelight.theory.jelassi2022 import statements
+from limelight.theory.jelassi2022 import dynamics, statements
 
 paper = Paper(
     key="jelassi2022",
@@ -57,10 +57,10 @@ paper = Paper(
         Statement("definition2.1", "how often f* misses the label", statements.labelling),
         Statement("theorem3.1", "linear models, as printed (false)", statements.linear_models),
         Statement("theorem3.2", "small error without association", statements.set_shift),
-        Statement("theorem4.1", "idealized descent, exactly", statements.idealized_descent),
-        Statement("lemma4.1", "the manifold of Lemmas 4.1 and 4.2", statements.manifold),
-        Statement("lemma4.3", "attention inside sets grows", statements.attention_grows),
-        Statement("event-iii", "does alpha rise again?", statements.second_rise),
+        Statement("theorem4.1", "idealized descent, exactly", dynamics.idealized_descent),
+        Statement("lemma4.1", "the manifold of Lemmas 4.1 and 4.2", dynamics.manifold),
+        Statement("lemma4.3", "attention inside sets grows", dynamics.attention_grows),
+        Statement("event-iii", "does alpha rise again?", dynamics.second_rise),
     ),
     figures=(
         fig1a.figure,

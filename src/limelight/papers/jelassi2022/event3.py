@@ -6,23 +6,23 @@ With a small one attention starts nearly uniform, its gain $G$ grows several tim
 are found, and $\alpha$, about a number of order 1 over $G$, falls.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from limelight.claims import AtLeast, Claim, Estimate
 from limelight.papers.base import Figure, Setup
-from limelight.papers.jelassi2022.idealized import worst
-from limelight.papers.jelassi2022.reading import lowest, mean, told
-from limelight.plot import Panel, Reference, Series, caption, curves, panels
+from limelight.papers.jelassi2022.event3_claims import (
+    BETA,
+    DRAWN,
+    EXACT,
+    WORLD,
+    curves_of,
+    onset,
+    rises,
+    rule_of,
+)
+from limelight.papers.jelassi2022.event3_pictures import draw, draw_courses, draw_drawn
+from limelight.papers.jelassi2022.reading import mean
 from limelight.study.idealized import Idealized
 from limelight.table import Table
-
-WORLD = ("tokens", "size", "density", "ratio")
-BETA = "diagonal"
-#: A rise that counts, and the stiffness above which alpha may oscillate and feign one.
-RISE, CALM = 1.02, 1.0
-LARGE = (4.0, 5.0)
 
 
 def setup(worlds, betas, steps: int = 100_000) -> Setup:
@@ -50,176 +50,12 @@ def drawn_setup(betas, draws: int, trials: int, steps: int = 100_000) -> Setup:
     return Setup(experiment, {BETA: list(betas)}, trials, shared=(BETA,))
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
-def rises(rows: Table) -> np.ndarray:
-    r"""$R$ of each run; NaN where descent was not calm."""
-    calm = rows["finite"] & (rows["trace.stiffness"].max(axis=1) < CALM)
-    return np.where(calm, rows["top"] / rows["best_alpha"], np.nan)
-
-
-def curves_of(table: Table) -> Iterator[tuple[str, dict, np.ndarray, Table]]:
-    """Each world's name, settings, diagonals and rows, diagonals rising."""
-    for at, rows in table.cells(*WORLD):
-        name = f"({at['tokens']}, {at['size']}, {at['density']:g})"
-        yield name, at, rows[BETA], rows.rows(np.argsort(rows[BETA], kind="stable"))
-
-
-def least_rise(betas):
-    """The smallest R over all worlds at given diagonals."""
-
-    def estimate(table: Table) -> Estimate:
-        found = {}
-        for name, _, _, rows in curves_of(table):
-            for beta in betas:
-                here = rows.where(**{BETA: beta})
-                if len(here):
-                    passed = "" if here["passed"].all() else ", still running"
-                    found[f"{name} beta {beta:g}{passed}"] = -float(rises(here)[0])
-        least = worst(found)
-        note = ", ".join(f"{name}: {-value:.3f}" for name, value in found.items())
-        return Estimate(-least.value, None, least.n, note)
-
-    return estimate
-
-
-def drawn_rise(betas):
-    """The mean R over seeds, at the diagonal where it is smallest."""
-
-    def estimate(table: Table) -> Estimate:
-        return lowest(
-            (f"beta {beta:g}", mean(rises(rows)))
-            for beta in betas
-            if len(rows := table.where(**{BETA: beta}))
-        )
-
-    return estimate
-
-
-def onset(betas: np.ndarray, rise: np.ndarray) -> float:
-    """The diagonal at which R crosses the level for good, between neighbours; NaN for never.
-
-    Example:
-        >>> round(onset(np.array([1.0, 2.0, 3.0]), np.array([0.9, 1.0, 1.1])), 6)
-        2.2
-    """
-    below = np.flatnonzero(~(rise >= RISE))
-    if not len(below) or below[-1] == len(rise) - 1:
-        return float("nan")
-    i = int(below[-1])
-    share = (RISE - rise[i]) / (rise[i + 1] - rise[i])
-    return float(betas[i] + share * (betas[i + 1] - betas[i]))
-
-
-EXACT = (
-    Claim(
-        "event3-beta1",
-        "Event III: alpha rises again, at a diagonal of 1.",
-        "R = largest alpha over the best alpha for the attention at the start, smallest of worlds",
-        least_rise((1.0,)),
-        AtLeast(RISE),
-        "jelassi2022, Section 4.1, Event III",
-    ),
-    Claim(
-        "event3-large",
-        "Event III: alpha rises again, at diagonals of 4 and 5.",
-        "the same, smallest of worlds and diagonals",
-        least_rise(LARGE),
-        AtLeast(RISE),
-        "jelassi2022, Section 4.1, Event III",
-    ),
-)
-DRAWN = (
-    Claim(
-        "event3-64-beta1",
-        "Event III at 64 patches, drawn populations, a diagonal of 1.",
-        "R, mean over seeds",
-        drawn_rise((1.0,)),
-        AtLeast(RISE),
-        "jelassi2022, Section 4.1, Event III",
-    ),
-    Claim(
-        "event3-64-large",
-        "Event III at 64 patches, drawn populations, diagonals of 4 and 5.",
-        "R, mean over seeds, smaller of the two",
-        drawn_rise(LARGE),
-        AtLeast(RISE),
-        "jelassi2022, Section 4.1, Event III",
-    ),
-)
-
-
-# --- pictures ---------------------------------------------------------------------------------
-
-
-def draw(table: Table):
-    """R over the frozen diagonal, exact, one line a world."""
-    lines = [(name, rows[BETA], rises(rows)) for name, _, _, rows in curves_of(table)]
-    figure = curves(
-        lines,
-        x_label=r"frozen diagonal $\beta$",
-        y_label=r"$R = \max_t \alpha_t / \alpha^*(A_0)$",
-        references=[Reference("no second rise", 1.0), Reference("counts as one", RISE)],
-        width=4.6,
-    )
-    caption(figure, *told(table, "worlds (D, C, q); exact, nothing drawn"))
-    return figure
-
-
-def draw_courses(table: Table):
-    """The course of alpha and of the gain at several diagonals, in the first world."""
-    name, _, _, rows = next(curves_of(table))
-    chosen = [i for i, beta in enumerate(rows[BETA]) if beta in (0.0, 1.0, 2.0, 3.0, 5.0)]
-
-    def lines(trace, by=None):
-        found = []
-        for i in chosen:
-            keep = np.unique(rows["trace.step"][i], return_index=True)[1][1:]
-            values = rows[f"trace.{trace}"][i][keep]
-            over = 1.0 if by is None else rows[by][i]
-            label = rf"$\beta$ = {rows[BETA][i]:g}"
-            found.append((label, rows["trace.step"][i][keep], values / over))
-        return found
-
-    figure = panels(
-        [
-            Panel("value strength", lines("alpha", "best_alpha"), r"$\alpha_t / \alpha^*(A_0)$"),
-            Panel("gain", lines("gain"), "G"),
-            Panel("same set", lines("gamma"), r"$\gamma$"),
-        ],
-        x_label="step",
-        log_x=True,
-        columns=3,
-        height=1.9,
-    )
-    for axes in figure.axes:
-        for line in axes.get_lines():
-            line.set_markevery((3, 24))
-    caption(figure, *told(table, f"world (D, C, q) = {name}; a run ends past its maximum"))
-    return figure
-
-
-def draw_drawn(table: Table):
-    """R over the frozen diagonal at 64 patches, with its spread over drawn populations."""
-    betas = table.values(BETA)
-    values = [rises(table.where(**{BETA: beta})) for beta in betas]
-    found = [mean(value) for value in values]
-    ends = np.array([e.interval for e in found], dtype=float)
-    figure = curves(
-        [Series("(64, 4, 0.3), drawn", betas, [e.value for e in found], ends[:, 0], ends[:, 1])],
-        x_label=r"frozen diagonal $\beta$",
-        y_label=r"$R = \max_t \alpha_t / \alpha^*(A_0)$",
-        references=[Reference("no second rise", 1.0), Reference("counts as one", RISE)],
-        width=4.6,
-    )
-    caption(figure, *told(table, "mean over seeds with a 95 % interval"))
-    return figure
+# --- words --------------------------------------------------------------------------------------
 
 
 def summary(table: Table) -> list[str]:
     """R by world and diagonal, and the diagonal from which on alpha rises again."""
-    lines = []
+    lines = [rule_of(table)]
     for name, at, _, rows in curves_of(table):
         rise, betas = rises(rows), rows[BETA].astype(float)
         listed = ", ".join(f"{b:g}: {r:.3f}" for b, r in zip(betas, rise, strict=True))
@@ -236,7 +72,7 @@ def summary(table: Table) -> list[str]:
 
 def drawn_summary(table: Table) -> list[str]:
     """R by diagonal with its interval, and the diagonal from which on alpha rises again."""
-    lines, edges = [], []
+    lines, edges = [rule_of(table)], []
     for beta in table.values(BETA):
         rows = table.where(**{BETA: beta})
         found = mean(rises(rows))

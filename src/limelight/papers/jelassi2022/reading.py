@@ -57,6 +57,11 @@ def read_at(rows: Table, trace: str, look: np.ndarray) -> np.ndarray:
     return rows[f"trace.{trace}"][np.arange(len(rows)), look].astype(float)
 
 
+def exact_at(rows: Table, look: np.ndarray) -> np.ndarray:
+    """Seeds with every row of attention exact at a look of their own; what diverged has none."""
+    return (read_at(rows, "exact", look) == 1.0) & ~rows["diverged"].astype(bool)
+
+
 # --- estimates --------------------------------------------------------------------------------
 
 
@@ -88,6 +93,15 @@ def mean(values: np.ndarray, note: str = "") -> Estimate:
     half = t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
     centre = float(values.mean()) if n else float("nan")
     return _enough(Estimate(centre, (centre - half, centre + half), n, note))
+
+
+def worst(values: Mapping[str, float], note: str = "") -> Estimate:
+    """The largest of some runs' values, all of them in the note; exact, so without an interval."""
+    if not values:
+        return Estimate(float("nan"), None, 0, note or "not in this table")
+    listed = ", ".join(f"{name}: {value:.3g}" for name, value in values.items())
+    value = max(values.values()) if np.isfinite(list(values.values())).all() else float("nan")
+    return Estimate(value, None, len(values), f"{listed}; {note}" if note else listed)
 
 
 def ends(estimate: Estimate) -> tuple[float, float]:
@@ -146,6 +160,11 @@ def _rule(mode: str, rows: Table) -> str:
     if mode != "curvature":
         return f"steps {mode}, rates A : v {middle:.4g}"
     return f"steps {mode}, rates A : v {middle:.2g}, 5 to 95 % {low:.1g} to {high:.1g}"
+
+
+def diverged(table: Table) -> str:
+    """How many trials ended early, in words."""
+    return f"{int(table['diverged'].sum())} of {len(table)} trials diverged"
 
 
 def told(table: Table, note: str = "") -> tuple[str, ...]:

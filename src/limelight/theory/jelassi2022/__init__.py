@@ -4,7 +4,8 @@ r"""How jelassi2022's network learns which patches belong together, as exact dyn
 gradient descent as a recursion in three numbers; `optimum` where $\alpha$ settles while attention
 is slow, `start` the same at the start, for any density and power; `idealized` one run from plain
 numbers; `full` descent on every weight, the oracle of the reduction. `linear` and `blurred` the
-errors of linear rules; `shift` a network without association; `statements` all of it by label.
+errors of linear rules; `shift` a network without association; `statements` and `dynamics` all of
+it by label.
 """
 
 from limelight.theory.jelassi2022.descent import Rates, descend, spaced

@@ -90,8 +90,8 @@ def loss(population: Population, layer: Layer, state: State) -> Scalar:
 
 
 def error(population: Population, layer: Layer, state: State) -> Scalar:
-    r"""$P[yF \le 0]$, exact up to the population's lost mass."""
-    return jnp.sum(population.weights * (population.outputs(layer, state) <= 0))
+    r"""$P[yF \le 0]$, exact up to the population's lost mass; no number counts as wrong."""
+    return jnp.sum(population.weights * ~(population.outputs(layer, state) > 0))
 
 
 def gradient(population: Population, layer: Layer, state: State) -> tuple[State, Scalar]:
@@ -103,7 +103,7 @@ def gradient(population: Population, layer: Layer, state: State) -> tuple[State,
     def weighed(state):
         output = population.outputs(layer, state)
         pull = jax.lax.stop_gradient(population.weights * jax.nn.sigmoid(-output))
-        return -jnp.sum(pull * output), jnp.sum(population.weights * (output <= 0))
+        return -jnp.sum(pull * output), jnp.sum(population.weights * ~(output > 0))
 
     return jax.grad(weighed, has_aux=True)(State(*(jnp.asarray(x, float) for x in state)))
 
@@ -129,6 +129,8 @@ def descend(
 ) -> tuple[State, Watch, Look]:
     r"""Run the recursion, looking at the given steps; the first look should be 0.
 
+    What is not finite ends the run: later looks repeat the step at which it did.
+
     Args:
         population: The law of the data.
         layer: The network.
@@ -152,7 +154,8 @@ def descend(
         return State(*map(jnp.add, state, move)), _follow(watch, state, move, wrong)
 
     def until(carry, goal):
-        more = lambda carry: (carry[1].step < goal) & ~done(*carry)
+        finite = lambda state: jnp.isfinite(state.alpha + state.gamma + state.rho)
+        more = lambda carry: (carry[1].step < goal) & finite(carry[0]) & ~done(*carry)
         state, watch = jax.lax.while_loop(more, advance, carry)
         return (state, watch), _look(population, layer, rates, state, watch)
 

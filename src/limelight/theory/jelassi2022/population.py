@@ -181,11 +181,15 @@ def count_law(
     check_partition("strided", tokens, size)
     if not 0 <= density <= 1:
         raise InputError(f"density = {density:g}", "a probability, between 0 and 1")
+    if not 0 <= prune < 1:
+        raise InputError(f"prune = {prune:g}", "a probability, 0 or more and below 1")
     one, chance = _set_law(size, float(density))
     sets = tokens // size
     # A mixed-radix code of the five integers: sums of codes are codes of sums.
     low = np.array([-size, 0, -(size**2), 0, -(size**3)])
     span = 2 * np.array([size, size, size**2, size**2, size**3]) * sets + 1
+    if math.prod(int(length) for length in span) > np.iinfo(np.int64).max:
+        raise InputError(f"{sets} sets of {size} are too many to enumerate", "draw the counts")
     radix = np.concatenate([[1], np.cumprod(span[:-1])])
     codes, weights = np.array([0]), np.array([1.0])
     steps = (one - low) @ radix
@@ -199,6 +203,8 @@ def count_law(
         weights = np.bincount(place.ravel(), (weights[:, None] * chance).ravel())
         kept = weights >= prune
         codes, weights = codes[kept], weights[kept]
+        if not len(codes):
+            raise InputError(f"every atom weighs less than prune = {prune:g}", "prune less")
     integers = (codes[:, None] // radix) % span + low * (sets - 1)
     return integers + np.array([size, size, size**2, size**2, size**3]), weights
 
