@@ -358,6 +358,14 @@ def test_verdicts_fit_the_terminal(capsys, monkeypatch, width):
     assert second.split() == ["1a.second.loose", "fails", "n/a", "n", "=", "0"]
 
 
+def test_a_long_heading_is_wrapped_between_words(capsys):
+    words = [f"world.setting{i}={i}," for i in range(12)]
+    common.print_title(" ".join(words))
+    lines = capsys.readouterr().out.splitlines()
+    assert [word for line in lines for word in line.split()] == words
+    assert 1 < len(lines) < 6
+
+
 def test_json_never_holds_a_number_that_is_not_one(call, copy):
     rows = json.loads(call("resume", copy, "--json").out)["verdicts"]
     assert any(row["value"] is None for row in rows)

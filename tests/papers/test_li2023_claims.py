@@ -79,6 +79,25 @@ def test_a_ratio_with_a_boundary_outside_the_grid_decides_nothing():
     assert decided["1b.noise.loss"] == "holds"  # the fallback: the loss at 16 examples
     found = quotients(boundary.boundary(table), "world.noise", 0.4, 0.01)
     assert np.isnan(found.values).all()
+    assert found.why == ("N50 at noise 0.4 is outside the converged cells",)
+
+
+def test_a_ratio_beside_a_stuck_trial_decides_nothing_and_says_so():
+    axes = {fig1b.START: [("perturb", 0.0), ("perturb", 0.9)]}
+    table = made(axes, lambda p: 12)
+    sizes = np.unique(table["train.examples"])
+    hole = sizes[np.searchsorted(sizes, 12)]
+    at = (table["train.examples"] == hole) & (table["model.value_error"] == 0.9)
+    loss = np.where(np.flatnonzero(at)[0] == np.arange(len(table)), 1.0, table["training_loss"])
+    stuck = Table({**table.columns, "training_loss": loss}, table.axes, table.manifest)
+    found = {v.claim: v for v in load("li2023").figure("fig1b-point").verdict(stuck)}
+    assert found["1b.point"].verdict == "inconclusive"
+    assert found["1b.point"].note == "N50 at value_error 0.9 is beside a cell that did not converge"
+    # Counting the cell would decide, whichever way the one stuck trial is counted.
+    head, *lines = fig1b.every_cell(stuck)
+    assert head.startswith("every cell counted, 1 of")
+    assert len(lines) == 4
+    assert "nan" not in " ".join(lines)
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "fails"), (2.0, "holds")])

@@ -68,3 +68,5 @@ def test_a_band_is_clipped_to_the_frame_and_skips_the_unknown():
     assert corners[:, 1].min() == 0
     assert corners[:, 1].max() == 10
     assert 2 not in corners[:, 0]
+    (bar,) = axes.collections[1].get_segments()  # the last point has no neighbour to shade to
+    assert bar.tolist() == [[3, 0], [3, 10]]

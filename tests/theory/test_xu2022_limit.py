@@ -199,6 +199,33 @@ def test_published_paths_of_the_recursion():
     assert lives == [1, 2, 2, 3, 4, 7, 26, 134]
 
 
+def drawn_path(setting: Setting, lam, steps, generator):
+    """Ratios of one exact draw at a finite dimension, in float64: Gaussian and Bartlett factors."""
+    C, m, d = setting.clusters, int(setting.tokens), setting.dimension
+    rest = np.tril(generator.standard_normal((m, m)), -1)
+    np.fill_diagonal(rest, np.sqrt(generator.chisquare(d - C - np.arange(m))))
+    noise = np.hstack([generator.standard_normal((m, C)), rest]) * setting.sigma / np.sqrt(d)
+    centres = np.repeat(np.eye(C, C + m), setting.sizes.astype(int), axis=0)
+    X, ratios = centres + noise, []
+    for _ in range(steps + 1):
+        ratios.append(np.sqrt(((X - centres) ** 2).sum(axis=1).mean()) / setting.sigma)
+        X = attend(X, lam)
+    return np.array(ratios)
+
+
+def test_recursion_is_the_limit_and_a_million_dimensions_are_not_yet():
+    """Where a path lies close to the frozen state and then leaves it, terms in 1/d grow."""
+    generator = np.random.default_rng(2022)
+    off = {}
+    for d in (1e6, 1e10):
+        setting = Setting.equal(10, 50, 1.0, dimension=d)
+        law = limit.iterate_ratio(setting, 10.0, 30)
+        off[d] = drawn_path(setting, 10.0, 30, generator) / law - 1
+    assert np.abs(off[1e10]).max() < 1e-3
+    assert np.abs(off[1e6][:15]).max() < 2e-3  # it does hold while the path is frozen
+    assert off[1e6][29] > 0.1
+
+
 def test_infeasible_settings_are_refused_with_a_reason():
     with pytest.raises(InputError, match="cannot all have cosine"):
         Setting.equal(5, 10, 0.5, cosine=-0.5)

@@ -125,8 +125,10 @@ def print_title(name: str, title: str = "") -> None:
     """A heading for people: a bold name, and what it is called."""
     from rich.text import Text
 
-    hang = " " * (len(name) + 2)
-    lines = textwrap.fill(f"{name}  {title}", columns(), subsequent_indent=hang).rstrip()
+    hang = " " * (len(name) + 2 if title else 4)
+    lines = textwrap.fill(
+        f"{name}  {title}", columns(), subsequent_indent=hang, break_long_words=False
+    ).rstrip()
     text = Text(lines)
     text.stylize("bold", 0, len(name))
     console().print(text, soft_wrap=True)

@@ -67,13 +67,21 @@ def draw_band(
     zorder: Number = 2,
     outline: Number = 0.0,
 ) -> None:
-    """Shade between the ends; an open end reaches the frame, an unknown point leaves a gap."""
+    """Shade between the ends; an open end reaches the frame, an unknown point leaves a gap.
+
+    A known point between two unknown ones has no width to shade and gets a bar.
+    """
     x, _, low, high = series.arrays()
     bottom, top = axes.get_ylim()
     known = np.isfinite(low) | np.isfinite(high)
     low = np.where(known, np.clip(np.nan_to_num(low, nan=bottom), bottom, top), np.nan)
     high = np.where(known, np.clip(np.nan_to_num(high, nan=top), bottom, top), np.nan)
     axes.fill_between(x, low, high, color=color, alpha=strength, linewidth=0, zorder=zorder)
+    beside = np.pad(known, 1)
+    alone = known & ~beside[:-2] & ~beside[2:]
+    if alone.any():
+        look = {"color": color, "alpha": 2.5 * strength, "linewidth": 1.2, "zorder": zorder}
+        axes.vlines(x[alone], low[alone], high[alone], **look)
     if outline:
         for end in (low, high):
             axes.plot(x, end, color=color, linewidth=outline, zorder=zorder)

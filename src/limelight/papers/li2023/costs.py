@@ -1,7 +1,8 @@
 """What every figure costs, as measured; a figure without a number here was not measured.
 
-At paper scale on one H200 with a cold compilation cache. At smoke and small scale the CPU time of
-the whole command, most of it compiling, because the wall clock of a shared machine says little.
+At paper scale on one H200 with a cold compilation cache, alone or, where `SHARED` says so, beside
+other runs. At smoke and small scale the CPU time of the whole command, most of it compiling,
+because the wall clock of a shared machine says little.
 """
 
 #: Seconds in all, and seconds of it compiling.
@@ -20,6 +21,13 @@ PAPER = {
     "fig5-long": (28, 19),
     "fig8": (70, 63),
     "fig7": (49, 47),
+}
+SHARED = {
+    "fig1b-point": (168, 69),
+    "fig1b-noise": (285, 115),
+    "fig5-samples": (308, 143),
+    "lemmas": (256, 243),
+    "sets": (107, 100),
 }
 #: Seconds of CPU time.
 SMALL = {
@@ -41,7 +49,8 @@ def measured(name: str) -> dict[str, str]:
         for scale, seconds in (("smoke", SMOKE), ("small", SMALL))
         if name in seconds
     }
-    if name in PAPER:
-        total, compiling = PAPER[name]
-        found["paper"] = f"{total} s on one H200, {compiling} s of it compiling"
+    for seconds, where in ((PAPER, "one H200"), (SHARED, "one H200 beside other runs")):
+        if name in seconds:
+            total, compiling = seconds[name]
+            found["paper"] = f"{total} s on {where}, {compiling} s of it compiling"
     return found

@@ -90,11 +90,14 @@ def draw_leak(table: Table):
     rows = rows_of(table)
     steps = steps_of(table, rows)
     nu = envelopes(table, rows)[0].nu.mean(axis=0)[: len(steps)]
+    leak = band("largest weight on another token", steps, trace(rows, "value.leak"))
+    top = max(np.nanmax(leak.arrays()[3]), nu.max())
     figure = curves(
-        [band("largest weight on another token", steps, trace(rows, "value.leak"))],
+        [leak],
         guides=[Series(r"Lemma 2, at most $\nu_n$", steps, nu)],
         x_label="training step",
         y_label="attention weight of one token",
+        limits=(0.0, 1.05 * top),
         width=4.6,
     )
     caption(figure, *facts(table))

@@ -12,7 +12,7 @@ from limelight.claims import AtLeast, Claim, Estimate
 from limelight.measures import Accuracy, AttentionMass, FreshLoss
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
-from limelight.papers.li2023.boundary import LOOSE, STRICT, boundary
+from limelight.papers.li2023.boundary import CONVERGED, LOOSE, STRICT, boundary, converged
 from limelight.papers.li2023.fig1a import facts
 from limelight.papers.li2023.quotients import quotients, single
 from limelight.plot import Series, caption, curves
@@ -103,7 +103,8 @@ def draw_lines(axis: str, x_label: str, by: str | None = None):
         figure = curves(
             series, x_label=x_label, y_label="N50, training examples", log_y=True, width=4.6
         )
-        caption(figure, *facts(table))
+        known = all(np.isfinite(np.asarray(line.middle)).all() for line in series)
+        caption(figure, *facts(table), *([] if known else ["no mark: not resolved"]))
         return figure
 
     return draw
@@ -144,11 +145,31 @@ def summary(table: Table) -> list[str]:
         for at, found in boundary(table, level):
             where = ", ".join(f"{k.split('.')[-1]} {v}" for k, v in at.items())
             lines.append(f"  {where}: {found}")
+    if "model.start" in table.columns and len(converged(table)) < len(table):
+        lines += every_cell(table)
     if "mass.all" in table.columns:
         largest = table.where(train__examples=table.values("train.examples")[-1])
         for at, rows in largest.cells("world.noise"):
             mass = rows["mass.all"].mean()
             lines.append(f"  c_0 {at['world.noise']:g}: final attention mass on S_* {mass:.3f}")
+    return lines
+
+
+def every_cell(table: Table) -> list[str]:
+    """N50 at sigma 0.9 over 0 with unconverged cells counted, their stuck trials both ways."""
+    stuck = table["training_loss"] >= CONVERGED
+    lines = [f"every cell counted, {stuck.sum()} of {len(table)} trials stuck in training:"]
+    for level in (STRICT, LOOSE):
+        for word, loss in (("failures", np.inf), ("successes", 0.0)):
+            loss = np.where(stuck, loss, table["test_loss"])
+            columns = {**table.columns, "test_loss": loss, "training_loss": np.zeros(len(table))}
+            rows = Table(columns, table.axes, table.manifest)
+            found = error_ratio("perturb", level)(rows)
+            ends = "" if found.interval is None else " [{:.3g}, {:.3g}]".format(*found.interval)
+            lines.append(
+                f"  N50(sigma = 0.9) / N50(sigma = 0), test loss below {level:g}, stuck trials as"
+                f" {word}: {found.value:.3g}{ends}"
+            )
     return lines
 
 

@@ -110,8 +110,8 @@ def draw_margin(table: Table):
     figure = curves(
         [band("mean", steps, cut("mean")), band("least of 100", steps, cut("least"))],
         guides=[
-            Series(f"growth as $t^{power}$", steps[: last + 1], mean[last] * rise**power)
-            for power in (1, 2)
+            Series(f"growth as {name}", steps[: last + 1], mean[last] * rise**power)
+            for power, name in ((1, "$t$"), (2, "$t^2$"))
         ],
         x_label="training step",
         y_label=r"margin $y F(X)$",

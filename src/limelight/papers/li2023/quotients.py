@@ -24,6 +24,7 @@ class Quotients:
         draws: The same in every bootstrap draw over trials.
         off_floor: Where both thresholds are off the floor of the grid.
         n: Trials they rest on.
+        why: What is wrong with an unresolved ratio, in words.
     """
 
     where: dict[str, np.ndarray]
@@ -31,6 +32,7 @@ class Quotients:
     draws: np.ndarray
     off_floor: np.ndarray
     n: int
+    why: tuple[str, ...]
 
     def interval(self, place: int) -> tuple[float, float]:
         """5th to 95th percentile; NaN where too many draws are unresolved."""
@@ -55,14 +57,23 @@ def quotients(edge: Edge, axis: str, top: Any, bottom: Any) -> Quotients:
     tops, bottoms = row(top), row(bottom)
     pairs = [(tops[p], bottoms[p]) for p in tops if p in bottoms]
     a, b = np.array(pairs, dtype=int).reshape(-1, 2).T
-    both = edge.resolved[a] & edge.resolved[b]
+    both, ok = edge.resolved[a] & edge.resolved[b], np.flatnonzero(edge.resolved)
     return Quotients(
         {name: edge.coordinates[name][a] for name in others},
         np.where(both, edge.values[a] / edge.values[b], np.nan),
         np.where(both, values[:, a] / values[:, b], np.nan),
         (edge.values[a] >= FLOOR) & (edge.values[b] >= FLOOR),
         sum(found.n for found in edge.thresholds),
+        tuple(" and ".join(_trouble(edge, axis, i) for i in pair if i not in ok) for pair in pairs),
     )
+
+
+def _trouble(edge: Edge, axis: str, i: int) -> str:
+    """Why one boundary is unresolved: a curve that crosses may still pass a hole in the grid."""
+    found = edge.thresholds[i]
+    crosses = fit.resolved(found.x, np.round([found.rates * found.trials]), found.trials)[0]
+    where = "beside a cell that did not converge" if crosses else "outside the converged cells"
+    return f"N50 at {axis.rpartition('.')[2]} {edge.coordinates[axis][i]} is {where}"
 
 
 def single(found: Quotients, place: int = 0) -> Estimate:
@@ -70,10 +81,10 @@ def single(found: Quotients, place: int = 0) -> Estimate:
     if not len(found.values):
         return Estimate(np.nan, None, found.n, "not in this table")
     if not np.isfinite(found.values[place]):
-        why = "a boundary is outside the grid, or beside cells that did not converge"
-        return Estimate(np.nan, None, found.n, why)
-    lost = int((~np.isfinite(found.draws[:, place])).sum())
-    note = f"{lost} of {len(found.draws)} bootstrap draws unresolved" if lost else ""
+        return Estimate(np.nan, None, found.n, found.why[place])
+    lost = ~np.isfinite(found.draws[:, place])
+    note = f"{lost.sum()} of {lost.size} bootstrap draws unresolved" if lost.any() else ""
+    note += ": too many to give an interval" if lost.mean() > 1 - ENOUGH else ""
     return Estimate(float(found.values[place]), found.interval(place), found.n, note)
 
 

@@ -268,15 +268,17 @@ def _finished(figure, table: Table, handles):
 
 
 def summary(table: Table) -> list[str]:
-    """Best step, its ratio and the lifetime, measured and by the recursion."""
+    """Best step, its ratio, the lifetime, and where the recursion is furthest off."""
     lines = []
     for at, rows, law in paths(table):
         path = np.sqrt(rows["path.square"].mean(axis=0))
+        far = 1 + int(np.abs(np.log(path[1:] / law[1:])).argmax())
         lines.append(
             f"sigma {at['world.sigma']:g}, d {at['world.dimension']},"
             f" lambda {at['model.strength']:g}: best {path[1:].min():.4f} at step"
             f" {1 + int(path[1:].argmin())} (recursion {law[1:].min():.4f}), lifetime"
-            f" {limit.lifetime(path)} (recursion {limit.lifetime(law)}) of {len(law) - 1}"
+            f" {limit.lifetime(path)} (recursion {limit.lifetime(law)}) of {len(law) - 1},"
+            f" furthest off at step {far}: {path[far] / law[far]:.4f} times the recursion"
         )
     return lines
 

@@ -233,7 +233,9 @@ def draw(table: Table):
     )
     legend_above(axes, handles, room=3.4)
     caption(
-        figure, *facts(table, "$\\delta$ = 0.05"), "bar: 99 % of draws; a violation lies right of 1"
+        figure,
+        *facts(table, "$\\delta$ = 0.05"),
+        "bar: 99 % of draws, gap: median; a violation lies right of 1",
     )
     return figure
 

@@ -20,8 +20,8 @@ from limelight.worlds.clusters import parse_sizes
 #: How each kind of number looks in every figure of the paper.
 LOOKS: dict[str, dict[str, Any]] = {
     "measured": {"color": COLOURS[0], "marker": "o", "linestyle": "none", "markersize": 3.0},
-    "limit law": {"color": INK, "linestyle": "-", "linewidth": 1.0},
-    "prediction": {"color": COLOURS[1], "linestyle": DASHES[1], "linewidth": 1.2},
+    "limit law": {"color": INK, "linestyle": "-", "linewidth": 0.8, "zorder": 5},
+    "prediction": {"color": COLOURS[1], "linestyle": DASHES[1], "linewidth": 0.9, "zorder": 6},
     "T2′ certificate": {"color": COLOURS[2], "linestyle": DASHES[3], "linewidth": 1.1},
     "T2″ certificate": {"color": COLOURS[3], "linestyle": DASHES[4], "linewidth": 1.1},
     "printed": {"color": MUTED, "linestyle": DASHES[2], "linewidth": 1.0},
@@ -118,7 +118,7 @@ def power(value: Any) -> str:
 
 def _short(value: Any) -> str:
     power = np.log10(value) if value > 0 else 0.5
-    return f"$10^{{{power:.0f}}}$" if value >= 1000 and power == round(power) else f"{value:g}"
+    return f"$10^{{{power:.0f}}}$" if value >= 10_000 and power == round(power) else f"{value:g}"
 
 
 def spread_out(values: Sequence[Any] | np.ndarray, most: int) -> list[float]:

@@ -204,7 +204,7 @@ def draw(table: Table):
     legend_over(figure, handles, 6)
     caption(
         figure,
-        *facts(table, "d = 1000000"),
+        *facts(table, "d = $10^6$"),
         "crosses: C = 2; right: slopes of the limit law, C = 10",
     )
     return figure

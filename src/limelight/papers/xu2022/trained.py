@@ -7,7 +7,7 @@ from limelight.claims import AtLeast, AtMost, Claim, Estimate, Inside
 from limelight.fit import families
 from limelight.models.denoiser import NETWORKS
 from limelight.papers.base import Figure, Setup
-from limelight.papers.xu2022.reading import facts, legend_over, tag
+from limelight.papers.xu2022.reading import facts, legend_over, plain_ticks, tag
 from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import COLOURS, MARKERS, MUTED, TICK, label, open_frame
 from limelight.study.denoising import Denoising
@@ -162,6 +162,7 @@ def draw(table: Table):
     """Every trained network on both populations, one panel a test."""
     cells = list(table.cells(*AXIS))
     order = sorted(cells, key=_place)[::-1]
+    seen = [np.sqrt(v).mean() for _, found in cells for c, v in found.columns.items() if "." in c]
     figure = new_figure(TWO_COLUMNS, 1.3 + 0.22 * len(order), columns=len(TESTS))
     for axes, (test, title) in zip(list(figure.axes), TESTS.items(), strict=True):
         open_frame(axes)
@@ -179,9 +180,8 @@ def draw(table: Table):
         names = [_name(at) for at, _ in order] if axes is figure.axes[0] else [""] * len(order)
         axes.set_yticks(range(len(order)), names, fontsize=TICK)
         axes.set_ylim(-0.6, len(order) - 0.4)
-        axes.set_xlim(0.1, 3)
-        axes.set_xticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
-        axes.minorticks_off()
+        axes.set_xlim(0.8 * min(seen), max(3, 1.1 * max(seen)))
+        plain_ticks(axes, [v for v in (0.1, 0.2, 0.5, 1, 2) if v > 0.8 * min(seen)])
     handles = [
         Line2D(
             [],
