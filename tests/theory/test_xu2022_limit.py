@@ -213,6 +213,15 @@ def drawn_path(setting: Setting, lam, steps, generator):
     return np.array(ratios)
 
 
+@pytest.mark.parametrize("sigma", [0.5, 1.0])
+def test_limit_law_in_a_million_dimensions(sigma):
+    generator = np.random.default_rng(7)
+    setting = Setting.equal(10, 50, sigma, dimension=1e6)
+    for lam in (2.0, 4.0, 6.0, 8.0):
+        measured = drawn_path(setting, lam, 1, generator)[1]
+        assert measured == pytest.approx(float(limit.softmax_ratio(setting, lam)), rel=1e-2)
+
+
 def test_recursion_is_the_limit_and_a_million_dimensions_are_not_yet():
     """Where a path lies close to the frozen state and then leaves it, terms in 1/d grow."""
     generator = np.random.default_rng(2022)
