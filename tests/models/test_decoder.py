@@ -1,5 +1,7 @@
 """One network, four ways to compute it; its kernel, its tables, its masks and its optimiser."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,7 +10,7 @@ import numpy as np
 import optax
 import pytest
 from scipy.linalg import hadamard
-from scipy.stats import chi2
+from scipy.stats import binom, chi2, chisquare
 
 from limelight.models import decoder
 from limelight.models.decoder import attend, kernel, masks
@@ -22,12 +24,13 @@ LENGTH, SIZES = 12, {"width": 40, "heads": 5, "hidden": 24}
 
 def loud(model, scale=0.3):
     """The same sizes with every weight, gain and bias drawn, so that nothing cancels."""
-    shaken = lambda leaf: leaf + scale * jr.normal(jr.fold_in(jr.key(5), leaf.size), leaf.shape)
-    return jax.tree.map(shaken, model)
+    rng = np.random.default_rng(5)
+    return jax.tree.map(lambda leaf: leaf + scale * rng.normal(size=leaf.shape), model)
 
 
+@partial(jax.jit, static_argnums=(0, 1, 2))
 def drawn(places, examples=6, width=SIZES["width"]):
-    key = jr.bits(jr.key(3), (2,), jnp.uint32)
+    key = jnp.array([3, 9], jnp.uint32)
     return decoder.draw(key, jnp.arange(examples), places, width, KEEP, KEEP_TOKENS)
 
 
@@ -55,26 +58,29 @@ def slope_of(logits, probe):
 # --- four forms ---------------------------------------------------------------------------------
 
 
+def test_the_network_has_as_many_weights_as_the_paper_says():
+    for length in (100, 800):
+        model = jax.eval_shape(partial(decoder.init, length=length), jr.key(0))
+        assert sum(leaf.size for leaf in jax.tree.leaves(model)) == 50_432 + 64 * (length + 1)
+
+
 def test_the_forms_agree_under_dropout_and_so_do_their_gradients(double):
     model = loud(decoder.init(jr.key(0), LENGTH, **SIZES))
     bits = jr.bernoulli(jr.key(1), 0.5, (6, LENGTH))
     probe = jr.normal(jr.key(2), (6, 2))
+    words, padded = drawn(LENGTH + 1), drawn(40)
+    masks = decoder.as_dropout(words, model, KEEP, KEEP_TOKENS)[:4]
 
     def one_by_one(form):
-        def logits(model):
-            masks = decoder.as_dropout(drawn(LENGTH + 1), model, KEEP, KEEP_TOKENS)[:4]
-            one = lambda bits, *m: form(model, bits, decoder.Dropout(*m, KEEP, KEEP_TOKENS))
-            return jax.vmap(one)(bits, *masks)
+        one = lambda model, bits, *m: form(model, bits, decoder.Dropout(*m, KEEP, KEEP_TOKENS))
+        return lambda model: jax.vmap(partial(one, model))(bits, *masks)
 
-        return logits
-
-    def absorbed(places):
-        wide = jnp.pad(bits, ((0, 0), (0, places - LENGTH)))
-        settings = KEEP, KEEP_TOKENS, jnp.float64
-        return lambda model: decoder.absorbed(model, wide, drawn(places), *settings)
+    def absorbed(model):
+        wide = jnp.pad(bits, ((0, 0), (0, 40 - LENGTH)))
+        return decoder.absorbed(model, wide, padded, KEEP, KEEP_TOKENS, jnp.float64)
 
     # Of 40 places those beyond the 13th are padding: they move nothing.
-    forms = one_by_one(decoder.rows), one_by_one(decoder.cls_row), absorbed(40)
+    forms = one_by_one(decoder.rows), one_by_one(decoder.cls_row), absorbed
     first, *others = [slope_of(form, probe)(model) for form in forms]
     for other in others:
         assert relative(first[0], other[0]) < 1e-12
@@ -105,23 +111,26 @@ def test_the_kernel_is_the_attention(kind, near):
     asked = 0.2 * jr.normal(jr.key(2), (s, h, d))
     settings = length + 1, KEEP, KEEP_TOKENS
     given = asked, table, bits, words.tokens, words.weights
-    sums = jax.jit(lambda *a: attend._forward(*a, *settings, dtype, False)[0])(*given)
-    narrow = asked.astype(dtype), table.astype(dtype), bits.astype(jnp.int8), *given[3:]
-    forward = jax.jit(lambda *a: kernel.forward(*a, *settings, interpret=True))
-    *found, log_sum, mean, inverse = forward(*narrow)
-    assert relative(sums, tuple(found)) < near
-    slopes = tuple(jnp.cos(part) for part in sums)
-    along = sum(
-        jnp.sum(a * b, -1) if a.ndim == 3 else a * b for a, b in zip(slopes, sums, strict=True)
-    )
 
-    def backward(given, slopes):
-        saved = attend._forward(*given, *settings, dtype, False)[1]
-        return attend._backward(*settings, dtype, False, saved, slopes)[:2]
+    @jax.jit
+    def plain(*given):
+        sums, saved = attend._forward(*given, *settings, dtype, False)
+        slopes = tuple(jnp.cos(part) for part in sums)
+        return sums, slopes, attend._backward(*settings, dtype, False, saved, slopes)[:2]
 
-    want = jax.jit(backward)(given, slopes)
-    back = jax.jit(lambda *a: kernel.backward(*a, *settings[:2], interpret=True))
-    got = back(*narrow, log_sum, mean, inverse, slopes, along)
+    @jax.jit
+    def fused(slopes, asked, table, bits, *words):
+        narrow = asked.astype(dtype), table.astype(dtype), bits.astype(jnp.int8), *words
+        *sums, log_sum, mean, inverse = kernel.forward(*narrow, *settings, interpret=True)
+        parts = zip(slopes, sums, strict=True)
+        along = sum(jnp.sum(a * b, -1) if a.ndim == 3 else a * b for a, b in parts)
+        saved = *narrow, log_sum, mean, inverse
+        back = kernel.backward(*saved, slopes, along, *settings[:2], interpret=True)
+        return tuple(sums), back
+
+    sums, slopes, want = plain(*given)
+    found, got = fused(slopes, *given)
+    assert relative(sums, found) < near
     assert relative(want, got) < near
     assert not np.asarray(got[1])[:, length + 1 :].any()
 
@@ -139,8 +148,14 @@ def test_bits_times_a_table_in_three_parts_is_exact_to_float32(monkeypatch):
     want = np.asarray(bits, float) @ np.asarray(terms, float)
     size = np.asarray(bits, float) @ np.abs(np.asarray(terms, float))
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    found = np.asarray(_of_bits(bits, terms), float)
+    lowered = jax.jit(_of_bits).lower(bits, terms)
+    monkeypatch.undo()
+    found = np.asarray(lowered.compile()(bits, terms), float)
     assert (np.abs(found - want) / size).max() < 300 * 2.0**-24
+    # A GPU's compiler drops conversions there and back, and the second part would be nothing.
+    back = [line for line in lowered.as_text().splitlines() if "convert" in line]
+    assert back
+    assert not [line for line in back if "bf16>) ->" in line]
     rounded = np.asarray(bits, float) @ np.asarray(terms.astype(jnp.bfloat16), float)
     assert (np.abs(rounded - want) / size).max() > 1e-4  # one part would not do
 
@@ -222,12 +237,27 @@ def correlation(a, b):
     return float((a * b).sum() / np.sqrt((a**2).sum() * (b**2).sum()) * np.sqrt(a.size))
 
 
+@jax.jit
+def masks_of(key):
+    """The masks of 64 examples at 65 places."""
+    return decoder.draw(key, jnp.arange(64), 65, 64, 0.9, 0.9)
+
+
+def unpacked(words):
+    """Bits of words, lowest first: numpy's way, and `masks.unpack` agrees."""
+    words = np.ascontiguousarray(words)
+    return np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little").astype(bool)
+
+
+def test_words_are_unpacked_lowest_bit_first():
+    words = np.random.default_rng(0).integers(0, 2**32, (5, 2), dtype=np.uint32)
+    np.testing.assert_array_equal(masks.unpack(jnp.asarray(words), 40), unpacked(words)[:, :40])
+
+
 def as_bits(generator):
     """Bits of 64 examples at 65 places, 64 channels each, from one key."""
     if generator == "counter":
-        key = jr.bits(jr.key(7), (2,), jnp.uint32)
-        words = decoder.draw(key, jnp.arange(64), 65, 64, 0.9, 0.9).tokens
-        return np.asarray(masks.unpack(words.swapaxes(1, 2), 64))
+        return unpacked(masks_of(jr.bits(jr.key(7), (2,), jnp.uint32)).tokens.swapaxes(1, 2))
     return np.asarray(jr.bernoulli(jr.key(7), TRUE, (64, 65, 64)))
 
 
@@ -247,20 +277,33 @@ def test_masks_keep_their_share_and_know_nothing_of_their_neighbours(generator):
             head = np.take(bits, range(bits.shape[axis] - step), axis)
             tail = np.take(bits, range(step, bits.shape[axis]), axis)
             assert abs(correlation(head, tail)) < 4.5
+    # The 32 bits of a word together: as many ones as 32 independent draws have.
+    ones = bits.reshape(-1, 32).sum(axis=1)
+    cells = [(0, 25), *((k, k) for k in range(26, 33))]
+    share = [binom.cdf(b, 32, TRUE) - binom.cdf(a - 1, 32, TRUE) for a, b in cells]
+    seen = [np.sum((a <= ones) & (ones <= b)) for a, b in cells]
+    assert chisquare(seen, np.array(share) * len(ones)).pvalue > 1e-4
 
 
 def test_masks_of_other_iterations_trials_and_kinds_are_others():
-    draw = lambda key: decoder.draw(key, jnp.arange(64), 33, 64, 0.9, 0.9)
-    unpacked = lambda words: masks.unpack(words.tokens.swapaxes(1, 2), 64)
+    tokens = lambda words: unpacked(words.tokens.swapaxes(1, 2))
     start = jr.key_data(jr.key(1))
     # As `Learning` keys them: a trial's key, an iteration's counter.
     at = lambda key, i: masks.mix(jnp.uint32(2 * i) + jnp.arange(2, dtype=jnp.uint32), key)
-    first = draw(at(start, 0))
+    first = masks_of(at(start, 0))
+    bits, heads = tokens(first), unpacked(first.weights[..., None])
     for other in (at(start, 1), at(start, 2), at(jr.key_data(jr.key(2)), 0)):
-        assert abs(correlation(unpacked(first), unpacked(draw(other)))) < 4.5
-    heads = masks.unpack(first.weights[..., None], 32)
-    assert abs(correlation(unpacked(first)[..., :32], heads)) < 4.5
-    assert abs(correlation(unpacked(first)[..., :32], unpacked(first)[..., 32:])) < 4.5
+        assert abs(correlation(bits, tokens(masks_of(other)))) < 4.5
+    assert abs(correlation(bits[..., :32], heads)) < 4.5
+    assert abs(correlation(bits[..., :32], bits[..., 32:])) < 4.5
+
+
+def test_masks_have_room_for_so_many_examples():
+    """The last of them has masks of its own; the next would have those of the first."""
+    key, examples = jnp.array([3, 9], jnp.uint32), jnp.array([0, decoder.MOST - 1, decoder.MOST])
+    tokens = jax.jit(lambda: decoder.draw(key, examples, 3, 64, 0.9, 0.9).tokens)()
+    assert (tokens[0] != tokens[1]).any()
+    assert (tokens[0] == tokens[2]).all()
 
 
 @pytest.mark.parametrize("keep", [0.5, 0.75, 0.9, 0.999, 1.0])
@@ -288,12 +331,16 @@ def test_a_step_is_clipped_adam_with_decay_on_matrices(coupled):
     def both(model):
         undo, marked = shape_of(model)
         ours, state = flatten(model), usual.init(model)
-        memory = update.init(ours)
-        for i in range(3):
-            gradient = jax.tree.map(lambda leaf, i=i: jnp.sin(leaf * (i + 1)), undo(ours))
+
+        def step(carry, i):
+            ours, memory, model, state = carry
+            gradient = jax.tree.map(lambda leaf: jnp.sin(leaf * (i + 1.0)), undo(ours))
             ours, memory = update(ours, flatten(gradient), memory, marked)
             change, state = usual.update(gradient, state, model)
-            model = optax.apply_updates(model, change)
+            return (ours, memory, optax.apply_updates(model, change), state), None
+
+        start = ours, update.init(ours), model, state
+        (ours, _, model, _), _ = jax.lax.scan(step, start, jnp.arange(3))
         return model, undo(ours)
 
     usually, found = both(model)

@@ -9,6 +9,7 @@ from limelight.papers import load
 from limelight.papers.edelman2022 import beyond, claims, critical, fig2, fig3
 from limelight.plot import render
 from limelight.table import Table
+from limelight.theory.edelman2022.consistent import examples_needed
 
 paper = load("edelman2022")
 
@@ -82,6 +83,26 @@ def test_what_is_false_fails(rate, failing):
     assert not failing & {name for name, verdict in found.items() if verdict == "holds"}
 
 
+def test_a_fall_at_few_lengths_fails_and_a_rise_there_does_not_hold():
+    """Half of the lengths must show both outcomes before a rise is one at every length."""
+    share = {-1: lambda m: 0.9 - 0.05 * (m - 50), 1: lambda m: 0.1 + 0.05 * (m - 50)}
+    for sign, verdict in ((-1, "fails"), (1, "inconclusive")):
+        rate = lambda T, m, sign=sign: share[sign](m) if T == 100 else 1.0
+        table = and_table(rate, (100, 200, 300), (50, 55, 60, 65), 30)
+        assert verdicts(table)["A2a.rises"] == verdict
+
+
+def test_the_reference_line_is_that_of_the_rule():
+    def line(**world):
+        experiment = {"world": {"sparsity": 3, "rule": "and"} | world}
+        manifest = {"configuration": {"experiment": experiment}}
+        return critical.reference(Table(GOOD.columns, GOOD.axes, manifest))[0]
+
+    assert line() == line(rule="or") == 56
+    assert line(sparsity=2) == examples_needed(100, 2) != 56
+    assert np.isnan(line(rule="xor"))
+
+
 def test_growth_faster_than_the_length_is_not_sublinear():
     """On a grid of our own, because the paper's cannot show an exponent above 1."""
     sizes = [int(m) for m in np.geomspace(20, 2000, 15)]
@@ -126,16 +147,17 @@ def test_the_critical_size_is_the_first_above_one_half():
     table = and_table(lambda T, m: 0.0, (100, 200), (50, 60, 70), 10)
     success = np.zeros(60, dtype=bool)
     success[[*range(15, 20), *range(20, 26), *range(30, 36)]] = True  # 0, 5, 6 and 6, 0, 0 of 10
-    found = critical.counted(Table({**table.columns, "success": success}, table.axes))
+    known = Table({**table.columns, "success": success}, table.axes)
+    found = critical.counted(known)
     assert found.critical.tolist() == [70, 50]
     assert found.below[1] > 0.5
     assert found.censored().all()
-    assert "<=50" in critical.critical_lines(found)[1]
+    assert "<=50" in critical.critical_lines(known)[1]
     # Where no cell passes, the paper's standard error counts one step beyond.
     none = critical.counted(table)
     assert np.isinf(none.critical).all()
     assert none.standard_errors.tolist() == [0.0, 0.0]
-    assert ">70" in critical.critical_lines(none)[0]
+    assert ">70" in critical.critical_lines(table)[0]
 
 
 def test_the_bootstrap_is_that_of_trials():
@@ -239,8 +261,9 @@ def test_a_run_that_ends_wrong_keeps_abruptness_open():
     assert verdicts(table, "fig3")["B1.abrupt"] == "inconclusive"
 
 
-def test_a_smaller_budget_says_nothing_of_the_paper():
-    found = verdicts(parity_table(LEARNED, iterations=5000), "fig3")
+@pytest.mark.parametrize("iterations", [5000, 20_000])
+def test_another_budget_says_nothing_of_the_paper(iterations):
+    found = verdicts(parity_table(LEARNED, iterations=iterations), "fig3")
     assert {name for name, v in found.items() if v != "inconclusive"} == {"B1.abrupt"}
 
 

@@ -79,6 +79,9 @@ def test_patience_ends_a_run_and_changes_nothing_before():
     [
         ({"iterations": 15}, "must divide the iterations"),
         ({"batch": 100}, "blocks must divide"),
+        ({"batch": 32_768}, "at most 16384"),
+        ({"block": 0}, "blocks must divide"),
+        ({"heads": 0}, "heads"),
         ({"patience": -1}, "patience"),
         ({"dropout": 1.0}, "dropout"),
         ({"heads": 5}, "heads"),

@@ -121,6 +121,15 @@ def test_neither_room_nor_order_matters(table, slots, blocks, width):
     np.testing.assert_allclose(other["place"], table["place"], rtol=1e-5, atol=1e-6)
 
 
+def test_lanes_in_float64(double):
+    """The threads that feed lanes compute as their caller does."""
+    wide = Walk().sweep(AXES, trials=7, name="walk")
+    assert wide["place"].dtype == np.float64
+    # Normal draws of another width are other draws; sizes and ends are still those of a walk.
+    assert wide["steps"].max() <= 30
+    assert (wide["place"] > wide["level"])[wide["steps"] < 30].all()
+
+
 def sweep(store, progress=None):
     """What is run here and in a process that is killed."""
     return Walk().sweep(AXES, trials=7, name="walk", store=store, progress=progress)

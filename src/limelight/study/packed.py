@@ -207,13 +207,15 @@ class Lanes:
         # Large and small trials mixed, always alike, so that slots and blocks run out together.
         order = np.random.default_rng(0).permutation(len(parts)).tolist()
         counts, results = [0] * lines, {}
+        double = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
 
         def work(line: int) -> None:
             def count(done: int) -> None:
                 counts[line] = done
                 tell(sum(counts))
 
-            self._feed(arguments, parts, order[line::lines], results, count)
+            with jax.enable_x64(double):  # a thread does not inherit the caller's choice
+                self._feed(arguments, parts, order[line::lines], results, count)
 
         with ThreadPoolExecutor(lines, "lanes") as pool:
             for done in [pool.submit(work, line) for line in range(lines)]:

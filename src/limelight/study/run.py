@@ -243,8 +243,8 @@ class Engine:
         Returns the chunks in the order of their programs.
         """
         cores = os.cpu_count() or 1
-        first = {chunk.group: chunk for chunk in reversed(chunks)}
-        todo = [c for c in first.values() if not self.keep.finished(c.name, len(c.cells))]
+        missing = [c for c in chunks if not self.keep.finished(c.name, len(c.cells))]
+        todo = list({chunk.group: chunk for chunk in reversed(missing)}.values())
         if cores < SPARE or len(todo) < 2:
             return chunks
         self.compilers = ThreadPoolExecutor(min(COMPILERS, cores // 2), "compiler")

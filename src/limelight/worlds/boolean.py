@@ -72,7 +72,7 @@ class SparseBoolean(World[Int[Array, " sparsity"], Example]):
                 "between 1 and the length",
             )
         truth_table(self.rule, self.sparsity)
-        if self.rule == "majority" and self.sparsity % 2 == 0:
+        if self.rule.strip().lower() == "majority" and self.sparsity % 2 == 0:
             raise InputError(
                 f"a majority of {self.sparsity} bits can be tied", "use an odd world.sparsity"
             )

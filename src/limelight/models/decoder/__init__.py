@@ -1,6 +1,7 @@
 """The one-block decoder of edelman2022's experiments and four ways to compute it."""
 
 from limelight.models.decoder.forward import (
+    MOST,
     Tables,
     Words,
     absorbed,
@@ -12,15 +13,17 @@ from limelight.models.decoder.forward import (
     table,
     tables,
 )
-from limelight.models.decoder.network import Decoder, Dropout, decayed, init
+from limelight.models.decoder.network import Decoder, Dropout, check_sizes, decayed, init
 
 __all__ = [
+    "MOST",
     "Decoder",
     "Dropout",
     "Tables",
     "Words",
     "absorbed",
     "as_dropout",
+    "check_sizes",
     "cls_row",
     "decayed",
     "draw",

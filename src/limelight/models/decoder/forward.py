@@ -18,6 +18,9 @@ from limelight.models.decoder.attend import attend
 from limelight.models.decoder.masks import unpack, words
 from limelight.models.decoder.network import Decoder, Dropout
 
+#: Examples that have masks of their own: a counter of 32 bits also names 16 digits, 4096 places and
+#: four kinds of mask.
+MOST = 2**14
 #: Where a table in float32 is still exact to rounding: half the gap plus the log of the length.
 SAFE = {"float32": 70.0, "float64": 670.0}
 #: The same where the quotient is also differentiated, which squares it: the gap plus twice the log.
@@ -96,7 +99,10 @@ def draw(
     keep: float,
     keep_tokens: float,
 ) -> Words:
-    """The masks of some examples at one iteration; a bit depends on (key, example, place) alone."""
+    """The masks of some examples at one iteration; a bit depends on (key, example, place) alone.
+
+    There is room for `MOST` examples and 4096 places; beyond, masks would repeat.
+    """
     w = -(-width // 32)
     example = examples.astype(jnp.uint32) << 14
     place = jnp.arange(places, dtype=jnp.uint32) << 2
@@ -148,7 +154,9 @@ def absorbed(
     gain, bias = norm.gain[None, None], norm.bias[None, None]
     masks = words.tokens, words.weights
     settings = places, keep, keep_tokens, dtype, fused
-    mixed, centre, share = attend(asked * gain, table, bits, *masks, *settings)
+    wide = jnp.promote_types(dtype, jnp.float32)  # also where the weights are float64
+    given = (asked * gain).astype(wide), table.astype(wide), bits
+    mixed, centre, share = attend(*given, *masks, *settings)
     seen = gain * (mixed - centre[..., None]) + bias * share[..., None]
     output = jnp.einsum("dhk,shd->shk", per_head(model.value.weight), seen)
     output = output + share[..., None] * _split(model.value.bias, k)[None]
@@ -213,14 +221,17 @@ def table(model: Decoder, ready: Tables, bits: Bool[Array, "s length"]) -> Float
 def _of_bits(bits: Bool[Array, "s n"], terms: Float[Array, "n k"]) -> Float[Array, "s k"]:
     """Their product, to the last digits of float32 also where products are quick in bfloat16 only.
 
-    Bits are exact in bfloat16, and three bfloat16 parts carry the 24 digits of a term.
+    Bits are exact in bfloat16, and three bfloat16 parts carry the 24 digits of a term. A part is
+    rounded by `reduce_precision`: a compiler may take a conversion there and back for nothing, and
+    the rest would be zero.
     """
     if terms.dtype != jnp.float32 or jax.default_backend() != "gpu":
         return bits.astype(terms.dtype) @ terms
     parts, rest = [], terms
     for _ in range(3):
-        parts.append(rest.astype(jnp.bfloat16))
-        rest = rest - parts[-1].astype(jnp.float32)
+        part = jax.lax.reduce_precision(rest, exponent_bits=8, mantissa_bits=7)
+        parts.append(part.astype(jnp.bfloat16))
+        rest = rest - part
     product = jnp.matmul(
         bits.astype(jnp.bfloat16),
         jnp.concatenate(parts, axis=-1),

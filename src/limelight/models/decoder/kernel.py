@@ -32,6 +32,11 @@ def padded(places: int) -> int:
     return many if many <= 1.15 * few else few
 
 
+def fits(width: int, heads: int) -> bool:
+    """Whether the kernel has a form for these sizes: two mask words, 16 rows a product at least."""
+    return width == 64 and heads in (16, 32)
+
+
 def forward(
     asked, table, bits, tokens, weights, places, keep, keep_tokens, tiling=FORWARD, interpret=False
 ):

@@ -21,11 +21,14 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from limelight.core.errors import InputError
 from limelight.core.types import PRNGKey
 
 #: Numbers of the three tokens.
 CLS = 2
 EPSILON = 1e-5
+#: Places that mask counters have room for, less a tile of padding.
+LONGEST = 4000
 
 
 class Norm(eqx.Module):
@@ -160,6 +163,17 @@ def init(
         head=w["head"],
         heads=heads,
     )
+
+
+def check_sizes(length: int, width: int, heads: int, hidden: int) -> None:
+    """Refuse sizes that make no network, or that mask words have no room for."""
+    if min(width, heads, hidden) < 1 or width > 64 or heads > 32 or width % heads:
+        raise InputError(
+            f"width = {width}, heads = {heads}, hidden = {hidden}",
+            "heads divide a width of at most 64; at most 32 heads; all at least 1",
+        )
+    if length > LONGEST:
+        raise InputError(f"world.length = {length}", f"at most {LONGEST}")
 
 
 def decayed(model: Decoder) -> Decoder:

@@ -13,6 +13,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
+from limelight.core.errors import InputError
 from limelight.core.types import Number
 from limelight.models.decoder.network import Decoder, decayed
 
@@ -45,6 +46,14 @@ class Clipped(eqx.Module):
     decay: Number = 1e-4
     longest: float = eqx.field(static=True, default=1.0)
     coupled: bool = eqx.field(static=True, default=False)
+
+    def check(self) -> None:
+        """Refuse steps that go backwards."""
+        if not (self.rate > 0 and self.decay >= 0 and self.longest > 0):
+            raise InputError(
+                f"rate = {self.rate:g}, decay = {self.decay:g}, longest = {self.longest:g}",
+                "rate and longest above 0, decay at least 0",
+            )
 
     def init(self, weights: Vector) -> Any:
         """No memory yet."""

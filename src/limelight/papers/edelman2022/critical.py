@@ -123,8 +123,15 @@ def counted(table: Table, success: str = "success", along: str = LENGTH) -> Coun
     return Counts(lengths.astype(int), sizes.astype(int), successes, trials)
 
 
-def reference(lengths: np.ndarray, sparsity: int = 3) -> Float[np.ndarray, " lengths"]:
-    """What a consistent learner needs at every length."""
+def reference(table: Table) -> Float[np.ndarray, " lengths"]:
+    """What a consistent learner of ANDs needs at every length; unknown for other rules.
+
+    An OR is an AND of flipped bits with the label flipped, so it needs as many.
+    """
+    lengths, world = np.unique(table[LENGTH]), setting(table, "world", {})
+    if world.get("rule", "and") not in ("and", "or"):
+        return np.full(len(lengths), np.nan)
+    sparsity = world.get("sparsity", 3)
     return np.array([examples_needed(int(T), sparsity) for T in lengths], dtype=float)
 
 
@@ -137,8 +144,9 @@ def setting(table: Table, name: str, default: Any = None) -> Any:
     return experiment.get(name, default)
 
 
-def critical_lines(found: Counts) -> list[str]:
+def critical_lines(table: Table, success: str = "success") -> list[str]:
     """m*, its errors, m50 and the reference, a line a length."""
+    found, needed = counted(table, success), reference(table)
     lines = []
     for i, threshold in enumerate(found.thresholds()):
         low, high = found.interval[:, i]
@@ -146,7 +154,7 @@ def critical_lines(found: Counts) -> list[str]:
         lines.append(
             f"  T = {found.lengths[i]}: m* {star} +- {found.standard_errors[i]:.1f}"
             f" [{_sized(found, low)}, {_sized(found, high)}], m50 {threshold},"
-            f" consistent learner {reference(found.lengths[i : i + 1])[0]:.0f}"
+            f" consistent learner {needed[i]:.0f}"
         )
     return lines
 

@@ -102,7 +102,7 @@ figure = Figure(
     cost={"small": "103 s on 2 cores, 16 s of it compiling"},
     departures=(
         "dropout masks have 16-bit probabilities; at paper scale token vectors are rounded to "
-        "bfloat16 in training; at small scale T = 50 and a holdout of 2000; the paper shows 500 "
-        "iterations, these go on to 1000"
+        "bfloat16 and other products to TF32 in training; at small scale T = 50 and a holdout of "
+        "2000; the paper shows 500 iterations, these go on to 1000"
     ),
 )

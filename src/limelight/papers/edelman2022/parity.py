@@ -20,6 +20,7 @@ from limelight.models import decoder
 from limelight.models.decoder.update import Clipped, flatten, shape_of
 from limelight.papers.edelman2022.looks import cross_entropy, says_one
 from limelight.study import Experiment
+from limelight.study.grid import assign
 from limelight.worlds import SparseBoolean
 
 #: Loss below which a run has left the plateau for good.
@@ -41,7 +42,8 @@ class Parity(Experiment):
 
     Leaves the batch loss averaged over `every` iterations (`trace.loss`, dropout on, as trained),
     the loss of a batch with dropout off at the end of each such span (`trace.clean`), the same at
-    the last iteration, and the accuracy on fresh inputs there, dropout off.
+    the last iteration, and the accuracy on fresh inputs there, dropout off, against labels without
+    noise.
 
     Notation: `world.length` is their $T$, `world.sparsity` their $s$.
     Departures: dropout masks come from 16-bit draws (keep probability .899994 for .9).
@@ -79,6 +81,8 @@ class Parity(Experiment):
     def check(self) -> None:
         """Refuse settings that make no sense."""
         self.world.check()
+        self.update.check()
+        decoder.check_sizes(self.world.length, self.width, self.heads, self.hidden)
         if self.iterations < 1 or self.every < 1 or self.iterations % self.every:
             raise InputError(
                 f"iterations = {self.iterations}, every = {self.every}",
@@ -86,24 +90,15 @@ class Parity(Experiment):
             )
         if self.patience is not None and self.patience < 0:
             raise InputError(f"patience = {self.patience}", "at least 0, or none")
-        if self.batch < 1 or self.batch % self.block:
+        if not (1 <= self.block <= self.batch <= decoder.MOST) or self.batch % self.block:
             raise InputError(
-                f"batch = {self.batch}, block = {self.block}", "blocks must divide the batch"
+                f"batch = {self.batch}, block = {self.block}",
+                f"blocks must divide the batch, which is at most {decoder.MOST}",
             )
         if self.test < 1 or not 0 <= self.dropout < 1:
             raise InputError(
                 f"test = {self.test}, dropout = {self.dropout:g}",
                 "at least one test input, dropout from 0 to less than 1",
-            )
-        if self.width % self.heads or self.width > 64 or self.heads > 32:
-            raise InputError(
-                f"width = {self.width}, heads = {self.heads}",
-                "heads divide a width of at most 64; at most 32 heads",
-            )
-        if self.world.length > 4000 or self.batch > 2**17:
-            raise InputError(
-                f"world.length = {self.world.length}, batch = {self.batch}",
-                "at most 4000 and 131,072",
             )
 
     @property
@@ -123,7 +118,8 @@ class Parity(Experiment):
         state = jax.lax.while_loop(
             lambda s: ~self._ended(s), lambda s: self._segment(s, k_train, truth), state
         )
-        bits, labels = self._sample(k_test, truth, -(-self.test // self.block) * self.block)
+        clean = assign(self, {"world.label_noise": 0.0})
+        bits, labels = clean._sample(k_test, truth, -(-self.test // self.block) * self.block)
         right = says_one(self._clean(undo(state.weights), bits)) == labels
         return {
             "trace.loss": state.loss,

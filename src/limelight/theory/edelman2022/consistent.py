@@ -7,7 +7,8 @@ $a_k = 1 - 2^{1-s}(1 - 2^{k-s})$. The expected number of survivors is
     E(T, m) = \sum_{k<s} \binom{s}{k} \binom{T-s}{s-k} a_k^m,
 
 and once it is below one half, some AND other than the true one is left in less than half of the
-samples (Markov). No learner that only looks at consistency needs fewer examples by much.
+samples (Markov). So that many examples suffice for any consistent learner in most samples; a lucky
+one may do with fewer.
 """
 
 import math
