@@ -1,31 +1,50 @@
 """One trial-iteration of edelman2022's Figure 2 beside the ordinary loop, side by side in one run.
 
-    python benchmarks/decoder.py [--length T] [--examples M] [--trials N] [OUTPUT.json]
+    python benchmarks/decoder.py [--at T,M ...] [--trials N] [--iterations N] [OUTPUT.json]
 
 The ordinary way is a PyTorch loop over one trial at a time that computes every row of the decoder,
 as minGPT does: a full-batch step, and a holdout of 10,000 every 10 iterations. Ours is what
 `limelight run edelman2022 fig2` runs: the same protocol, many trials in one program. Both are
-timed with training and looks, without compilation. FLOPs are counted by formula, bytes for the
-token arrays that each way moves. Needs PyTorch; on a machine with a GPU both run there.
+timed with training and looks, without compilation; without PyTorch ours is timed alone. On a
+machine with a GPU both run there.
+
+FLOPs and bytes are counted by formula. The floor is measured: what a token would cost if there were
+nothing but the two products of attention, forward and twice back, and one draw of its masks.
 """
 
 import argparse
 import json
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
+from timing import copy_rate, seconds
 
-from limelight.papers.edelman2022.learning import Learning
+from limelight.models import decoder
+from limelight.papers.edelman2022.learning import IN_FLIGHT, Learning
 from limelight.study.device import describe_machine
 from limelight.study.plan import compiled, make_plan
 from limelight.worlds import SparseBoolean
 
-#: Sizes in which the ordinary loop may walk through the holdout; the fastest counts.
-PARTS = (50, 100, 250, 1000)
 WIDTH, HEADS, HIDDEN, HOLDOUT, EVERY, DROP = 64, 16, 256, 10_000, 10, 0.1
+#: Lengths and sizes of a run without `--at`.
+USUAL = {"cpu": [(100, 100)], "gpu": [(100, 100), (400, 100), (800, 200)]}
+#: Inputs in which the ordinary loop may walk through the holdout; the fastest that fits counts.
+PARTS = (50, 100, 250, 1000, 2500)
+#: Bytes of its scores at a time, at most.
+SCORES = 4e9
+
+
+def on_gpu() -> bool:
+    return jax.default_backend() == "gpu"
+
+
+# --- the ordinary way -----------------------------------------------------------------------------
 
 
 def ordinary(length: int, examples: int, steps: int = 3) -> float:
@@ -33,7 +52,7 @@ def ordinary(length: int, examples: int, steps: int = 3) -> float:
     import torch
     from torch import nn
 
-    device = "cuda" if jax.default_backend() == "gpu" else "cpu"
+    device = "cuda" if on_gpu() else "cpu"
     torch.manual_seed(0)
 
     class Stock(nn.Module):
@@ -78,7 +97,7 @@ def ordinary(length: int, examples: int, steps: int = 3) -> float:
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
 
-    def seconds(task, repeat: int) -> float:
+    def spent(task, repeat: int) -> float:
         task()
         wait()
         began = time.perf_counter()
@@ -93,69 +112,149 @@ def ordinary(length: int, examples: int, steps: int = 3) -> float:
         rows[:, -1] = 2
         model.eval()
         with torch.no_grad():
-            found = seconds(lambda: model(rows), 2)
+            found = spent(lambda: model(rows), 2)
         model.train()
         return found * HOLDOUT / part
 
-    return seconds(train, steps) + min(look(part) for part in PARTS) / EVERY
+    fitting = SCORES / (4 * HEADS * (length + 1) ** 2)
+    parts = [part for part in PARTS if part <= max(fitting, PARTS[0])]
+    return spent(train, steps) + min(map(look, parts)) / EVERY
 
 
-def ours(length: int, examples: int, trials: int, iterations: int) -> float:
-    """Seconds a trial-iteration of the engine, looks and starts included."""
-    numbers = "bfloat16" if jax.default_backend() == "gpu" else "float32"
+# --- ours -----------------------------------------------------------------------------------------
+
+
+def experiment(length: int, iterations: int) -> Learning:
+    """What Figure 2 runs on this machine; nothing ends early, so every iteration is counted."""
     world = SparseBoolean(length=length, sparsity=3, rule="and")
-    # Nothing ends early, so that every trial-iteration is counted once.
-    experiment = Learning(world=world, iterations=iterations, numbers=numbers, share=1.0)
-    plan = make_plan(experiment, {"examples": [examples]}, trials=trials, width=trials)
+    numbers = "bfloat16" if on_gpu() else "float32"
+    return Learning(world=world, iterations=iterations, numbers=numbers, share=1.0)
+
+
+def ours(length: int, examples: int, trials: int, iterations: int) -> tuple[float, int]:
+    """Seconds a trial-iteration of the engine, looks and starts included, and the trials timed."""
+    base = experiment(length, iterations)
+    axes = {"examples": [examples]}
+    if not trials:  # as many as the lanes hold, so that none runs half empty
+        fitted = make_plan(base, axes, trials=1).groups[0].experiment
+        trials = max(4, fitted.room()[1] // fitted.most_parts())
+    plan = make_plan(base, axes, trials=trials, width=trials)
     chunk = plan.chunks[0]
     arguments = plan.arguments(chunk)
     lanes = compiled(plan.groups[0], arguments)
-    best = np.inf
+    times = []
     for _ in range(2):
         began = time.perf_counter()
         lanes(arguments, plan.parts(chunk))
-        best = min(best, time.perf_counter() - began)
-    return best / (trials * iterations)
+        times.append(time.perf_counter() - began)
+    return min(times) / (trials * iterations), trials
+
+
+def floor(length: int) -> dict[str, float]:
+    """Nanoseconds a token: the two products of attention and the masks, each by itself."""
+    kind = jnp.bfloat16 if on_gpu() else jnp.float32
+    tokens, most = IN_FLIGHT["gpu"] if on_gpu() else (IN_FLIGHT["cpu"][0] // 10, 100)
+    n = length + 1
+    s = max(1, min(tokens // n, most, decoder.MOST))
+    x = jr.normal(jr.key(0), (s, n, WIDTH)).astype(kind)
+    asked = jr.normal(jr.key(1), (s, HEADS, WIDTH)).astype(kind)
+
+    @jax.jit
+    def products(asked, x):
+        score = jnp.einsum("shd,snd->shn", asked, x, preferred_element_type=jnp.float32)
+        back = score.astype(kind)
+        return jnp.einsum("shn,snd->shd", back, x, preferred_element_type=jnp.float32)
+
+    masks = jax.jit(lambda key: decoder.draw(key, jnp.arange(s), n, WIDTH, 1.0 - DROP, 1.0 - DROP))
+    a_token = lambda spent: 1e9 * spent / (s * n)
+    found = {
+        "products_ns_a_token": a_token(seconds(products, asked, x)),
+        "masks_ns_a_token": a_token(seconds(masks, jnp.array([1, 2], jnp.uint32))),
+    }
+    return found | {
+        "floor_ns_a_token": 3 * found["products_ns_a_token"] + found["masks_ns_a_token"]
+    }
+
+
+# --- by formula -----------------------------------------------------------------------------------
 
 
 def counts(length: int, examples: int) -> dict[str, float]:
-    """FLOPs of one trial-iteration, multiply and add apart, a look's tenth included."""
-    n, d, heads = length + 1, WIDTH, HEADS
+    """FLOPs and bytes of one trial-iteration, a tenth of a look included.
+
+    FLOPs count multiply and add apart. Bytes are what leaves the chip and comes back: on a GPU the
+    words of masks (12 a token, written once and read twice), bits, and two moments; elsewhere the
+    token array, written once and read by five products. The weights: a gradient and a copy a
+    block, and Adam's reading and writing. Looks: bits of the first part, and both columns of them
+    as the product reads them.
+    """
+    n, d, m = length + 1, WIDTH, examples
     rows = 24 * n * d**2 + 4 * n**2 * d
-    absorbed = 4 * n * d * heads + 24 * d**2
-    table = 4 * length * heads * (d // heads + 1) + 18 * d**2
-    look = HOLDOUT / EVERY
+    one = experiment(length, EVERY)
+    blocks, weights = -(-m // one.block), 50_432 + 64 * n
+    a_token = 3 * 12 + 2 * 1 + 2 * 8 if on_gpu() else 6 * 4 * d
+    column = 2 if on_gpu() else 4
     return {
-        "ordinary_flops": 3 * examples * rows + look * rows,
-        "our_flops": 3 * examples * absorbed + look * table,
-        "ordinary_bytes_of_scores": 3 * 4.0 * examples * heads * n**2,
-        "our_bytes_of_tokens": 4.0 * examples * n * d,
+        "ordinary_flops": (3 * m + HOLDOUT / EVERY) * rows,
+        "our_flops": Learning(world=one.world, examples=m, iterations=EVERY).flops() / EVERY,
+        "ordinary_bytes_of_scores": 3 * 4.0 * m * HEADS * n**2,
+        "our_bytes_of_tokens": float(a_token * m * n),
+        "our_bytes_of_weights": 4.0 * weights * (3 * blocks + 7),
+        "our_bytes_of_looks": (one.first + m) * length * (1 + 2 * 2 * column) / EVERY,
     }
+
+
+def measure(length: int, examples: int, trials: int, iterations: int, limit: float) -> dict:
+    """One length and size; `limit` is the rate of memory traffic in bytes a second."""
+    loop = bool(find_spec("torch"))
+    slow = ordinary(length, examples) if loop else np.inf
+    fast, trials = ours(length, examples, trials, iterations)
+    slow = min(slow, ordinary(length, examples)) if loop else None
+    counted, least = counts(length, examples), floor(length)
+    a_token = 1e9 * fast / (examples * (length + 1))
+    moved = sum(value for name, value in counted.items() if name.startswith("our_bytes"))
+    return {
+        "length": length,
+        "examples": examples,
+        "trials": trials,
+        "iterations": iterations,
+        "ratio": slow / fast if slow else None,
+        "ordinary_ms": 1e3 * slow if slow else None,
+        "our_ms": 1e3 * fast,
+        "our_ns_a_token": a_token,
+        **least,
+        "over_floor": a_token / least["floor_ns_a_token"],
+        **counted,
+        "our_flops_a_second": counted["our_flops"] / fast,
+        "share_of_bandwidth": moved / fast / limit,
+    }
+
+
+def pair(text: str) -> tuple[int, int]:
+    """A length and a size."""
+    length, size = (int(part) for part in text.split(","))
+    if length < 3 or size < 1:
+        raise ValueError
+    return length, size
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--length", type=int, default=100)
-    parser.add_argument("--examples", type=int, default=100)
-    parser.add_argument("--trials", type=int, default=0)
-    parser.add_argument("--iterations", type=int, default=50)
+    parser.add_argument("--at", type=pair, action="append", metavar="T,M")
+    parser.add_argument("--trials", type=int, default=0, help="as many as fit unless given")
+    parser.add_argument("--iterations", type=int, default=0)
     parser.add_argument("output", nargs="?", default="")
     given = parser.parse_args()
-    trials = given.trials or (200 if jax.default_backend() == "gpu" else 8)
-    slow = ordinary(given.length, given.examples)
-    fast = ours(given.length, given.examples, trials, given.iterations)
-    slow = min(slow, ordinary(given.length, given.examples))
+    cases = given.at or USUAL.get(jax.default_backend(), USUAL["cpu"])
+    iterations = given.iterations or (200 if on_gpu() else 50)
+    if iterations < 1 or iterations % EVERY or given.trials < 0:
+        parser.error(f"iterations come in tens ({EVERY} a look), trials are not negative")
+    limit = copy_rate()
     record = {
         "command": "python " + " ".join(sys.argv),
-        "length": given.length,
-        "examples": given.examples,
-        "trials": trials,
-        "ratio": slow / fast,
-        "ordinary_ms": 1e3 * slow,
-        "our_ms": 1e3 * fast,
-        "our_ns_a_token": 1e9 * fast / (given.examples * (given.length + 1)),
-        **counts(given.length, given.examples),
         **describe_machine(),
+        "copy_bytes_per_second": limit,
+        "rows": [measure(*case, given.trials, iterations, limit) for case in cases],
     }
     text = json.dumps(record, indent=2)
     print(text)

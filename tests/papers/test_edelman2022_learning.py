@@ -16,6 +16,7 @@ from limelight.models.decoder.network import decayed
 from limelight.models.decoder.update import Clipped, shape_of
 from limelight.papers.edelman2022.learning import Learning
 from limelight.papers.edelman2022.looks import cross_entropy, says_one
+from limelight.study.cost import _inner
 from limelight.study.grid import assign
 from limelight.study.packed import Lanes
 from limelight.worlds import SparseBoolean
@@ -185,6 +186,32 @@ def test_noise_is_in_training_labels_alone(begin):
     assert 0.2 < flips.mean() < 0.4
     np.testing.assert_array_equal(clean.answers, noisy.answers)
     np.testing.assert_array_equal(clean.bits, noisy.bits)
+
+
+def dots(jaxpr):
+    """FLOPs of all matrix products in a traced program."""
+    total = 0.0
+    for eqn in jaxpr.eqns:
+        total += sum(map(dots, _inner(eqn)))
+        if eqn.primitive.name == "dot_general":
+            (left, _), _ = eqn.params["dimension_numbers"]
+            depth = np.prod([eqn.invars[0].aval.shape[axis] for axis in left])
+            total += 2.0 * eqn.outvars[0].aval.size * depth
+    return total
+
+
+def test_flops_are_those_of_the_products_in_the_program():
+    """One block at a length without padding, and a look with the holdout of the first stage."""
+    one = Learning(world=SparseBoolean(length=63, sparsity=3), examples=20, iterations=10, first=80)
+    model = jax.eval_shape(one._network, jr.key(0))
+    bits, labels = jnp.zeros((20, one.places), bool), jnp.zeros(20, bool)
+    drawn = lambda key: decoder.draw(key, jnp.arange(20), one.places, 64, 0.9, 0.9)
+    words = jax.eval_shape(drawn, jnp.zeros(2, jnp.uint32))
+    slope = jax.make_jaxpr(jax.grad(one._loss))(model, bits, labels, jnp.ones(20), words)
+    look = lambda model, ready: decoder.table(model, ready, jnp.zeros((100, 63), bool))
+    looked = jax.make_jaxpr(look)(model, jax.eval_shape(decoder.tables, model))
+    found = 10 * dots(slope.jaxpr) + dots(looked.jaxpr)
+    assert one.flops() == pytest.approx(found, rel=0.01)
 
 
 @pytest.mark.parametrize(
