@@ -252,13 +252,13 @@ def test_all_local_devices_share_the_trials():
     np.testing.assert_allclose(together, alone, rtol=1e-4, atol=1e-5)
 
 
-def test_widths_are_powers_of_two_that_fit_and_hold_no_more_than_there_is(monkeypatch):
+def test_a_chunk_holds_a_whole_group_or_a_power_of_two_that_fits(monkeypatch):
     monkeypatch.setattr(device, "memory", lambda: 10 * 2**30)
     monkeypatch.setattr(device, "ROOM", {"cpu": 100 * 1000})
     assert device.chunk_width(1000, rows=10_000) == 64  # 100 fit
-    assert device.chunk_width(1000, rows=40) == 64  # padding beats a second chunk
-    assert device.chunk_width(1000, rows=32) == 32
-    assert device.chunk_width(1000, rows=3) == 4
+    assert device.chunk_width(1000, rows=101) == 64
+    for rows in (100, 40, 32, 3):
+        assert device.chunk_width(1000, rows=rows) == rows  # one chunk, no padding
     assert device.chunk_width(10**9, rows=50) == 1  # never none
     assert device.chunk_width(1, rows=10**6) == 128  # never more than the widest
 
