@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
 from limelight.core.types import PRNGKey
-from limelight.models.flat import from_vector, to_vector
+from limelight.models.flat import count, from_vector, to_vector
 from limelight.models.pretrained import load_vit, save_vit
 from limelight.models.vit import Vision, ViT
 from limelight.study.base import Experiment
@@ -101,19 +101,19 @@ class Starts(eqx.Module):
         return self.chosen.train(jr.key(self.seed))[0].model
 
     def read(self) -> Float[np.ndarray, " numbers"]:
-        """The numbers of the file, if its network is of the sizes wanted here."""
+        """The numbers of the file, its head's zero, if its network is of the sizes wanted here."""
         path, like = self._file(), self.chosen.like()
         found = load_vit(path)
         sizes = lambda vit: (
-            jax.tree.map(lambda leaf: leaf.shape, vit),
+            jax.tree.map(lambda leaf: leaf.shape, eqx.tree_at(lambda m: m.head, vit, None)),
             [block.attention.heads for block in vit.blocks],
             vit.pool,
         )
-        # A head may be of other classes: it is made anew.
-        found = eqx.tree_at(lambda m: m.head, found, like.head)
         if sizes(found) != sizes(like):
             raise InputError(f"{path} is a ViT of other sizes", "retrain it, or set starts.*.vit")
-        return np.asarray(to_vector(load_vit(path)))
+        # Its head may be of any classes: who starts from it makes a new one.
+        blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), like.head)
+        return np.asarray(to_vector(eqx.tree_at(lambda m: m.head, found, blank)))
 
     def fitted(self) -> "Starts":
         """With what it reads in it, so that a program takes that as an argument."""
@@ -151,8 +151,13 @@ class Pretraining(Experiment):
             "chance": jnp.array(1.0 / start.world.classes),
             "training_loss": taught.last,
             "diverged": ~taught.finite,
-            WEIGHTS: to_vector(taught.model),
+            WEIGHTS: self._padded(to_vector(taught.model)),
         }
+
+    def _padded(self, vector: Float[Array, " numbers"]) -> Float[Array, " longest"]:
+        """As long as the longer of the starts: a table has columns of one length."""
+        longest = max(count(start.like()) for start in (self.starts.wide, self.starts.narrow))
+        return jnp.pad(vector, (0, longest - len(vector)), constant_values=jnp.nan)
 
     def fitted(self, cells: list["Pretraining"]) -> "Pretraining":  # pyright: ignore[reportIncompatibleMethodOverride]
         """With its images in it."""
@@ -182,7 +187,8 @@ def save_starts(table: Table, starts: Starts, folder: str | Path, trial: int = 0
         start = getattr(starts, which)
         path = Path(folder) / f"{which}.safetensors"
         path.parent.mkdir(parents=True, exist_ok=True)
-        model = from_vector(rows[WEIGHTS][0], start.like())
+        like = start.like()
+        model = from_vector(rows[WEIGHTS][0][: count(like)], like)
         save_vit(model, path, channels=start.world.shape.channels)
         found.append(path)
     return found

@@ -4,6 +4,8 @@ CIFAR-10 objects of $26 \times 26$ pixels on plants of $32 \times 32$, from a Vi
 classes; at smoke and small scale digits on tiles, which need no file.
 """
 
+from pathlib import Path
+
 import numpy as np
 
 from limelight import fit
@@ -33,7 +35,7 @@ from limelight.papers.li2023.fig1a import ends, facts
 from limelight.plot import Series, TopAxis, caption, curves, phase_diagram
 from limelight.study.course import Course
 from limelight.study.finetune import Finetune
-from limelight.study.starts import Pretraining, Start, Starts
+from limelight.study.starts import Pretraining, Start, Starts, save_starts
 from limelight.table import Table
 from limelight.worlds.composites import Composites
 
@@ -63,7 +65,7 @@ def digits(scale: str, only: tuple[int, ...], steps: int, **options) -> Finetune
     vit = Vision(16, 1, 2, 32) if tiny else Vision(32, 2, 4, 64)
     others = tuple(c for c in range(10) if c not in only)
     canvas, course = 10 if tiny else 12, Course(steps, 32, 3e-3, warmup=steps // 10, fresh=False)
-    starts = digit_starts(vit, canvas, 60 if tiny else 600, others, others)
+    starts = digit_starts(vit, canvas, 60 if tiny else 300, others, others)
     world = Composites(only=only, canvas=canvas, **options)
     return Finetune(world, starts, course, looked=20 if tiny else 60)
 
@@ -294,6 +296,14 @@ def start_summary(table: Table) -> list[str]:
     ]
 
 
+def save_models(table: Table, folder: str | Path) -> list[Path]:
+    """The starts of a table as safetensors, for `--set starts.folder=FOLDER`."""
+    scale, settings = (table.manifest.get(name) for name in ("scale", "settings"))
+    experiment = figures[-1].setup(scale or "small", settings or {}).experiment
+    assert isinstance(experiment, Pretraining)
+    return save_starts(table, experiment.starts, folder)
+
+
 DEPARTURES = (
     "plants are CIFAR-100's flowers, trees, fruit and vegetables (32 x 32), not ImageNet's; patches"
     " of 4, width 128, two-layer perceptrons of 256; AdamW; no augmentation: example i is one"
@@ -312,9 +322,9 @@ figures = (
         setups={
             "smoke": removal(digits("smoke", (5, 6, 7, 8, 9), 30), (0.5, ALL), (40, 400), 2),
             "small": removal(
-                digits("small", (5, 6, 7, 8, 9), 300),
-                (0.4, 0.6, 0.7, 0.8, 0.9, ALL),
-                (50, 100, 200, 400, 650),
+                digits("small", (5, 6, 7, 8, 9), 400),
+                (0.4, 0.6, 0.75, 0.9, ALL),
+                (50, 150, 400, 650),
                 5,
             ),
             "paper": removal(cifar(1000), LEVELS_OF_ALPHA, (1000, 3000, 8000, 20_000, 50_000), 10),
