@@ -7,7 +7,7 @@ import pytest
 
 from limelight.core.errors import InputError
 from limelight.papers import load
-from limelight.papers.li2023 import boundary, composites, fig6
+from limelight.papers.li2023 import boundary, composites, fig6_pictures
 from limelight.plot import render
 from limelight.table import Table
 
@@ -116,8 +116,8 @@ def test_few_trials_decide_nothing_and_pictures_are_drawn():
 
 
 def test_the_level_that_is_drawn_is_one_that_shows_the_boundary():
-    assert fig6.shown(removed()) == 0.7
-    assert fig6.shown(removed(growth=2.0)) == 0.6
+    assert fig6_pictures.shown(removed()) == 0.7
+    assert fig6_pictures.shown(removed(growth=2.0)) == 0.6
 
 
 def test_starts_must_know_their_classes():

@@ -4,8 +4,8 @@
 laws, `tokens` the same token by token, `fig1b` what errors and noise cost, `fig2` the iterations,
 `fig3` frozen attention; `concentration` and `fig7` where attention goes; `sparsify` and `fig5` what
 removing tokens does; `lemmas` what is behind it, with `traces` how a log is read, `lucky` Lemmas 3
-and 4, `envelope` Definition 1 and `lemma2`; `sets` appendix G.2; `fig6` real images, `composites`
-what is read off its tables.
+and 4, `envelope` Definition 1 and `lemma2`; `sets` appendix G.2; `fig6` real images, with
+`composites` what is read off its tables and `fig6_pictures`.
 """
 
 from dataclasses import replace

@@ -19,6 +19,12 @@ EXAMPLES = "course.examples"
 #: Whether patches go blindly, and the fraction wanted; a start, and who has a background.
 CUT, RELEVANT = ("world.blind", "world.relevant"), "world.relevant"
 ARM = ("starts.which", "world.spurious")
+#: What figure 6(c) compares: a start, and the share of the first class that has a background.
+ARMS = {
+    ("wide", 0.9): "wide start",
+    ("narrow", 0.9): "narrow start",
+    ("wide", 0.5): "wide start, backgrounds tell nothing",
+}
 #: Test accuracy at which a trial succeeds: the paper's, and two that a smaller network may reach.
 LEVELS = (0.775, 0.7, 0.6)
 #: A statistic of fewer trials decides nothing.
