@@ -1,6 +1,6 @@
 """Run figures and publish their tables under a results folder.
 
-    python benchmarks/publish.py [--seed N] SCALE RESULTS KEY[/FIGURE] [KEY[/FIGURE] ...]
+    python benchmarks/publish.py [--seed N] [--set PATH=VALUE ...] SCALE RESULTS KEY[/FIGURE] ...
 
 A key alone means every figure of the paper. Runs are kept under runs/, so that the same command
 again goes on where it stopped. A figure that fails is named and the rest goes on. Where a cell
@@ -25,12 +25,14 @@ def figures(names: list[str]) -> list:
     return found
 
 
-def run(figure, scale: str, results: str, seed: int) -> None:
+def run(figure, scale: str, results: str, seed: int, settings: dict[str, str]) -> None:
     store = default_store(figure, scale, seed)
     seen: list = []
     began = time.perf_counter()
     command = "python " + shlex.join(sys.argv)
-    table = figure.run(scale, store, seed=seed, progress=seen.append, command=command)
+    table = figure.run(
+        scale, store, seed=seed, settings=settings, progress=seen.append, command=command
+    )
     print(
         f"{figure.paper}/{figure.name} {scale}: {len(table)} trials,"
         f" {time.perf_counter() - began:.1f} s in all, {seen[-1].compile_seconds:.1f} s compiling"
@@ -45,15 +47,17 @@ def run(figure, scale: str, results: str, seed: int) -> None:
 def main() -> int:
     words = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     words.add_argument("--seed", type=int, default=0)
+    words.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
     words.add_argument("scale")
     words.add_argument("results")
     words.add_argument("names", nargs="+", metavar="KEY[/FIGURE]")
     told = words.parse_args()
+    settings = dict(pair.split("=", 1) for pair in told.set)
     failed = []
     began = time.perf_counter()
     for figure in figures(told.names):
         try:
-            run(figure, told.scale, told.results, told.seed)
+            run(figure, told.scale, told.results, told.seed, settings)
         except LimelightError as error:
             failed.append(figure.name)
             print(f"{figure.name} failed: {error}", flush=True)
