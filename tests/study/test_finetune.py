@@ -32,6 +32,14 @@ STARTS = Starts(wide=START, narrow=NARROW)
 OBJECTS = Composites(only=(8, 9), patch=5, canvas=10)
 
 
+@pytest.fixture(autouse=True)
+def compiled_quickly():
+    """These programs run for milliseconds: the compiler need not try hard."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.mark.parametrize("fresh", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_course_is_a_loop_over_images(fresh):
     """Two steps, image by image, with optax's own AdamW, clip, warm-up and cosine."""
