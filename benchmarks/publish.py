@@ -26,7 +26,7 @@ def figures(names: list[str]) -> list:
 
 
 def run(figure, scale: str, results: str, seed: int, settings: dict[str, str]) -> None:
-    store = default_store(figure, scale, seed)
+    store = default_store(figure, scale, seed, settings)
     seen: list = []
     began = time.perf_counter()
     command = "python " + shlex.join(sys.argv)

@@ -107,7 +107,9 @@ def ours(batch: int, steps: int, many: int) -> float:
     found = pictures("random", (images[100:], labels[100:]), (images[:100], labels[:100]))
     world = Images(patch=PATCH, augment="crop", data=found)
     recipe = Vision(WIDTH, DEPTH, HEADS, HIDDEN)
-    course = Course(steps, batch, RATE, decay=DECAY, clip=1.0, numbers=numbers)
+    course = Course(
+        steps, batch, RATE, decay=DECAY, clip=1.0, precision="bfloat16", numbers=numbers
+    )
 
     def train(keys, pixels):
         here = dataclasses.replace(world, data=dataclasses.replace(found, images=pixels))

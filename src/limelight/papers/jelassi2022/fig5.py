@@ -49,7 +49,7 @@ def small(**options) -> Classify:
 def paper(**options) -> Classify:
     """All of CIFAR-100, patches of 4, ten epochs; a ResNet of three stages."""
     epoch = 50_000 // 256
-    shared = {"warmup": epoch, "smoothing": 0.1, "numbers": "bfloat16"}
+    shared = {"warmup": epoch, "smoothing": 0.1, "precision": "bfloat16", "numbers": "bfloat16"}
     return Classify(
         Images(CIFAR, patch=4, augment="crop"),
         vit=Vision(width=192, depth=6, heads=3, hidden=384, drop_path=0.1),
@@ -237,7 +237,12 @@ figures = (
             "smoke": twins(smoke(), 1, 1),
             "small": twins(small(), 4, 2),
             "paper": twins(paper(), 4, 5).overridden(
-                {"course.steps": "50", "course.warmup": "25", "course.numbers": "float32"}
+                {
+                    "course.steps": "50",
+                    "course.warmup": "25",
+                    "course.numbers": "float32",
+                    "course.precision": "highest",
+                }
             ),
         },
         claims=(EXACT,),

@@ -44,6 +44,7 @@ def paper(source: str) -> Classify:
             floor=0.01,
             clip=1.0,
             smoothing=0.1,
+            precision="bfloat16",
             numbers="bfloat16",
         ),
     )

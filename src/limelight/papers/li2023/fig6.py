@@ -85,6 +85,7 @@ def cifar_starts() -> Starts:
         floor=0.01,
         clip=1.0,
         smoothing=0.1,
+        precision="bfloat16",
         numbers="bfloat16",
     )
     return Starts(
@@ -105,8 +106,9 @@ def cifar(steps: int, **options) -> Finetune:
         decay=0.05,
         warmup=steps // 10,
         clip=1.0,
-        numbers="bfloat16",
         fresh=False,
+        precision="bfloat16",
+        numbers="bfloat16",
     )
     return Finetune(world, cifar_starts(), course, looked=500)
 
