@@ -1,6 +1,7 @@
 """Run figures and publish their tables under a results folder.
 
-    python benchmarks/publish.py [--seed N] [--beside N] SCALE RESULTS KEY[/FIGURE] ...
+    python benchmarks/publish.py [--seed N] [--beside N] [--set PATH=VALUE ...] SCALE RESULTS
+        KEY[/FIGURE] ...
 
 A key alone means every figure of the paper. With --beside several figures are under way at a time
 and share the device's memory: one compiles while another runs. Runs are kept under runs/, so that
@@ -33,14 +34,16 @@ def figures(names: list[str]) -> list:
     return found
 
 
-def run(figure, scale: str, results: str, seed: int) -> str:
+def run(figure, scale: str, results: str, seed: int, settings: dict[str, str]) -> str:
     """Compute and publish one figure; its name if that failed."""
-    store = default_store(figure, scale, seed)
+    store = default_store(figure, scale, seed, settings)
     seen: list = []
     began = time.perf_counter()
     command = "python " + shlex.join(sys.argv)
     try:
-        table = figure.run(scale, store, seed=seed, progress=seen.append, command=command)
+        table = figure.run(
+            scale, store, seed=seed, settings=settings, progress=seen.append, command=command
+        )
     except LimelightError as error:
         print(f"{figure.name} failed: {error}", flush=True)
         return figure.name
@@ -61,13 +64,15 @@ def main() -> int:
     words = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     words.add_argument("--seed", type=int, default=0)
     words.add_argument("--beside", type=int, default=1)
+    words.add_argument("--set", action="append", default=[], metavar="PATH=VALUE")
     words.add_argument("scale")
     words.add_argument("results")
     words.add_argument("names", nargs="+", metavar="KEY[/FIGURE]")
     told = words.parse_args()
+    settings = dict(pair.split("=", 1) for pair in told.set)
     began = time.perf_counter()
     device.SHARE /= told.beside
-    one = lambda figure: run(figure, told.scale, told.results, told.seed)
+    one = lambda figure: run(figure, told.scale, told.results, told.seed, settings)
     with ThreadPoolExecutor(told.beside) as pool:
         failed = list(filter(None, pool.map(one, figures(told.names))))
     print(f"all: {time.perf_counter() - began:.1f} s; failed: {', '.join(failed) or 'none'}")

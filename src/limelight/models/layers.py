@@ -10,7 +10,7 @@ import jax.random as jr
 from jaxtyping import Array, Bool, Float
 
 from limelight.core.keys import named
-from limelight.core.numerics import masked_softmax
+from limelight.core.numerics import masked_softmax, widened
 from limelight.core.types import PRNGKey
 
 Tokens = Float[Array, "tokens width"]
@@ -44,11 +44,12 @@ class Norm(eqx.Module):
 
     def __call__(self, x: Float[Array, "*rows width"]) -> Float[Array, "*rows width"]:
         """The normalised rows."""
-        centred = x - jnp.mean(x, axis=-1, keepdims=True)
+        wide = widened(x)
+        centred = wide - jnp.mean(wide, axis=-1, keepdims=True)
         variance = jnp.mean(centred**2, axis=-1, keepdims=True)
         unit = centred * jax.lax.rsqrt(variance + self.epsilon)
         across = lambda v: jnp.broadcast_to(v, x.shape)
-        return unit * across(self.gain) + across(self.shift)
+        return (unit * across(self.gain) + across(self.shift)).astype(x.dtype)
 
 
 def norm(width: int) -> Norm:
@@ -78,17 +79,18 @@ class Attention(eqx.Module):
         """What the tokens take in, and the softmax, a row for each query."""
         values = self._split(self.value(x))
         if places is None:
-            S = masked_softmax(self._logits(x), kept)
+            S = masked_softmax(self._logits(x), kept).astype(x.dtype)
             mixed = jnp.einsum("hqk,hkd->hqd", S, values)
         else:
-            S, there = jax.nn.softmax(self._logits(places), axis=-1), kept.astype(x.dtype)
+            S = jax.nn.softmax(self._logits(places), axis=-1).astype(x.dtype)
+            there = kept.astype(x.dtype)
             mixed = jnp.einsum("hqk,hkd->hqd", S, values * there[None, :, None])
             mixed = mixed / (S @ there)[..., None]
         return self.output(mixed.transpose(1, 0, 2).reshape(x.shape)), S
 
     def _logits(self, source: Tokens) -> Heads:
         q, k = self._split(self.query(source)), self._split(self.key(source))
-        return jnp.einsum("hqd,hkd->hqk", q, k) * q.shape[-1] ** -0.5
+        return widened(jnp.einsum("hqd,hkd->hqk", q, k)) * q.shape[-1] ** -0.5
 
     def _split(self, rows: Tokens) -> Float[Array, "heads tokens size"]:
         return rows.reshape(len(rows), self.heads, -1).transpose(1, 0, 2)
@@ -120,6 +122,7 @@ class Block(eqx.Module):
         weights: Float[Array, "2"] | None = None,
     ) -> tuple[Tokens, Heads]:
         """The rows after the block, and its softmax."""
+        weights = None if weights is None else weights.astype(x.dtype)
         taken, S = self.attention(self.norm_attention(x), kept, places)
         x = x + (taken if weights is None else weights[0] * taken)
         hidden = jax.nn.gelu(self.into(self.norm_mlp(x)), approximate=False)
