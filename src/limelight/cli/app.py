@@ -20,6 +20,7 @@ from limelight.cli import (
     construct,
     papers,
     plot,
+    prune,
     report,
     resume,
     run,
@@ -51,6 +52,7 @@ COMMANDS = {
     "verify": verify.verify,
     "bound": bound.bound,
     "construct": construct.construct,
+    "prune": prune.prune,
     "bench": bench.bench,
     "cite": cite.cite,
 }

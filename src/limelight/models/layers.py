@@ -94,7 +94,9 @@ class Attention(eqx.Module):
         return rows.reshape(len(rows), self.heads, -1).transpose(1, 0, 2)
 
 
-def among(S: Heads, kept: Bool[Array, " tokens"]) -> Heads:
+def among(
+    S: Float[Array, "heads queries tokens"], kept: Bool[Array, " tokens"]
+) -> Float[Array, "heads queries tokens"]:
     """Attention among the kept tokens: the others' weights are 0, the rest add up to 1."""
     held = S * kept.astype(S.dtype)[None, None, :]
     return held / jnp.sum(held, axis=-1, keepdims=True)

@@ -62,7 +62,8 @@ class ViT(Model):
         head: After it.
         pool: `class`, `mean` or `sum` over the kept tokens.
         keep: Pairs (block, tokens): behind that block only so many patches go on, those that
-            receive most attention from what the pool reads. They are gathered, not masked.
+            receive most attention from what the pool reads. They are gathered, not masked; where
+            all are kept nothing is done.
         drop_path: Probability, in training, that a branch of the last block is left out; it rises
             in a line from 0 at the first block.
     """
@@ -122,7 +123,7 @@ class ViT(Model):
         for number, layer in enumerate(self.blocks):
             x, S = layer(x, kept, places, self._weights(key, number))
             passed.append((S, kept, index))
-            if number in limits:
+            if limits.get(number, len(x)) < len(x) - self._first:
                 rank = self._received(S, kept) if scores is None else self._ranked(scores, index)
                 chosen = self._choose(rank, kept, limits[number])
                 x, kept, index = x[chosen], kept[chosen], index[chosen]
@@ -155,8 +156,10 @@ class ViT(Model):
 
     def _received(self, S: Float[Array, "heads tokens tokens"], kept) -> Float[Array, " tokens"]:
         """Attention each token receives from the rows that the pool reads."""
+        if self.pool == "class":
+            return jnp.mean(among(S[:, :1], kept), axis=0)[0]
         mean = jnp.mean(among(S, kept), axis=0)
-        return mean[0] if self.pool == "class" else kept.astype(mean.dtype) @ mean
+        return kept.astype(mean.dtype) @ mean
 
     def _ranked(self, scores: Float[Array, " patches"], index) -> Float[Array, " tokens"]:
         return jnp.concatenate([jnp.zeros(self._first), scores])[index]

@@ -1,0 +1,5 @@
+"""Instruments for ViTs that come from elsewhere: read, never trained.
+
+`sight` what a ViT takes in; `gallery` labelled images made to fit it, with known roles where one is
+pasted on another; `prune` what keeping fewer tokens costs and saves.
+"""
