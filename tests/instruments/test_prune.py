@@ -17,11 +17,22 @@ from limelight.instruments.prune import kept_patches, output, patch_scores, prun
 from limelight.instruments.sight import Sight
 from limelight.models import Vision
 from limelight.models.flops import vit_flops
-from limelight.worlds import Images, Patterns
-from tests.instruments.vits import WORLD, shaken
+from limelight.worlds import Patterns
+from tests.instruments.vits import WORLD, filled, shaken, shapes
 
 run = eqx.filter_jit(output)
 read = eqx.filter_jit(lambda model, e, scores=None: model.read(e, scores))
+batched = eqx.filter_jit(lambda m, x, s: jax.vmap(lambda x, s: output(m, x, s))(x, s))
+
+
+@eqx.filter_jit
+def masked(model, e: Example, kept):
+    """The output with tokens masked from the second block on, and those blocks' softmaxes."""
+    x, softmaxes = model.read(e).tokens[1], []
+    for block in model.blocks[1:]:
+        x, S = block(x, kept)
+        softmaxes.append(S)
+    return model._out(x, kept), softmaxes
 
 
 def image(seed: int = 5, count: int = 16, numbers: int = 4, dtype=jnp.float32) -> Example:
@@ -36,34 +47,32 @@ def gallery(limit: int = 40, **options) -> Gallery:
 # --- laws of keeping --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pool", ["class", "mean"])
-@pytest.mark.parametrize("scored", [True, False], ids=["by score", "by attention"])
+@pytest.mark.parametrize(("pool", "scored"), [("class", True), ("mean", False)])
 def test_gathering_is_masking_the_same_tokens_out_of_later_softmaxes(double, pool, scored):
     recipe = Vision(width=12, depth=3, heads=2, hidden=24, pool=pool, outputs=10)
-    model, e = shaken(recipe), image(dtype=jnp.float64)
+    model, e = shaken(recipe, True), image(dtype=jnp.float64)
     scores = jr.uniform(jr.key(3), (16,)) if scored else None
     pruned = read(dataclasses.replace(model, keep=((0, 6),)), e, scores)
     kept = np.zeros(len(model.positions), dtype=bool)
     kept[np.asarray(pruned.index[1])] = True
     assert kept.sum() == 6 + (pool == "class")
-    x, every = read(model, e).tokens[1], jnp.asarray(kept)
-    for block in model.blocks[1:]:
-        x, S = block(x, every)
+    out, softmaxes = masked(model, e, jnp.asarray(kept))
+    for S in softmaxes:
         assert (np.asarray(S)[..., ~kept] == 0).all()
-    np.testing.assert_allclose(model._out(x, every), pruned.output, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(out, pruned.output, rtol=1e-12, atol=1e-13)
 
 
 def test_keeping_all_is_no_pruning_to_the_bit():
     model, tokens = shaken(), image().tokens
     whole = dataclasses.replace(model, keep=((0, 16),))
-    program = lambda m: jax.jit(lambda x: output(m, x, None)).lower(tokens).as_text()
+    program = lambda m: str(jax.make_jaxpr(lambda x: output(m, x, None))(tokens))
     assert program(whole) == program(model)
     np.testing.assert_array_equal(run(whole, tokens, None), run(model, tokens, None))
 
 
 @pytest.mark.parametrize("scored", [True, False], ids=["by score", "by attention"])
 def test_permuted_patches_keep_the_permuted_set(double, scored):
-    model, e = dataclasses.replace(shaken(), keep=((1, 5),)), image(dtype=jnp.float64)
+    model, e = dataclasses.replace(shaken(double=True), keep=((1, 5),)), image(dtype=jnp.float64)
     order = jr.permutation(jr.key(2), 16)
     scores = jr.uniform(jr.key(3), (16,)) if scored else None
     rows = jnp.concatenate([jnp.zeros(1, int), order + 1])
@@ -78,12 +87,13 @@ def test_permuted_patches_keep_the_permuted_set(double, scored):
 
 @pytest.mark.parametrize("scored", [True, False], ids=["by score", "by attention"])
 def test_what_is_kept_of_fewer_is_kept_of_more(scored):
-    model, scores = shaken(), jr.uniform(jr.key(3), (16,)) if scored else None
-    sets = []
-    for count in (3, 8, 15):
-        found = read(dataclasses.replace(model, keep=((0, count),)), image(), scores)
-        sets.append(set(np.asarray(found.index[1]).tolist()))
+    model, x = shaken(), image().tokens
+    S, every = jax.nn.softmax(x @ x.T)[None], jnp.ones(17, bool)
+    S = jnp.pad(S, ((0, 0), (1, 0), (1, 0)), constant_values=0.1)
+    scores = jr.uniform(jr.key(3), (17,)) if scored else model._received(S, every)
+    sets = [set(np.asarray(model._choose(scores, every, k)).tolist()) for k in (3, 8, 15)]
     assert sets[0] < sets[1] < sets[2]
+    assert [len(chosen) for chosen in sets] == [4, 9, 16]
 
 
 def test_random_scores_keep_every_patch_at_the_same_rate():
@@ -120,12 +130,12 @@ def test_true_scores_keep_the_image_before_the_background():
     ],
 )
 def test_flops_by_formula_are_those_that_xla_counts(recipe, tokens, keep):
-    model = recipe.init(jr.key(0), Patterns(tokens=tokens, dimension=48), None)
+    model = filled(shapes(recipe, Patterns(tokens=tokens, dimension=48)))
     model = model if keep is None else dataclasses.replace(model, keep=((0, keep),))
-    shape = jax.ShapeDtypeStruct((4, tokens, 48), jnp.float32)
+    inputs = jax.ShapeDtypeStruct((4, tokens, 48), jnp.float32)
     arrays, rest = eqx.partition(model, eqx.is_array)
-    batched = lambda a, x: jax.vmap(lambda t: output(eqx.combine(a, rest), t, None))(x)
-    counted = jax.jit(batched).lower(arrays, shape).compile().cost_analysis()["flops"] / 4
+    many = lambda a, x: jax.vmap(lambda t: output(eqx.combine(a, rest), t, None))(x)
+    counted = jax.jit(many).lower(arrays, inputs).compile().cost_analysis()["flops"] / 4
     assert counted / vit_flops(model).total == pytest.approx(1.0, abs=0.02)
 
 
@@ -137,7 +147,7 @@ def test_dropped_tokens_save_what_they_cost():
     assert vit_flops(model).products - cost(m - 1) == 2 * (one(n) - one(m))
     assert cost(16) == vit_flops(model).products
     with pytest.raises(InputError, match="positional"):
-        vit_flops(Vision(attention="positional").init(jr.key(0), WORLD, None))
+        vit_flops(shapes(Vision(attention="positional"), WORLD))
 
 
 # --- the table --------------------------------------------------------------------------------
@@ -157,7 +167,6 @@ def test_the_table_says_what_the_model_does():
         given = None
         if row.policy in ("random", "truth"):
             given = jnp.asarray(patch_scores(row.policy, own, shown, np.arange(50)))
-        batched = eqx.filter_jit(lambda m, x, s: jax.vmap(lambda x, s: output(m, x, s))(x, s))
         said = np.argmax(np.asarray(batched(cut, tokens, given)), axis=1)
         right = said == shown.labels()
         assert row.accuracy == pytest.approx(right.mean(), abs=1e-9)
@@ -173,15 +182,14 @@ def test_the_table_says_what_the_model_does():
 
 
 def test_shapes_that_do_not_fit_are_refused():
-    one = Vision(width=8, heads=2, depth=1).init(jr.key(0), WORLD, None)
+    one = shapes(Vision(width=8, heads=2, depth=1), WORLD)
     shown = gallery(8)
     with pytest.raises(InputError, match="one block"):
         prune(one, shown, group(10, shown.pictures), [0.5])
     with pytest.raises(InputError, match="3 outputs, digits has 10 classes"):
         group(3, shown.pictures)
-    odd = Vision(width=8, heads=2).init(jr.key(0), Patterns(tokens=16, dimension=7), None)
     with pytest.raises(InputError, match="not square"):
-        Sight.of(odd)
+        Sight.of(shapes(Vision(), Patterns(tokens=16, dimension=7)))
     assert kept_patches(0.5, 9) == 4
 
 
@@ -199,7 +207,6 @@ def test_tokens_are_those_that_the_world_of_images_makes():
         e = world.sample(jr.key(1), truth, jnp.array(index if index < 1400 else index - 1400))
         np.testing.assert_allclose(shown.tokens(images)[i], e.tokens, atol=1e-6)
     assert shown.sight == Sight(grid=4, patch=2, channels=1)
-    assert Sight.of(shaken(world=Images(patch=4))) == Sight(grid=2, patch=4, channels=1)
 
 
 def test_sizes_and_colours_are_made_to_fit():

@@ -6,6 +6,7 @@ same images, in one table.
 """
 
 import dataclasses
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Pruned:
-    """The table, and how it came about."""
+    """The table, and how it came about; `load` is that of the machine, before and after."""
 
     rows: tuple[Row, ...]
     at: int
@@ -93,6 +94,7 @@ class Pruned:
     batch: int
     rounds: int
     machine: dict[str, Any]
+    load: tuple[float, float] = (0.0, 0.0)
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -103,6 +105,7 @@ class Pruned:
             "kernel": KERNEL,
             "batch": self.batch,
             "timed_rounds": self.rounds,
+            "load_average": self.load,
             "counted": "matrix products, biases, layer norms, softmax, GELU, sums; of one image",
             **self.machine,
         }
@@ -166,6 +169,7 @@ def prune(
     policies = policies or (POLICIES if gallery.knows_roles else (ATTENTION, RANDOM))
     shares = sorted({r for r in keep if kept_patches(r, gallery.sight.patches) and r < 1})[::-1]
     cases = [(NONE, 1.0), *((policy, r) for r in shares for policy in policies)]
+    before = os.getloadavg()[0]
     clock = _Clock(Progress(total=len(cases) * len(gallery), compiling=True), progress)
     patches = gallery.sight.patches
     programs = [_Program(model, policy, r, at, batch, patches) for policy, r in cases]
@@ -174,7 +178,8 @@ def prune(
     rows = [
         _row(*parts, right[0], seconds[0]) for parts in zip(programs, right, seconds, strict=True)
     ]
-    return Pruned(tuple(rows), at, str(gallery), batch, seconds.shape[1], describe_machine())
+    load, machine = (before, os.getloadavg()[0]), describe_machine()
+    return Pruned(tuple(rows), at, str(gallery), batch, seconds.shape[1], machine, load)
 
 
 def _measure(

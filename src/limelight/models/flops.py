@@ -63,9 +63,7 @@ def vit_flops(model: ViT, scored: bool = False) -> Flops:
             "attention of this ViT is positional, and shared by all images of a batch",
             "costs are counted for attention that reads tokens",
         )
-    tokens, limits = len(model.positions), dict(model.keep)
-    first = tokens - len(model.encodings)
-    width = model.positions.shape[1]
+    (tokens, width), limits, first = model.positions.shape, dict(model.keep), model.first
     cost = affine_flops(model.embed, tokens - first) + Flops(0, tokens * width)
     for number, block in enumerate(model.blocks):
         cost += _block_flops(block, tokens)

@@ -76,7 +76,14 @@ class Attention(eqx.Module):
         self, x: Tokens, kept: Bool[Array, " tokens"], places: Tokens | None = None
     ) -> tuple[Tokens, Heads]:
         """What the tokens take in, and the softmax, a row for each query."""
-        values = self._split(self.value(x))
+        mixed, S = self.mix(x, kept, places)
+        return self.output(mixed), S
+
+    def mix(
+        self, x: Tokens, kept: Bool[Array, " tokens"], places: Tokens | None = None
+    ) -> tuple[Tokens, Heads]:
+        """Values averaged in every head, before the output map; and the softmax."""
+        values = self.values(x)
         if places is None:
             S = masked_softmax(self._logits(x), kept)
             mixed = jnp.einsum("hqk,hkd->hqd", S, values)
@@ -84,7 +91,15 @@ class Attention(eqx.Module):
             S, there = jax.nn.softmax(self._logits(places), axis=-1), kept.astype(x.dtype)
             mixed = jnp.einsum("hqk,hkd->hqd", S, values * there[None, :, None])
             mixed = mixed / (S @ there)[..., None]
-        return self.output(mixed.transpose(1, 0, 2).reshape(x.shape)), S
+        return self.joined(mixed), S
+
+    def values(self, x: Tokens) -> Float[Array, "heads tokens size"]:
+        """What is averaged."""
+        return self._split(self.value(x))
+
+    def joined(self, mixed: Float[Array, "heads tokens size"]) -> Tokens:
+        """Heads side by side again."""
+        return mixed.transpose(1, 0, 2).reshape(mixed.shape[1], -1)
 
     def _logits(self, source: Tokens) -> Heads:
         q, k = self._split(self.query(source)), self._split(self.key(source))
