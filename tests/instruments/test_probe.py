@@ -12,6 +12,7 @@ import pytest
 
 from limelight.core.errors import InputError
 from limelight.instruments.gallery import Behind, Gallery
+from limelight.instruments.overlay import overlay, silhouette
 from limelight.instruments.page import pictures, write_page
 from limelight.instruments.positions import partitions, read_positions
 from limelight.instruments.probe import KINDS, distils, probe
@@ -277,6 +278,42 @@ def test_partitions_cover_the_grid():
     assert cells.tolist() == [[0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3], [2, 2, 3, 3]]
 
 
+# --- the cluster model ------------------------------------------------------------------------
+
+
+def test_the_cluster_model_finds_itself():
+    """Tokens around centres, and a head whose logits are inner products: the law describes both."""
+    rng, size, sigma, lam, d = np.random.default_rng(0), 30, 0.4, 5.0, 400
+    labels = np.repeat(np.arange(4), size)
+    x = np.eye(4, d)[labels] + sigma * rng.normal(size=(4 * size, d)) / math.sqrt(d)
+    Z = x - x.mean(0)
+    A = np.exp(lam * Z @ Z.T)
+    found = overlay(x, (A / A.sum(1, keepdims=True))[None])
+    assert found.clusters == 4
+    scale = math.sqrt(0.75)  # centres less their mean
+    assert found.sigma == pytest.approx(sigma / scale, rel=0.05)
+    assert found.strength[0] == pytest.approx(lam * scale**2, rel=0.05)
+    assert found.r_squared[0] == pytest.approx(1.0, abs=1e-9)
+    assert found.measured[0] == pytest.approx(found.predicted[0], rel=0.1)
+    even = overlay(x, np.ones((1, 120, 120)))
+    assert even.measured[0] == pytest.approx(1 / even.sigma, rel=0.02)  # all at the mean
+
+
+def test_clusters_are_chosen_as_by_loops():
+    rng = np.random.default_rng(1)
+    unit = rng.normal(size=(12, 5))
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    labels, each = np.array([0, 1, 2, 0, 1, 1, 2, 2, 0, 1, 2, 3]), []
+    for i in range(12):
+        apart = lambda k, i=i: [
+            1 - unit[i] @ unit[j] for j in range(12) if labels[j] == k and j != i
+        ]
+        own = apart(labels[i])
+        nearest = min(np.mean(apart(k)) for k in range(4) if k != labels[i])
+        each.append((nearest - np.mean(own)) / max(nearest, np.mean(own)) if own else 0.0)
+    assert silhouette(unit, labels) == pytest.approx(np.mean(each))
+
+
 # --- all of it --------------------------------------------------------------------------------
 
 
@@ -323,7 +360,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(found, tmp_path):
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert not re.search(r'(src|href)="(?!data:|#)', page)
-    assert page.count("data:image/png;base64,") == len(pictures(found)) == 6
+    assert page.count("data:image/png;base64,") == len(pictures(found)) == 7
     for words in ("Positions", "Attention", "Noise, block by block", "2 x 2 cells", "distils"):
         assert words in page
     assert len(page) < 2_000_000

@@ -61,8 +61,8 @@ def prune(
 
     Examples:
       limelight prune vit.safetensors --images cifar10 --groups groups.json
-      limelight prune vit.safetensors --images photos/ --keep 0.8 --keep 0.6 --at 4
-      limelight prune vit.safetensors --images cifar10 --behind tiles --policy truth
+      limelight prune vit.safetensors --images photos/ --keep 0.8 --at 4
+      limelight prune vit.safetensors --images cifar10 --behind tiles
     """
     from limelight.core.errors import InputError
 

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
+from limelight.instruments.overlay import Overlay
 from limelight.instruments.probe import KINDS, PARTS, Noise, Probe, Shown, distils
 from limelight.measures.denoising import CONTROLS, POPULATIONS, STAGES
 from limelight.plot import Panel, Series, attention_over_image, panels, similarity_maps
@@ -53,6 +54,7 @@ def pictures(found: Probe) -> dict[str, Figure]:
         drawn["stages"] = draw_stages(found.noise)
         drawn["controls"] = draw_controls(found.noise)
         drawn["parts"] = draw_parts(found.noise)
+        drawn["model"] = draw_model(found.model)
     return drawn
 
 
@@ -136,6 +138,15 @@ def draw_parts(noise: Noise) -> Figure:
         "noise on tokens, before $W_O$", lines, y_label="noise out over noise in", log_y=True
     )
     return _neat(panels([part], x_label="block", height=2.0))
+
+
+def draw_model(fits: tuple[tuple[Overlay, ...], ...]) -> Figure:
+    """What attention leaves of the spread around centres, beside the law; and how well it fits."""
+    mean = lambda name: np.mean([[getattr(b, name) for b in image] for image in fits], axis=0)
+    left = [_spread("by the head", mean("measured")), _spread("by the law", mean("predicted"))]
+    fit = [_spread("$R^2$ of the slope", mean("r_squared"))]
+    parts = [Panel("spread left by attention", left), Panel("fit of the logits", fit)]
+    return _neat(panels(parts, x_label="block", columns=2, height=2.0))
 
 
 def _neat(figure: Figure) -> Figure:
@@ -267,6 +278,12 @@ def _denoising(found: Probe, drawn: dict[str, bytes]) -> Section | None:
         " over the effective keys; the formula takes it as independent and even in all directions."
         " The rest is attention's response to the noise."
     )
+    model = (
+        "Tokens gathered into clusters: their distance from the centres behind attention (values"
+        " left as they are) over that before, by the head's own weights and by the law that the"
+        " model of xu2022 has for the slope of its logits on inner products. Where that slope"
+        " explains little, the law speaks of another head."
+    )
     return Section(
         "",
         "Noise, block by block",
@@ -276,6 +293,7 @@ def _denoising(found: Probe, drawn: dict[str, bytes]) -> Section | None:
             Picture(drawn["stages"], stages),
             Picture(drawn["controls"], controls),
             Picture(drawn["parts"], parts),
+            Picture(drawn["model"], model),
         ],
         numbers=[numbers],
         notes=[

@@ -21,6 +21,7 @@ from limelight.core.keys import named
 from limelight.core.types import Example, Number
 from limelight.fit.intervals import mean_interval
 from limelight.instruments.gallery import Gallery
+from limelight.instruments.overlay import Overlay, overlay
 from limelight.instruments.positions import Positions, read_positions
 from limelight.measures.denoising import (
     CONTROLS,
@@ -71,6 +72,8 @@ class Noise:
 
 #: Of noise on features behind averaging: all of it, and how it comes about.
 PARTS = ("total", "frozen", "response", "predicted")
+#: Images to which the cluster model is fitted.
+OVERLAID = 4
 #: Which noise a gain is of: on hit and on spared patches of noisy images; on tokens.
 KINDS = (*POPULATIONS, "feature")
 
@@ -85,6 +88,7 @@ class Probe:
         relevant_share: Share of patches that matter, where roles are known.
         shown: Images to draw.
         noise: `None` without images.
+        model: The cluster model beside attention, for some images, block by block.
         keys: Tokens of a block.
         settings: How it was read.
     """
@@ -94,6 +98,7 @@ class Probe:
     relevant_share: float | None
     shown: tuple[Shown, ...]
     noise: Noise | None
+    model: tuple[tuple[Overlay, ...], ...]
     keys: int
     settings: dict[str, Any]
 
@@ -107,6 +112,7 @@ class Probe:
         per_block = [
             {"block": b + 1, "heads": {k: _plain(v[b]) for k, v in self.heads.items()}}
             | _noise_json(self.noise, b)
+            | {"cluster_model": _model_json([image[b] for image in self.model])}
             for b in range(len(self.noise.stages))
         ]
         return found | roles | {"blocks": per_block}
@@ -141,7 +147,7 @@ def probe(
     found = positions_of(model, seed)
     settings = {"noise": noise, "noisy_share": share, "feature_noise": FEATURE_NOISE, "seed": seed}
     if gallery is None:
-        return Probe(found, {}, None, (), None, len(model.positions), settings)
+        return Probe(found, {}, None, (), None, (), len(model.positions), settings)
     read = _read_all(model, gallery, noise, share, seed, progress)
     heads = {name: values.mean(axis=0) for name, values in read["heads"].items()}
     if not gallery.knows_roles:
@@ -159,6 +165,7 @@ def probe(
         relevant_share=float(read["own"].mean()) if gallery.knows_roles else None,
         shown=drawn,
         noise=_noise(read["stage"], read["feature"]),
+        model=_overlays(model, gallery, seed),
         keys=len(model.positions),
         settings=settings | {"images": str(gallery), "pixels": gallery.scale},
     )
@@ -200,8 +207,7 @@ def one_image(model: ViT, tokens, own, key, noise: Number, share: Number) -> dic
     """All that is read of one image."""
     k_hit, k_pixels, k_features = named(key, "hit", "pixels", "features")
     count = len(tokens)
-    every = Example(tokens, jnp.zeros(1), jnp.ones(count, bool), jnp.zeros(count, int))
-    attention = model.read(every).attention
+    attention = model.read(_whole(tokens)).attention
     hit = hit_patches(k_hit, count, share)
     added = jnp.where(hit[:, None], noise * jr.normal(k_pixels, tokens.shape), 0.0)
     summaries = [summary(A, model.first, own) for A in attention]
@@ -211,6 +217,31 @@ def one_image(model: ViT, tokens, own, key, noise: Number, share: Number) -> dic
         "stage": stage_squares(model, tokens, tokens + added, hit),
         "feature": feature_squares(model, k_features, tokens, FEATURE_NOISE),
     }
+
+
+def _overlays(model: ViT, gallery: Gallery, seed: int) -> tuple[tuple[Overlay, ...], ...]:
+    """The cluster model fitted to every block, for a few images."""
+    images, _ = gallery.images(np.arange(min(OVERLAID, len(gallery))))
+    read = (_reads(model, jnp.asarray(tokens)) for tokens in gallery.tokens(images))
+    plain = lambda array: np.asarray(array, dtype=float)
+    return tuple(
+        tuple(overlay(plain(rows), plain(A), seed) for rows, A in zip(*parts, strict=True))
+        for parts in read
+    )
+
+
+@eqx.filter_jit
+def _reads(model: ViT, tokens):
+    """Patches behind the norm of every block, and attention among them."""
+    first, found = model.first, model.read(_whole(tokens))
+    rows = [b.norm_attention(x)[first:] for b, x in zip(model.blocks, found.tokens, strict=False)]
+    return rows, [A[:, first:, first:] for A in found.attention]
+
+
+def _whole(tokens) -> Example:
+    """An image of which every patch takes part."""
+    count = len(tokens)
+    return Example(tokens, jnp.zeros(1), jnp.ones(count, bool), jnp.zeros(count, int))
 
 
 def _noise(stage: dict[str, np.ndarray], feature: dict[str, np.ndarray]) -> Noise:
@@ -240,6 +271,12 @@ def _noise_json(noise: Noise, block: int) -> dict[str, Any]:
     }
     parts = {name: _plain(values[block]) for name, values in noise.parts.items()}
     return {"noise": stages, "gains": gains, "against_identity": against, "feature": parts}
+
+
+def _model_json(fits: list[Overlay]) -> dict[str, Any]:
+    """Means over images; by head where heads differ."""
+    names = ("clusters", "silhouette", "sigma", "strength", "r_squared", "predicted", "measured")
+    return {name: _plain(np.mean([getattr(f, name) for f in fits], axis=0)) for name in names}
 
 
 def distils(ends) -> str:
