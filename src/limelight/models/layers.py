@@ -77,7 +77,14 @@ class Attention(eqx.Module):
         self, x: Tokens, kept: Bool[Array, " tokens"], places: Tokens | None = None
     ) -> tuple[Tokens, Heads]:
         """What the tokens take in, and the softmax, a row for each query."""
-        values = self._split(self.value(x))
+        mixed, S = self.mix(x, kept, places)
+        return self.output(mixed), S
+
+    def mix(
+        self, x: Tokens, kept: Bool[Array, " tokens"], places: Tokens | None = None
+    ) -> tuple[Tokens, Heads]:
+        """Values averaged in every head, before the output map; and the softmax."""
+        values = self.values(x)
         if places is None:
             S = masked_softmax(self._logits(x), kept).astype(x.dtype)
             mixed = jnp.einsum("hqk,hkd->hqd", S, values)
@@ -86,7 +93,15 @@ class Attention(eqx.Module):
             there = kept.astype(x.dtype)
             mixed = jnp.einsum("hqk,hkd->hqd", S, values * there[None, :, None])
             mixed = mixed / (S @ there)[..., None]
-        return self.output(mixed.transpose(1, 0, 2).reshape(x.shape)), S
+        return self.joined(mixed), S
+
+    def values(self, x: Tokens) -> Float[Array, "heads tokens size"]:
+        """What is averaged."""
+        return self._split(self.value(x))
+
+    def joined(self, mixed: Float[Array, "heads tokens size"]) -> Tokens:
+        """Heads side by side again."""
+        return mixed.transpose(1, 0, 2).reshape(mixed.shape[1], -1)
 
     def _logits(self, source: Tokens) -> Heads:
         q, k = self._split(self.query(source)), self._split(self.key(source))
@@ -96,7 +111,9 @@ class Attention(eqx.Module):
         return rows.reshape(len(rows), self.heads, -1).transpose(1, 0, 2)
 
 
-def among(S: Heads, kept: Bool[Array, " tokens"]) -> Heads:
+def among(
+    S: Float[Array, "heads queries tokens"], kept: Bool[Array, " tokens"]
+) -> Float[Array, "heads queries tokens"]:
     """Attention among the kept tokens: the others' weights are 0, the rest add up to 1."""
     held = S * kept.astype(S.dtype)[None, None, :]
     return held / jnp.sum(held, axis=-1, keepdims=True)
