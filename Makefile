@@ -7,12 +7,14 @@ export MPLBACKEND := Agg
 
 .PHONY: demo test check slow format clean
 
-demo: $(READY)  ## the main job: two figures of li2023 with verdicts, then a page
-	@echo "limelight demo: figures 4 and 1(a) of li2023 at small scale (a few minutes on 2 cores)"
+demo: $(READY)  ## the main job: three figures of li2023 with verdicts, then a page
+	@echo "limelight demo: figures 4, 6(c) and 1(a) of li2023 at small scale (a few minutes on 2 cores)"
 	@$(BIN)/limelight run li2023 fig4 --scale small --store demo/fig4
 	@echo
+	@$(BIN)/limelight run li2023 fig6c --scale small --store demo/fig6c
+	@echo
 	@$(BIN)/limelight run li2023 fig1a --scale small --store demo/fig1a
-	@$(BIN)/limelight report demo/fig1a demo/fig4 -o demo/report.html
+	@$(BIN)/limelight report demo/fig1a demo/fig4 demo/fig6c -o demo/report.html
 	@echo "Open $(CURDIR)/demo/report.html"
 
 test: check  ## everything that stands between a change and main

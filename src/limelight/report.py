@@ -106,6 +106,15 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """A table of the page: what it shows, the names of its columns, its rows."""
+
+    caption: str
+    titles: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True)
 class Cost:
     """What a study took."""
 
@@ -135,6 +144,7 @@ class Section:
         statement: What is claimed, in our words.
         verdicts: What was decided about it.
         figures: What to show.
+        numbers: Tables to show.
         settings: How it was run, name to value; a value may be a mapping of its own.
         cost: What it took.
         versions: Software and device, name to version.
@@ -147,6 +157,7 @@ class Section:
     statement: str = ""
     verdicts: Sequence[Verdict] = ()
     figures: Sequence[Picture | Figure] = ()
+    numbers: Sequence[Numbers] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     cost: Cost | None = None
     versions: Mapping[str, Any] = field(default_factory=dict)
@@ -272,6 +283,7 @@ def _parts(section: Section, level: int) -> str:
     parts = {
         "Verdicts": "".join(_verdict(verdict, level + 1) for verdict in section.verdicts),
         "Figures": "".join(_figure(picture) for picture in section.figures),
+        "Numbers": "".join(_numbers(table) for table in section.numbers),
         "Settings": _pairs(_flat(section.settings)),
         "Cost": _pairs(cost.items()),
         "Versions and device": _pairs(_flat(section.versions)),
@@ -315,6 +327,17 @@ def _figure(picture: Picture | Figure) -> str:
     return (
         f'<figure>\n<img width="{width}" height="{height}" alt="{alt}" '
         f'src="data:image/png;base64,{data}">\n{caption}</figure>\n'
+    )
+
+
+def _numbers(table: Numbers) -> str:
+    head = "".join(f'<th scope="col">{_text(title)}</th>' for title in table.titles)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{_text(cell)}</td>' for cell in row)}</tr>\n" for row in table.rows
+    )
+    return (
+        f'<p>{_text(table.caption)}</p>\n<div class="scroll"><table>\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
     )
 
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, multinomial
 
 from limelight.core.errors import InputError
-from limelight.fit import exact, mean_interval, wilson
+from limelight.fit import exact, mean_interval, paired, wilson
 
 
 def test_wilson_by_hand():
@@ -85,3 +85,30 @@ def test_mean_interval_without_information():
     assert np.isnan(low[1])
     with pytest.raises(InputError):
         mean_interval([])
+
+
+def test_paired_by_hand():
+    # (10.5 - 30.5)/1002 -+ 1.96/1002 sqrt(41 - 20^2/1002)
+    value, low, high = paired([30, 0], [10, 0], 1000)
+    np.testing.assert_allclose(value, [-0.02, 0.0])
+    np.testing.assert_allclose([low[0], high[0]], [-0.0324242, -0.0074960], atol=1e-6)
+    assert low[1] < 0 < high[1]  # no trial differs, and yet the difference may
+    mirrored = paired([10, 0], [30, 0], 1000)
+    np.testing.assert_allclose(mirrored[1], -high)
+
+
+@pytest.mark.parametrize("loss", [0.02, 0.1, 0.3])
+@pytest.mark.parametrize("gain", [0.02, 0.1])
+def test_paired_covers_by_enumeration(loss, gain):
+    n = 60
+    b, c = np.divmod(np.arange((n + 1) ** 2), n + 1)
+    b, c = b[b + c <= n], c[b + c <= n]
+    chance = multinomial.pmf(np.stack([b, c, n - b - c], 1), n, [loss, gain, 1 - loss - gain])
+    _, low, high = paired(b, c, n)
+    assert chance.sum() == pytest.approx(1)
+    assert chance[(low <= gain - loss) & (gain - loss <= high)].sum() > 0.93
+
+
+def test_paired_refuses_more_changes_than_trials():
+    with pytest.raises(InputError):
+        paired(6, 6, 10)

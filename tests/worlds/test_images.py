@@ -172,6 +172,37 @@ class TestComposites:
         assert reached.any()
         assert (fraction >= alpha - 0.02).all()
 
+    def test_blind_removal_takes_as_many_of_any_kind(self):
+        sets = [Composites(relevant=1.0, blind=jnp.array(blind)) for blind in (False, True)]
+        aimed, blind = (dataset(world, jr.key(1), TRUTH, 80) for world in sets)
+        np.testing.assert_array_equal(aimed.kept.sum(1), blind.kept.sum(1))
+        ours = np.asarray(blind.roles == Role.RELEVANT)
+        kept = np.asarray(blind.kept)
+        assert (ours & ~kept).any()
+        share = (kept & ours).sum() / kept.sum()
+        assert share == pytest.approx(ours.mean(), abs=0.02)
+
+    def test_nothing_lies_behind_blank_composites(self):
+        data = dataset(Composites(background="blank", patch=1), jr.key(1), TRUTH, 5)
+        behind = np.asarray(data.roles != Role.RELEVANT)
+        assert not np.asarray(data.tokens)[behind].any()
+        assert np.asarray(data.tokens)[~behind].any()
+
+    def test_sizes_of_named_sources_need_no_file_and_training_objects_are_shuffled(self, tmp_path):
+        world = Composites("cifar10", "cifar100", only=(2, 0), size=26, canvas=32, patch=4)
+        world.check()
+        sizes = (world.tokens, world.dimension, world.classes, world.available)
+        assert sizes == (64, 48, 2, 10_000)
+        assert world.held_out().available == 2000
+        flat = np.zeros((9, 10, 10), np.uint8)
+        arrays = {"x_train": flat[:6], "x_test": flat[6:]}
+        np.savez(tmp_path / "o.npz", y_train=np.arange(6) % 2, y_test=np.zeros(3, int), **arrays)
+        own = Composites(str(tmp_path / "o.npz"))
+        orders = np.stack([own.draw(jr.key(seed)) for seed in range(4)])
+        assert (np.sort(orders[:, :6]) == np.arange(6)).all()
+        assert len(np.unique(orders[:, :6], axis=0)) > 1
+        assert (orders[:, 6:] == [6, 7, 8]).all()
+
     def test_spurious_backgrounds_go_with_the_label_in_training_only(self):
         world = Composites(only=(3, 8), spurious=0.9, patch=1)  # no patch is half and half
         keys = jr.split(jr.key(1), 400)
@@ -225,6 +256,7 @@ class TestComposites:
         (Composites(patch=3), "do not fit"),
         (Composites(relevant=0.0), "above 0"),
         (Composites(spurious=0.9), "two classes"),
+        (Composites(augment="mixup"), "cannot be"),
         (Composites(background="digits"), "the canvas"),
     ],
 )

@@ -20,6 +20,8 @@ from limelight.cli import (
     construct,
     papers,
     plot,
+    probe,
+    prune,
     report,
     resume,
     run,
@@ -51,6 +53,8 @@ COMMANDS = {
     "verify": verify.verify,
     "bound": bound.bound,
     "construct": construct.construct,
+    "probe": probe.probe,
+    "prune": prune.prune,
     "bench": bench.bench,
     "cite": cite.cite,
 }

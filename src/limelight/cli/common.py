@@ -270,10 +270,10 @@ def busy(title: str):
 class Bar:
     """A progress bar on a terminal, silence elsewhere; messages are shown either way."""
 
-    def __init__(self, title: str):
+    def __init__(self, title: str, word: str = "trials"):
         self.last: Any = None
         self.bar: Any = None
-        self.title = title
+        self.title, self.word = title, word
 
     def __enter__(self):
         if watched(sys.stderr):
@@ -318,10 +318,10 @@ class Bar:
 
     @property
     def count(self) -> str:
-        """Trials done."""
+        """How many are done."""
         if self.last is None:
             return ""
-        return f"{self.last.done + self.last.under_way}/{self.last.total} trials"
+        return f"{self.last.done + self.last.under_way}/{self.last.total} {self.word}"
 
     @property
     def pace(self) -> str:
@@ -334,4 +334,4 @@ class Bar:
             return "starting"
         computing = max(self.last.seconds - self.last.compile_seconds, 1e-9)
         left = clock(self.last.seconds_left)
-        return f"{self.last.computed / computing:.3g} trials/s, {left} left"
+        return f"{self.last.computed / computing:.3g} {self.word}/s, {left} left"

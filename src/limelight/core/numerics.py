@@ -27,6 +27,11 @@ def masked_softmax(
     return jax.nn.softmax(logits, axis=-1, where=kept)
 
 
+def widened(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """The same numbers in float32 or better: what sums need where the rest is in bfloat16."""
+    return x.astype(jnp.promote_types(x.dtype, jnp.float32))
+
+
 def tree_finite(tree) -> Bool[Array, ""]:
     """Whether every number in a pytree of arrays is finite."""
     leaves = [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)]

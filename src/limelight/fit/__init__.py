@@ -1,6 +1,7 @@
 """Statistics on tables: intervals, thresholds, laws and the bootstrap; no model is rebuilt.
 
-- `intervals`: Wilson's and the exact interval for success rates, the bootstrap for means.
+- `intervals`: Wilson's and the exact interval for success rates, their paired difference, the
+  bootstrap for means.
 - `thresholds`: the size at which half the trials succeed, on arrays; `likelihood` is its engine.
 - `edge`: the same on a table, one threshold for every combination of the other axes.
 - `laws`: lines, logarithms and powers with intervals; `comparison` ranks them.
@@ -10,7 +11,7 @@
 
 from limelight.fit.comparison import Candidate, Comparison, compare, compare_predictors
 from limelight.fit.edge import Edge, successes, threshold
-from limelight.fit.intervals import exact, mean_interval, wilson
+from limelight.fit.intervals import exact, mean_interval, paired, wilson
 from limelight.fit.laws import LAWS, Law, fit_law, linear, logarithmic, power
 from limelight.fit.resample import (
     bootstrap,
@@ -42,6 +43,7 @@ __all__ = [
     "logarithmic",
     "mean_interval",
     "median_interval",
+    "paired",
     "percentile_interval",
     "power",
     "resample_counts",

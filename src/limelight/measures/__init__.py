@@ -6,7 +6,8 @@ of li2023), `sets` along what a set of patterns grows; `tokens` what sparsified
 examples still say; `noise` distance to the centres, `extremes` its worst case, `filters` fixed
 filters side by side (xu2022); `norms` what bounds consume (edelman2022); `association` who groups
 with whom, on any matrix of scores, `locality` whether positions know their neighbours
-(jelassi2022); `base` how a measure is begun before training. The key names the test set, so
+(jelassi2022); `heads` what single heads look at, `denoising` what blocks of a ViT do to
+noise; `base` how a measure is begun before training. The key names the test set, so
 measures given one key see one test set.
 """
 

@@ -44,14 +44,14 @@ class AttentionMass(Begun):
         test = dataset(world, key, truth, self.examples)
 
         def read(model):
-            mean, by_role = jax.vmap(lambda e: _received(model, e))(test)
+            mean, by_role = jax.vmap(lambda e: relevant_mass(model, e))(test)
             by_role = jnp.mean(by_role, axis=0)
             return {"all": jnp.mean(mean)} | dict(zip(Role.NAMES, by_role, strict=True))
 
         return read
 
 
-def _received(model: Any, e: Any) -> tuple[Float[Array, ""], Float[Array, "3"]]:
+def relevant_mass(model: Any, e: Any) -> tuple[Float[Array, ""], Float[Array, "3"]]:
     """Mass on the relevant tokens of one example: over all kept queries, and by query role."""
     weights = model.attention(e)
     relevant = (e.roles == Role.RELEVANT) & e.kept

@@ -5,7 +5,8 @@
 averaging (xu2022); `positional` attention from positions alone (jelassi2022); `heads` those that
 capacity bounds speak of; `sequence` bounded-norm attention over bits; `construct` sparse functions
 as weights, `constructed` those as models; `decoder` the one-block network of edelman2022's
-experiments; `vit` real ViTs, made of `layers`, `pretrained` their files; `cnn` convolutional
+experiments; `vit` real ViTs, made of `layers`, `pretrained` their files,
+`flops` what they cost; `cnn` convolutional
 networks beside them; `checkpoint` attention blocks of real networks, found by `layouts` and read
 with `weights` from safetensors.
 """

@@ -13,6 +13,7 @@ import jax.random as jr
 from jaxtyping import Array, Float
 
 from limelight.core.errors import InputError, check_word
+from limelight.core.numerics import widened
 from limelight.core.types import Example, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.models.layers import Affine, affine
@@ -49,11 +50,11 @@ class Convolution(eqx.Module):
         y = self.kernel(windows(image, self.size, self.stride))
         if self.gain is None or self.shift is None:
             return y
-        split = y.reshape(*y.shape[:2], self.groups, -1)
+        split = widened(y).reshape(*y.shape[:2], self.groups, -1)
         centred = split - jnp.mean(split, axis=(0, 1, 3), keepdims=True)
         variance = jnp.mean(centred**2, axis=(0, 1, 3), keepdims=True)
         unit = (centred * jax.lax.rsqrt(variance + 1e-5)).reshape(y.shape)
-        return unit * self.gain[None, None] + self.shift[None, None]
+        return (unit * self.gain[None, None] + self.shift[None, None]).astype(y.dtype)
 
 
 def convolution(

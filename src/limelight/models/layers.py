@@ -10,7 +10,7 @@ import jax.random as jr
 from jaxtyping import Array, Bool, Float
 
 from limelight.core.keys import named
-from limelight.core.numerics import masked_softmax
+from limelight.core.numerics import masked_softmax, widened
 from limelight.core.types import PRNGKey
 
 Tokens = Float[Array, "tokens width"]
@@ -44,11 +44,12 @@ class Norm(eqx.Module):
 
     def __call__(self, x: Float[Array, "*rows width"]) -> Float[Array, "*rows width"]:
         """The normalised rows."""
-        centred = x - jnp.mean(x, axis=-1, keepdims=True)
+        wide = widened(x)
+        centred = wide - jnp.mean(wide, axis=-1, keepdims=True)
         variance = jnp.mean(centred**2, axis=-1, keepdims=True)
         unit = centred * jax.lax.rsqrt(variance + self.epsilon)
         across = lambda v: jnp.broadcast_to(v, x.shape)
-        return unit * across(self.gain) + across(self.shift)
+        return (unit * across(self.gain) + across(self.shift)).astype(x.dtype)
 
 
 def norm(width: int) -> Norm:
@@ -76,25 +77,43 @@ class Attention(eqx.Module):
         self, x: Tokens, kept: Bool[Array, " tokens"], places: Tokens | None = None
     ) -> tuple[Tokens, Heads]:
         """What the tokens take in, and the softmax, a row for each query."""
-        values = self._split(self.value(x))
+        mixed, S = self.mix(x, kept, places)
+        return self.output(mixed), S
+
+    def mix(
+        self, x: Tokens, kept: Bool[Array, " tokens"], places: Tokens | None = None
+    ) -> tuple[Tokens, Heads]:
+        """Values averaged in every head, before the output map; and the softmax."""
+        values = self.values(x)
         if places is None:
-            S = masked_softmax(self._logits(x), kept)
+            S = masked_softmax(self._logits(x), kept).astype(x.dtype)
             mixed = jnp.einsum("hqk,hkd->hqd", S, values)
         else:
-            S, there = jax.nn.softmax(self._logits(places), axis=-1), kept.astype(x.dtype)
+            S = jax.nn.softmax(self._logits(places), axis=-1).astype(x.dtype)
+            there = kept.astype(x.dtype)
             mixed = jnp.einsum("hqk,hkd->hqd", S, values * there[None, :, None])
             mixed = mixed / (S @ there)[..., None]
-        return self.output(mixed.transpose(1, 0, 2).reshape(x.shape)), S
+        return self.joined(mixed), S
+
+    def values(self, x: Tokens) -> Float[Array, "heads tokens size"]:
+        """What is averaged."""
+        return self._split(self.value(x))
+
+    def joined(self, mixed: Float[Array, "heads tokens size"]) -> Tokens:
+        """Heads side by side again."""
+        return mixed.transpose(1, 0, 2).reshape(mixed.shape[1], -1)
 
     def _logits(self, source: Tokens) -> Heads:
         q, k = self._split(self.query(source)), self._split(self.key(source))
-        return jnp.einsum("hqd,hkd->hqk", q, k) * q.shape[-1] ** -0.5
+        return widened(jnp.einsum("hqd,hkd->hqk", q, k)) * q.shape[-1] ** -0.5
 
     def _split(self, rows: Tokens) -> Float[Array, "heads tokens size"]:
         return rows.reshape(len(rows), self.heads, -1).transpose(1, 0, 2)
 
 
-def among(S: Heads, kept: Bool[Array, " tokens"]) -> Heads:
+def among(
+    S: Float[Array, "heads queries tokens"], kept: Bool[Array, " tokens"]
+) -> Float[Array, "heads queries tokens"]:
     """Attention among the kept tokens: the others' weights are 0, the rest add up to 1."""
     held = S * kept.astype(S.dtype)[None, None, :]
     return held / jnp.sum(held, axis=-1, keepdims=True)
@@ -120,6 +139,7 @@ class Block(eqx.Module):
         weights: Float[Array, "2"] | None = None,
     ) -> tuple[Tokens, Heads]:
         """The rows after the block, and its softmax."""
+        weights = None if weights is None else weights.astype(x.dtype)
         taken, S = self.attention(self.norm_attention(x), kept, places)
         x = x + (taken if weights is None else weights[0] * taken)
         hidden = jax.nn.gelu(self.into(self.norm_mlp(x)), approximate=False)

@@ -62,7 +62,8 @@ class ViT(Model):
         head: After it.
         pool: `class`, `mean` or `sum` over the kept tokens.
         keep: Pairs (block, tokens): behind that block only so many patches go on, those that
-            receive most attention from what the pool reads. They are gathered, not masked.
+            receive most attention from what the pool reads. They are gathered, not masked; where
+            all are kept nothing is done.
         drop_path: Probability, in training, that a branch of the last block is left out; it rises
             in a line from 0 at the first block.
     """
@@ -91,12 +92,29 @@ class ViT(Model):
     def attention(self, example: Example) -> Float[Array, "tokens tokens"]:
         """Attention of the last block, mean over heads; rows and columns of the patches."""
         mean = jnp.mean(self.read(example).attention[-1], axis=0)
-        return mean[self._first :, self._first :]
+        return mean[self.first :, self.first :]
+
+    @property
+    def first(self) -> int:
+        """The row of the first patch: 1 behind a class token."""
+        return 0 if self.class_token is None else 1
+
+    @property
+    def places(self) -> Tokens | None:
+        """What positional attention is made from."""
+        return None if self.place_norm is None else self.place_norm(self.positions)
+
+    def embedded(self, patches: Float[Array, "patches numbers"]) -> Tokens:
+        """The rows that enter the first block."""
+        x = self.embed(patches)
+        if self.class_token is not None:
+            x = jnp.concatenate([self.class_token[None], x])
+        return x if self.place_norm is not None else x + self.positions
 
     @property
     def encodings(self) -> Float[Array, "patches width"]:
         """The trained positions of the patches."""
-        return self.positions[self._first :]
+        return self.positions[self.first :]
 
     def read(
         self,
@@ -111,18 +129,14 @@ class ViT(Model):
             scores: Which patches to keep first, where `keep` asks; by attention when `None`.
             key: Drives what is left out in training; nothing is when `None`.
         """
-        x, kept = self.embed(example.tokens), example.kept
-        if self.class_token is not None:
-            x = jnp.concatenate([self.class_token[None], x])
-            kept = jnp.concatenate([jnp.ones(1, bool), kept])
-        places = None if self.place_norm is None else self.place_norm(self.positions)
-        x = x if self.place_norm is not None else x + self.positions
+        x, places = self.embedded(example.tokens), self.places
+        kept = jnp.concatenate([jnp.ones(self.first, bool), example.kept])
         index, limits = jnp.arange(len(x)), dict(self.keep)
         passed, tokens = [], [x]
         for number, layer in enumerate(self.blocks):
             x, S = layer(x, kept, places, self._weights(key, number))
             passed.append((S, kept, index))
-            if number in limits:
+            if limits.get(number, len(x)) < len(x) - self.first:
                 rank = self._received(S, kept) if scores is None else self._ranked(scores, index)
                 chosen = self._choose(rank, kept, limits[number])
                 x, kept, index = x[chosen], kept[chosen], index[chosen]
@@ -138,11 +152,6 @@ class ViT(Model):
             return None
         return jr.bernoulli(jr.fold_in(key, number), 1 - rate, (2,)).astype(float) / (1 - rate)
 
-    @property
-    def _first(self) -> int:
-        """The row of the first patch."""
-        return 0 if self.class_token is None else 1
-
     def _out(self, x: Tokens, kept: Bool[Array, " tokens"]) -> Float[Array, "..."]:
         rows = self.norm(x)
         if self.pool == "class":
@@ -155,17 +164,19 @@ class ViT(Model):
 
     def _received(self, S: Float[Array, "heads tokens tokens"], kept) -> Float[Array, " tokens"]:
         """Attention each token receives from the rows that the pool reads."""
+        if self.pool == "class":
+            return jnp.mean(among(S[:, :1], kept), axis=0)[0]
         mean = jnp.mean(among(S, kept), axis=0)
-        return mean[0] if self.pool == "class" else kept.astype(mean.dtype) @ mean
+        return kept.astype(mean.dtype) @ mean
 
     def _ranked(self, scores: Float[Array, " patches"], index) -> Float[Array, " tokens"]:
-        return jnp.concatenate([jnp.zeros(self._first), scores])[index]
+        return jnp.concatenate([jnp.zeros(self.first), scores])[index]
 
     def _choose(self, rank, kept, count: int) -> Int[Array, " chosen"]:
         """The class token and the `count` patches of highest rank, in their old order."""
-        patches = jnp.where(kept, rank, -jnp.inf)[self._first :]
-        best = jnp.sort(jnp.argsort(-patches, stable=True)[:count]) + self._first
-        return jnp.concatenate([jnp.arange(self._first), best])
+        patches = jnp.where(kept, rank, -jnp.inf)[self.first :]
+        best = jnp.sort(jnp.argsort(-patches, stable=True)[:count]) + self.first
+        return jnp.concatenate([jnp.arange(self.first), best])
 
 
 class Vision(Recipe):

@@ -17,6 +17,7 @@ from limelight.papers.base import Figure, Paper, planned_rows, unknown
 from limelight.plot import save
 from limelight.report import Cost, Picture, Section, write_report
 from limelight.store import read_facts, read_manifest, read_table
+from limelight.study.starts import WEIGHTS
 from limelight.table import Table
 
 
@@ -104,14 +105,18 @@ def section(store: str | Path) -> Section:
 
 
 def publish(store: str | Path, folder: str | Path) -> Path:
-    """Put a finished run among the published results: its table, manifest and pictures."""
+    """Put a finished run among the published results: its table, manifest and pictures.
+
+    Trained weights stay with the run.
+    """
     table = open_table(store)
     figure = recipe_of(table.manifest, store)
     cost = _cost(store, table)
     manifest = dict(table.manifest) | {"seconds": cost.seconds, "compilations": cost.compilations}
     place = Path(folder) / figure.paper / figure.name
     place.mkdir(parents=True, exist_ok=True)
-    Table(table.columns, table.axes, manifest).save(place / "table.parquet")
+    columns = {name: column for name, column in table.columns.items() if name != WEIGHTS}
+    Table(columns, table.axes, manifest).save(place / "table.parquet")
     write_whole(place / "manifest.json", (json.dumps(manifest, indent=2) + "\n").encode())
     for name, drawn in figure.plots(table).items():
         save(drawn, place / f"{name}.png")

@@ -60,10 +60,9 @@ class Classify(Experiment):
         truth = self.world.draw(k_truth)
         start = self.start(k_init, truth)
         taught = self._course()(k_train, self.world, truth, start)
-        last = taught.losses[-max(len(taught.losses) // 20, 1) :]
         return {
             "accuracy": accuracy(taught.model, self.world, truth, k_test),
-            "training_loss": jnp.mean(last),
+            "training_loss": taught.last,
             "diverged": ~taught.finite,
             "trace.loss": taught.losses[: self.watched],
             **self._localities(start, taught.model, truth),

@@ -16,12 +16,13 @@ from jaxtyping import Array, Bool, Float
 
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
-from limelight.core.numerics import tree_finite
+from limelight.core.numerics import tree_finite, widened
 from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Model, split
 
 OPTIMIZERS = ("adamw", "sgd")
 PRECISIONS = ("highest", "tensorfloat32", "bfloat16")
+NUMBERS = ("float32", "bfloat16")
 
 
 class Taught(eqx.Module):
@@ -30,6 +31,11 @@ class Taught(eqx.Module):
     model: Any
     losses: Float[Array, " steps"]
     finite: Bool[Array, ""]
+
+    @property
+    def last(self) -> Float[Array, ""]:
+        """The mean loss over the last twentieth of the steps."""
+        return jnp.mean(self.losses[-max(len(self.losses) // 20, 1) :])
 
 
 class Course(eqx.Module):
@@ -52,6 +58,10 @@ class Course(eqx.Module):
         smoothing: Share of the label spread over all classes.
         precision: Of matrix products in training: `highest`, `tensorfloat32` or `bfloat16`; what a
             device does not have it takes the next better of. Weights and tests are in float32.
+        numbers: What a training step computes with: `float32`, or `bfloat16` for everything but
+            weights, their updates, the sums in norms, softmaxes and the loss.
+        fresh: Whether an image is made anew at every step (augmented, on another background); else
+            example $i$ is one and the same throughout.
     """
 
     steps: int = eqx.field(static=True, default=1500)
@@ -65,6 +75,8 @@ class Course(eqx.Module):
     clip: Number | None = None
     smoothing: Number = 0.0
     precision: str = eqx.field(static=True, default="highest")
+    numbers: str = eqx.field(static=True, default="float32")
+    fresh: bool = eqx.field(static=True, default=True)
 
     def __call__(self, key: PRNGKey, world: Any, truth: Any, model: Model) -> Taught:
         """Train one model on the training part of a world."""
@@ -75,15 +87,16 @@ class Course(eqx.Module):
         def loss(trained, step):
             u = jr.uniform(jr.fold_in(k_batch, step), (self.batch,))
             index = jnp.minimum(jnp.floor(u * count).astype(int), count - 1)
-            network = eqx.combine(trained, rest)
+            network = self._cast(eqx.combine(trained, rest))
             keys = jr.split(jr.fold_in(k_image, step), self.batch)
+            if not self.fresh:
+                keys = jax.vmap(lambda i: jr.fold_in(k_image, i))(index)
             drops = jr.split(jr.fold_in(k_drop, step), self.batch)
 
             def one(k_image, k_drop, i):
                 item = world.sample(k_image, truth, i)
-                return cross_entropy(
-                    network(network.prepare(item), k_drop), item.label, self.smoothing
-                )
+                output = network(self._cast(network.prepare(item)), k_drop)
+                return cross_entropy(widened(output), item.label, self.smoothing)
 
             return jnp.mean(jax.vmap(one)(keys, drops, index))
 
@@ -102,6 +115,12 @@ class Course(eqx.Module):
         with jax.default_matmul_precision(self.precision):
             (trained, _, finite), losses = jax.lax.scan(update, start, jnp.arange(self.steps))
         return Taught(eqx.combine(trained, rest), losses, finite)
+
+    def _cast(self, tree: Any) -> Any:
+        if self.numbers == "float32":
+            return tree
+        short = lambda leaf: leaf.astype(self.numbers) if eqx.is_inexact_array(leaf) else leaf
+        return jax.tree.map(short, tree)
 
     def size(self, world: Any) -> Any:
         """Training images used; a traced number where it is swept."""
@@ -131,6 +150,7 @@ class Course(eqx.Module):
         """Refuse settings that make no sense."""
         check_word("course.optimizer", self.optimizer, OPTIMIZERS)
         check_word("course.precision", self.precision, PRECISIONS)
+        check_word("course.numbers", self.numbers, NUMBERS)
         for name in ("steps", "batch"):
             if getattr(self, name) < 1:
                 raise InputError(f"course.{name} = {getattr(self, name)}", "at least 1")

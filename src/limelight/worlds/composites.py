@@ -15,12 +15,12 @@ from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
-from limelight.worlds.images import PARTS, augmented, centred, label_of
+from limelight.worlds.images import AUGMENTS, PARTS, augmented, centred, label_of
 from limelight.worlds.patches import to_patches
-from limelight.worlds.sources import DIGITS, Pictures, load_pictures
+from limelight.worlds.sources import DIGITS, Pictures, Shape, known_shape, load_pictures
 
-#: A background made here, and how large its tiles are.
-TILES, TILE = "tiles", 3
+#: Backgrounds made here, nothing at all and tiles, and how large those are.
+BLANK, TILES, TILE = "blank", "tiles", 3
 
 
 class Composites(World[Int[Array, " count"], Example]):
@@ -28,18 +28,20 @@ class Composites(World[Int[Array, " count"], Example]):
 
     A patch is label-relevant where at least half of its pixels are the object's. With `relevant`
     background patches are removed at random until that fraction of the patches left are relevant
-    (or none is left to remove), so that $\alpha_*$ is set example by example. With `spurious` the
+    (or none is left to remove), so that $\alpha_*$ is set example by example; where removal is
+    `blind` as many patches go, whatever they show, and $\alpha_*$ stays. With `spurious` the
     backgrounds of the first two classes give the label away: a training image of the first class
     has one with that probability, one of the second with one minus it, and zeros elsewhere; in the
     test part both have one half of the time. Background patches then count as confusing.
 
     Departures: the paper takes backgrounds from ImageNet's plants and objects from CIFAR-10. Any
     source serves here; by default digits on tiles, which need no file. How the paper treats patches
-    on the edge of an object is not said; here the majority of pixels decides.
+    on the edge of an object is not said; here the majority of pixels decides. Its zero padding is
+    zeros behind normalised pixels here: the mean colour.
 
     Args:
         source: Of objects; see `sources.load_pictures`.
-        background: `tiles`, or a source of images as large as the canvas.
+        background: `tiles`, `blank`, or a source of images as large as the canvas.
         only: Classes of the object source that are used, renumbered; all when empty.
         behind: Classes of the background source that are used, by its coarse labels where
             `coarse`; all when empty.
@@ -48,11 +50,13 @@ class Composites(World[Int[Array, " count"], Example]):
         canvas: Pixels along the side of the whole.
         patch: Pixels along the side of a patch.
         relevant: The fraction of label-relevant patches wanted; `None` removes nothing.
+        blind: Whether as many patches are removed without a look at what they show.
         spurious: Probability of a background behind the first class in training; `None` puts one
             behind everything.
         part: `train` or `test`; backgrounds come from the same part.
         augment: Of training objects, before they are pasted, as in `Images`.
-        data: Objects and backgrounds, once read.
+        objects: The objects, once read.
+        behinds: The backgrounds, once read.
 
     Reference: li2023, Section 5.2 and Figure 6.
     """
@@ -66,25 +70,41 @@ class Composites(World[Int[Array, " count"], Example]):
     canvas: int = eqx.field(static=True, default=10)
     patch: int = eqx.field(static=True, default=2)
     relevant: Number | None = None
+    blind: Number = False
     spurious: Number | None = None
     part: str = eqx.field(static=True, default="train")
     augment: str = eqx.field(static=True, default="none")
-    data: tuple[Pictures, Pictures | None] | None = None
+    objects: Pictures | None = None
+    behinds: Pictures | None = None
 
     @property
     def pictures(self) -> tuple[Pictures, Pictures | None]:
         """Objects and backgrounds: those given, or read now."""
-        if self.data is not None:
-            return self.data
+        if self.objects is not None:
+            return self.objects, self.behinds
         objects, behind = load_pictures(self.source), None
-        if self.background != TILES:
+        if self.background not in (BLANK, TILES):
             behind = load_pictures(self.background, coarse=self.coarse)
             behind = behind.only(self.behind) if self.behind else behind
         return (objects.only(self.only) if self.only else objects), behind
 
+    @property
+    def shape(self) -> Shape:
+        """Sizes of the objects' source; of one with a name they are known without its files."""
+        known = known_shape(self.source, False) if self.objects is None else None
+        if known is None:
+            p = self.pictures[0]
+            return Shape(p.side, p.channels, p.classes, p.training, p.testing)
+        if not self.only:
+            return known
+        part = lambda count: count * len(self.only) // known.classes  # classes are of one size
+        training, testing = part(known.training), part(known.testing)
+        return Shape(known.side, known.channels, len(self.only), training, testing)
+
     def loaded(self) -> "Composites":
         """The same world with its images in it, so that a program takes them as an argument."""
-        return dataclasses.replace(self, data=self.pictures)
+        objects, behinds = self.pictures
+        return dataclasses.replace(self, objects=objects, behinds=behinds)
 
     def held_out(self) -> "Composites":
         """The same world, its test images."""
@@ -98,24 +118,25 @@ class Composites(World[Int[Array, " count"], Example]):
     @property
     def dimension(self) -> int:
         """Numbers in a patch."""
-        return self.patch**2 * self.pictures[0].channels
+        return self.patch**2 * self.shape.channels
 
     @property
     def classes(self) -> int:
         """How many."""
-        return self.pictures[0].classes
+        return self.shape.classes
 
     @property
     def available(self) -> int:
         """Objects in this part."""
-        objects = self.pictures[0]
-        return objects.training if self.part == "train" else objects.testing
+        return self.shape.training if self.part == "train" else self.shape.testing
 
     def draw(self, key: PRNGKey) -> Int[Array, " count"]:
-        """A split of the objects, where their source has none of its own."""
+        """An order of the objects: of those for training, where the split is the source's own."""
         objects = self.pictures[0]
-        count = len(objects.labels)
-        return jnp.arange(count) if objects.official else jr.permutation(key, count)
+        if not objects.official:
+            return jr.permutation(key, len(objects.labels))
+        held = jnp.arange(objects.training, len(objects.labels))
+        return jnp.concatenate([jr.permutation(key, objects.training), held])
 
     def sample(self, key: PRNGKey, truth: Int[Array, " count"], index: Int[Array, ""]) -> Example:
         """Object number `index` of this part, on a background of its own."""
@@ -144,6 +165,8 @@ class Composites(World[Int[Array, " count"], Example]):
 
     def _background(self, key: PRNGKey) -> Float[Array, "canvas canvas channels"]:
         objects, behind = self.pictures
+        if self.background == BLANK:
+            return jnp.zeros((self.canvas, self.canvas, objects.channels))
         if behind is None:
             return tiles(key, self.canvas, objects.channels)
         first = 0 if self.part == "train" else behind.training
@@ -161,22 +184,25 @@ class Composites(World[Int[Array, " count"], Example]):
             return jnp.ones_like(ours)
         count = jnp.sum(ours)
         others = jnp.round(count * (1.0 / self.relevant - 1.0)).astype(int)
-        rank = jnp.argsort(jnp.argsort(jnp.where(ours, 2.0, jr.uniform(key, ours.shape))))
-        return ours | (rank < others)
+        ranked = lambda scores: jnp.argsort(jnp.argsort(scores))
+        chance = jr.uniform(key, ours.shape)
+        kept = ours | (ranked(jnp.where(ours, 2.0, chance)) < others)
+        return jnp.where(self.blind, ranked(chance) < jnp.sum(kept), kept)
 
     def check(self) -> None:
         """Refuse sizes that do not fit, sources that are not there, and odd fractions."""
         check_word("world.part", self.part, PARTS)
-        objects, behind = self.pictures
+        check_word("world.augment", self.augment, AUGMENTS)
         if not 1 <= self.size <= self.canvas or self.canvas % max(self.patch, 1) or self.patch < 1:
             raise InputError(
                 f"objects of {self.size} and patches of {self.patch} do not fit a canvas of"
                 f" {self.canvas} pixels"
             )
-        if behind is not None and (behind.side, behind.channels) != (self.canvas, objects.channels):
+        found = self._behind_shape()
+        if found is not None and found != (self.canvas, self.shape.channels):
             raise InputError(
-                f"backgrounds are {behind.side} x {behind.side} x {behind.channels}, the canvas"
-                f" {self.canvas} x {self.canvas} x {objects.channels}"
+                f"backgrounds are {found[0]} x {found[0]} x {found[1]}, the canvas"
+                f" {self.canvas} x {self.canvas} x {self.shape.channels}"
             )
         if self.relevant is not None and not 0 < self.relevant <= 1:
             raise InputError(f"relevant = {self.relevant:g}", "above 0, at most 1, or none")
@@ -187,6 +213,13 @@ class Composites(World[Int[Array, " count"], Example]):
                 f"spurious backgrounds are for two classes, not {self.classes}",
                 "name two with world.only",
             )
+
+    def _behind_shape(self) -> tuple[int, int] | None:
+        """Side and channels of the backgrounds, where they have a source."""
+        if self.background in (BLANK, TILES):
+            return None
+        found = known_shape(self.background, self.coarse) or self.pictures[1]
+        return None if found is None else (found.side, found.channels)
 
 
 def tiles(key: PRNGKey, side: int, channels: int) -> Float[Array, "side side channels"]:

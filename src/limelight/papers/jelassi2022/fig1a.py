@@ -6,14 +6,11 @@ By default a small ViT is trained on the bundled digits; a real one is read from
 """
 
 import numpy as np
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
 
 from limelight.claims import AtLeast, Claim, Estimate
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.reading import fact
-from limelight.plot import TWO_COLUMNS, caption, new_figure, provenance
-from limelight.plot.style import INK, LABEL, WEIGHT, dress_bar
+from limelight.plot import caption, provenance, similarity_maps
 from limelight.study.classify import Classify
 from limelight.study.course import Course
 from limelight.study.encodings import Encodings
@@ -69,23 +66,7 @@ def summary(table: Table) -> list[str]:
 def draw(table: Table):
     """Every patch's similarity to all others, as a grid of maps: at the start and trained."""
     panels = [("at the start", table["trace.fresh"][0]), ("trained", table["trace.similarity"][0])]
-    figure = new_figure(TWO_COLUMNS, 3.6, columns=2)
-    scale = Normalize(0.0, THRESHOLD)
-    for axes, (title, flat) in zip(figure.axes, panels, strict=True):
-        side = round(len(flat) ** 0.25)
-        maps = flat.reshape(side, side, side, side).astype(float)
-        gapped = np.full((side, side + 1) * 2, np.nan)  # a free line between two maps
-        gapped[:, :side, :, :side] = maps.transpose(0, 2, 1, 3)
-        picture = gapped.reshape(side * (side + 1), -1)[:-1, :-1]
-        axes.imshow(picture, cmap=WEIGHT, norm=scale, interpolation="nearest")
-        axes.set_xticks([])
-        axes.set_yticks([])
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        axes.set_title(title, fontsize=LABEL, color=INK, loc="left", pad=3)
-    colours = ScalarMappable(scale, WEIGHT)
-    bar = figure.colorbar(colours, ax=figure.axes, shrink=0.8, extend="both")
-    dress_bar(bar, f"similarity, darkest from {THRESHOLD:g}")
+    figure = similarity_maps(panels, THRESHOLD, f"similarity, darkest from {THRESHOLD:g}")
     caption(figure, *facts(table))
     return figure
 

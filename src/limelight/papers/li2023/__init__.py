@@ -4,7 +4,8 @@
 laws, `tokens` the same token by token, `fig1b` what errors and noise cost, `fig2` the iterations,
 `fig3` frozen attention; `concentration` and `fig7` where attention goes; `sparsify` and `fig5` what
 removing tokens does; `lemmas` what is behind it, with `traces` how a log is read, `lucky` Lemmas 3
-and 4, `envelope` Definition 1 and `lemma2`; `sets` appendix G.2.
+and 4, `envelope` Definition 1 and `lemma2`; `sets` appendix G.2; `fig6` real images, with
+`composites` what is read off its tables and `fig6_pictures`.
 """
 
 from dataclasses import replace
@@ -18,6 +19,7 @@ from limelight.papers.li2023 import (
     fig2,
     fig3,
     fig5,
+    fig6,
     fig7,
     lemmas,
     pool,
@@ -36,6 +38,7 @@ FIGURES = (
     *fig3.figures,
     concentration.figure,
     *fig5.figures,
+    *fig6.figures,
     fig7.figure,
     lemmas.figure,
     sets.figure,

@@ -50,19 +50,20 @@ def converged(table: Table) -> Table:
 
 def boundary(table: Table, level: float = STRICT) -> Edge:
     """N50 for every fraction: the number of examples at which half of the trials succeed."""
-    return _remembered(table, ("boundary", level), lambda: _boundary(table, level))
+    return remembered(table, ("boundary", level), lambda: _boundary(table, level))
 
 
 def drawn(edge: Edge, common: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Bootstrap boundaries over trials, and whether each point was resolved."""
-    return _remembered(edge, (DRAWS, common), lambda: edge.draws(DRAWS, common=common))
+    return remembered(edge, (DRAWS, common), lambda: edge.draws(DRAWS, common=common))
 
 
 #: What was made last, with what it was made from: several claims read one boundary.
 _MADE: dict[Any, tuple[Any, Any]] = {}
 
 
-def _remembered(owner: Any, what: tuple, make: Callable[[], Any]) -> Any:
+def remembered(owner: Any, what: tuple, make: Callable[[], Any]) -> Any:
+    """What `make` makes from an owner, made once for as long as it is among the last."""
     key = (id(owner), *what)
     if key not in _MADE or _MADE[key][0] is not owner:
         _MADE[key] = (owner, make())
@@ -111,14 +112,16 @@ def relevant(edge: Edge) -> np.ndarray:
     return edge.x("world.relevant")
 
 
-def _law(edge: Edge, law: Callable, part: str, x: np.ndarray, use: np.ndarray) -> Estimate:
+def law_of(
+    edge: Edge, law: Callable, part: str, x: np.ndarray, use: np.ndarray, common: bool = False
+) -> Estimate:
     """One number of a law fitted to the boundary, with its bootstrap over trials."""
     n = sum(found.n for found in edge.thresholds)
     if use.sum() < POINTS:
         return Estimate(np.nan, None, n, f"{use.sum()} usable points, {POINTS} needed")
     if np.ptp(x[use]) < 1e-9:
         return Estimate(np.nan, None, n, "the points do not differ in this variable")
-    values, known = drawn(edge)
+    values, known = drawn(edge, common)
     whole = known[:, use].all(axis=1)
     found = law(x[use], edge.values[use], level=0.9, samples=values[whole][:, use])
     value, interval = getattr(found, part), getattr(found, f"{part}_interval")
@@ -136,7 +139,7 @@ def exponent(level: float, x_of: Callable[[Edge], np.ndarray]) -> Callable[[Tabl
     def estimate(table: Table) -> Estimate:
         edge = boundary(table, level)
         use = edge.resolved & (edge.values >= FLOOR)
-        return _law(edge, fit.power, "slope", 1 / x_of(edge), use)
+        return law_of(edge, fit.power, "slope", 1 / x_of(edge), use)
 
     return estimate
 
@@ -146,7 +149,7 @@ def straightness(x_of: Callable[[Edge], np.ndarray]) -> Callable[[Table], Estima
 
     def estimate(table: Table) -> Estimate:
         edge = boundary(table)
-        return _law(edge, fit.linear, "r_squared", x_of(edge) ** -2.0, edge.resolved)
+        return law_of(edge, fit.linear, "r_squared", x_of(edge) ** -2.0, edge.resolved)
 
     return estimate
 

@@ -1,0 +1,191 @@
+"""Training ViTs on images beside a plain PyTorch loop over timm's, side by side in one run.
+
+    python benchmarks/vit.py [--batch B] [--steps T] [--many N] [--compile] [OUTPUT.json]
+
+Both train the ViT of li2023's Figure 6 on images of 32 x 32 that lie on the device, with crops,
+flips, AdamW, a clipped gradient and a cosine; on a GPU both compute in bfloat16. The ordinary loop
+trains one network after another, so that ten take ten times as long; ours trains one, and ten in
+one program. Compilation is not counted. FLOPs are counted by formula (three times the forward
+pass), and their rate is compared with that of a large matrix product in the same run. Needs
+PyTorch and timm.
+"""
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from timing import seconds
+
+from limelight.models import Vision
+from limelight.study.course import Course
+from limelight.study.device import describe_machine
+from limelight.worlds import Images
+from limelight.worlds.sources.base import pictures
+
+SIDE, PATCH, CLASSES, COUNT = 32, 4, 10, 10_000
+WIDTH, DEPTH, HEADS, HIDDEN = 128, 5, 4, 256
+RATE, DECAY, PAD = 1e-3, 0.05, 4
+
+
+def data() -> tuple[np.ndarray, np.ndarray]:
+    """Pixels and labels; what they show does not matter here."""
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (COUNT, SIDE, SIDE, 3), dtype=np.uint8)
+    return images, rng.integers(0, CLASSES, COUNT)
+
+
+def ordinary(batch: int, steps: int, compiled: bool) -> float:
+    """Images a second of a stock loop."""
+    import timm
+    import torch
+    from torch import nn
+
+    device = "cuda" if jax.default_backend() == "gpu" else "cpu"
+    torch.manual_seed(0)
+    torch.backends.cuda.matmul.allow_tf32 = True
+    model = timm.models.VisionTransformer(
+        img_size=SIDE,
+        patch_size=PATCH,
+        num_classes=CLASSES,
+        embed_dim=WIDTH,
+        depth=DEPTH,
+        num_heads=HEADS,
+        mlp_ratio=HIDDEN / WIDTH,
+        class_token=False,
+        global_pool="avg",
+    ).to(device)
+    call = torch.compile(model) if compiled else model
+    optimiser = torch.optim.AdamW(
+        model.parameters(), lr=RATE, weight_decay=DECAY, fused=device == "cuda"
+    )
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 10_000)
+    pixels, labels = (torch.from_numpy(array).to(device) for array in data())
+    padded = nn.functional.pad(pixels.permute(0, 3, 1, 2), (PAD,) * 4)
+    span = torch.arange(SIDE, device=device)
+
+    def step() -> None:
+        index = torch.randint(COUNT, (batch,), device=device)
+        rows, columns = torch.randint(2 * PAD + 1, (2, batch, 1), device=device) + span
+        flip = torch.rand(batch, 1, device=device) < 0.5
+        columns = torch.where(flip, columns.flip(1), columns)
+        here = torch.arange(batch, device=device)[:, None, None]
+        chosen = padded[index].permute(0, 2, 3, 1)[here, rows[:, :, None], columns[:, None, :]]
+        images = (chosen.permute(0, 3, 1, 2).float() / 255 - 0.5) / 0.29
+        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
+            loss = nn.functional.cross_entropy(call(images), labels[index])
+        optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+
+    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    for _ in range(5):
+        step()
+    best = np.inf
+    for _ in range(3):
+        wait()
+        began = time.perf_counter()
+        for _ in range(steps):
+            step()
+        wait()
+        best = min(best, time.perf_counter() - began)
+    return steps * batch / best
+
+
+def ours(batch: int, steps: int, many: int) -> float:
+    """Images a second, all networks together."""
+    numbers = "bfloat16" if jax.default_backend() == "gpu" else "float32"
+    images, labels = data()
+    found = pictures("random", (images[100:], labels[100:]), (images[:100], labels[:100]))
+    world = Images(patch=PATCH, augment="crop", data=found)
+    recipe = Vision(WIDTH, DEPTH, HEADS, HIDDEN)
+    course = Course(
+        steps, batch, RATE, decay=DECAY, clip=1.0, precision="bfloat16", numbers=numbers
+    )
+
+    def train(keys, pixels):
+        here = dataclasses.replace(world, data=dataclasses.replace(found, images=pixels))
+
+        def one(key):
+            truth = here.draw(key)
+            return course(key, here, truth, recipe.init(key, here, truth)).model.head
+
+        return jax.vmap(one)(keys)
+
+    keys = jr.split(jr.key(0), many)
+    return many * steps * batch / seconds(jax.jit(train), keys, jnp.asarray(found.images))
+
+
+def flops() -> float:
+    """Of one image in training, multiply and add apart."""
+    tokens = (SIDE // PATCH) ** 2
+    block = 2 * tokens * (4 * WIDTH**2 + 2 * WIDTH * HIDDEN) + 4 * tokens**2 * WIDTH
+    return 3.0 * (DEPTH * block + 2 * tokens * 3 * PATCH**2 * WIDTH + 2 * WIDTH * CLASSES)
+
+
+def product_rate() -> float:
+    """FLOP/s of a large matrix product, in the numbers that training uses."""
+    on_gpu = jax.default_backend() == "gpu"
+    size, repeat = (8192, 20) if on_gpu else (1024, 4)
+    a = jnp.ones((size, size), jnp.bfloat16 if on_gpu else jnp.float32)
+    chain = jax.jit(lambda x: jax.lax.fori_loop(0, repeat, lambda _, y: (x @ y) / size, x))
+    return repeat * 2.0 * size**3 / seconds(chain, a)
+
+
+def machine() -> dict:
+    """This one, with the versions of the ordinary loop."""
+    import timm
+    import torch
+
+    found = describe_machine()
+    found["versions"] |= {"torch": torch.__version__, "timm": timm.__version__}
+    return found
+
+
+def main() -> None:
+    words = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    words.add_argument("--batch", type=int, default=256)
+    words.add_argument("--steps", type=int, default=0)
+    words.add_argument("--many", type=int, default=10)
+    words.add_argument("--compile", action="store_true", help="torch.compile beside the plain loop")
+    words.add_argument("output", nargs="?", default="")
+    told = words.parse_args()
+    steps = told.steps or (100 if jax.default_backend() == "gpu" else 2)
+    rates = {
+        "torch_loop": ordinary(told.batch, steps, False),
+        "one": ours(told.batch, steps, 1),
+        "many": ours(told.batch, steps, told.many),
+    }
+    if told.compile:
+        rates["torch_compiled_loop"] = ordinary(told.batch, steps, True)
+    rates["torch_loop"] = max(rates["torch_loop"], ordinary(told.batch, steps, False))
+    limit = product_rate()
+    record = {
+        "command": "python " + " ".join(sys.argv),
+        "batch": told.batch,
+        "steps": steps,
+        "networks": told.many,
+        "images_per_second": rates,
+        "ratio_one": rates["one"] / rates["torch_loop"],
+        "ratio_many": rates["many"] / rates["torch_loop"],
+        "flops_per_image": flops(),
+        "product_flops_per_second": limit,
+        "share_of_product": {name: rate * flops() / limit for name, rate in rates.items()},
+        **machine(),
+    }
+    text = json.dumps(record, indent=2)
+    print(text)
+    if told.output:
+        Path(told.output).write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

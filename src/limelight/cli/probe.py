@@ -1,0 +1,133 @@
+"""`limelight probe`: look into a ViT: attention, positions, and what its blocks do to noise."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import typer
+
+from limelight.cli.common import Bar, Json, Seed, busy, check_output, emit, print_table, say
+from limelight.cli.prune import BehindOnly, BehindSource, Heads, Images, Pixels, Size, background
+
+
+def probe(
+    file: Path = typer.Argument(help="A ViT in .safetensors, timm's or Hugging Face's names."),
+    images: str | None = Images,
+    output: Path | None = typer.Option(
+        None, "-o", "--output", metavar="FILE", help="The page to write; NAME.probe.html."
+    ),
+    limit: int = typer.Option(32, "--limit", metavar="NUMBER", help="Images at most."),
+    shown: int = typer.Option(2, "--shown", metavar="NUMBER", help="Images to draw maps over."),
+    noise: float = typer.Option(
+        0.5, "--noise", metavar="SCALE", help="Standard deviation of noise on scaled pixels."
+    ),
+    share: float = typer.Option(0.25, "--share", metavar="SHARE", help="Patches that get noise."),
+    behind: str | None = BehindSource,
+    behind_only: str = BehindOnly,
+    size: float = Size,
+    pixels: str = Pixels,
+    heads: int | None = Heads,
+    seed: int = Seed,
+    json: bool = Json,
+) -> None:
+    """Look into a ViT: where attention goes, what positions know, what blocks do to noise.
+
+    Writes one page with attention maps over images, entropy and mass by block and head, similarity
+    of positions beside fresh ones, and noise followed through every block with other attention in
+    place of its own. Without --images only positions are read, unless the ViT takes the bundled
+    digits.
+
+    Examples:
+      limelight probe vit.safetensors
+      limelight probe vit.safetensors --images photos/ -o vit.html
+      limelight probe vit.safetensors --images cifar10 --behind tiles --json
+    """
+    from limelight.core.errors import InputError
+
+    if shown < 0:
+        raise InputError(f"--shown {shown}", "0 or more")
+    page = output or Path(f"{file.stem}.probe.html")
+    check_output(page, ".html", ".htm")
+    with busy("reading"):
+        from limelight.instruments.gallery import Gallery
+        from limelight.instruments.page import write_page
+        from limelight.instruments.probe import probe as look
+        from limelight.instruments.sight import Sight
+        from limelight.models import load_vit
+        from limelight.study.device import describe_machine
+
+        model = load_vit(file, heads)
+        sight = Sight.of(model)
+        ground = background(behind, behind_only, size)
+        chosen = images or usual_images(sight)
+        gallery = None
+        if chosen:
+            options = {"limit": limit, "scale": pixels, "seed": seed, "behind": ground}
+            gallery = Gallery.load(chosen, sight, **options)
+    with Bar(f"probing {file.name}", "images") as bar:
+        found = look(model, gallery, shown=shown, noise=noise, share=share, seed=seed, progress=bar)
+    machine = describe_machine()
+    with busy("writing the page"):
+        rerun = ["limelight " + shlex.join(sys.argv[1:])]
+        write_page(page, file.name, found, machine, rerun)
+    if json:
+        emit({"checkpoint": file.name, "page": str(page)} | found.as_json() | machine)
+        return
+    if not images:
+        say("no --images: the bundled digits" if chosen else "no --images: positions only")
+    print_found(file.name, found)
+    say(f"\nwritten: {page}")
+
+
+def usual_images(sight) -> str:
+    """The bundled digits where they fit as they are: 8 x 8 pixels, grey."""
+    return "digits" if (sight.side, sight.channels) == (8, 1) else ""
+
+
+def print_found(name: str, found) -> None:
+    """The numbers a reader wants first."""
+    where = found.settings.get("images")
+    say(f"{name}: {found.keys} tokens" + (f"; {where}" if where else ""))
+    p = found.positions
+    if p is None:
+        say("positions: the grid is too small to tell near from far")
+    else:
+        say(
+            f"positions: locality {p.locality:.3f} (200 fresh ones at most {p.largest:.3f});"
+            f" nearest is a neighbour for {p.neighbours:.1%} (fresh {p.neighbours_fresh:.1%})"
+        )
+        for groups, v in p.association.items():
+            say(
+                f"  association by {groups}: {v['overlap']:.3f}"
+                f" (fresh {v['fresh']:.3f}, chance {v['chance']:.3f})"
+            )
+    if found.noise is not None:
+        print_blocks(found)
+
+
+def print_blocks(found) -> None:
+    """A line for every block."""
+    from limelight.instruments.probe import KINDS
+
+    names = {"entropy": "class_entropy", "keys": "effective_keys", "itself": "itself"}
+    if found.relevant_share is not None:
+        names["mass"] = "class_relevant"
+    titles = ("block", *names, *KINDS)
+    rows = []
+    for b, against in enumerate(found.noise.against_identity):
+        means = [f"{found.heads[name][b].mean():.3g}" for name in names.values()]
+        ratios = ["" if r != r else f"{r:.2f} [{a:.2f}, {z:.2f}]" for r, a, z in against]
+        rows.append((str(b + 1), *means, *ratios))
+    say()
+    print_table(titles, rows, right=titles)
+    say(
+        "\nMeans over heads. entropy: of the class token's row; keys: effective number, itself:"
+        " weight on itself, both of patches. The last three: noise that attention lets through over"
+        " no attention (A = I), for noisy patches, spared ones, and noise on tokens; below 1 it"
+        " distils noise."
+    )
+    if found.relevant_share is not None:
+        say(
+            "mass: of the class token's attention to patches, on those of the image;"
+            f" even attention has {found.relevant_share:.2f}."
+        )

@@ -1,0 +1,149 @@
+"""`limelight prune`: what keeping fewer tokens of a real ViT costs, and what it saves."""
+
+from pathlib import Path
+
+import typer
+
+from limelight.cli.common import Bar, Json, Seed, busy, emit, print_table, say
+
+Images = typer.Option(
+    None,
+    "--images",
+    metavar="SOURCE",
+    help="digits, cifar10, or a path: folder, npz, archive.",
+)
+Heads = typer.Option(None, "--heads", metavar="NUMBER", help="Heads, if the file is silent.")
+Pixels = typer.Option(
+    "", "--pixels", metavar="WORD", help="Scale: imagenet, half, data or centred."
+)
+BehindSource = typer.Option(
+    None, "--behind", metavar="SOURCE", help="Paste on these (or on tiles): roles are then known."
+)
+BehindOnly = typer.Option(
+    "", "--behind-only", metavar="NAMES", help="Classes of --behind, apart by commas."
+)
+Size = typer.Option(
+    0.8125, "--size", metavar="SHARE", help="Side of a pasted image over that of the whole."
+)
+
+
+def prune(
+    file: Path = typer.Argument(help="A ViT in .safetensors, timm's or Hugging Face's names."),
+    images: str | None = Images,
+    keep: list[float] = typer.Option(
+        [0.9, 0.7, 0.5], "--keep", metavar="SHARE", help="Patches to keep. Repeatable."
+    ),
+    policy: list[str] = typer.Option(
+        [], "--policy", metavar="WORD", help="attention, random or truth. Repeatable."
+    ),
+    at: int | None = typer.Option(
+        None, "--at", metavar="BLOCK", help="Prune behind this block; a quarter of the depth."
+    ),
+    groups: Path | None = typer.Option(
+        None, "--groups", metavar="JSON", help="Which outputs make a class: name to numbers."
+    ),
+    limit: int | None = typer.Option(None, "--limit", metavar="NUMBER", help="Images at most."),
+    behind: str | None = BehindSource,
+    behind_only: str = BehindOnly,
+    size: float = Size,
+    pixels: str = Pixels,
+    heads: int | None = Heads,
+    batch: int | None = typer.Option(None, "--batch", metavar="NUMBER", help="Images in a call."),
+    rounds: int = typer.Option(10, "--rounds", metavar="NUMBER", help="Timed rounds at least."),
+    seed: int = Seed,
+    json: bool = Json,
+) -> None:
+    """Keep fewer tokens of a ViT: accuracy, FLOPs and time beside the whole one.
+
+    Behind one block the patches that the policy ranks low are dropped, not masked: those the class
+    token attends to least, random ones, or (for images pasted on others) those of the background.
+    All rows see the same images, in turn. Test images are used where a source keeps some apart.
+
+    Examples:
+      limelight prune vit.safetensors --images cifar10 --groups groups.json
+      limelight prune vit.safetensors --images photos/ --keep 0.8 --at 4
+      limelight prune vit.safetensors --images cifar10 --behind tiles
+    """
+    from limelight.core.errors import InputError
+
+    if images is None:
+        raise InputError("no images", "add --images with a folder, or a name such as cifar10")
+    with busy("reading"):
+        from limelight.instruments.gallery import Gallery, group
+        from limelight.instruments.prune import kept_patches
+        from limelight.instruments.prune import prune as measure
+        from limelight.instruments.sight import Sight
+        from limelight.models import load_vit
+
+        for share in keep:
+            kept_patches(share, 1)
+        model = load_vit(file, heads)
+        sight = Sight.of(model)
+        ground = background(behind, behind_only, size)
+        gallery = Gallery.load(images, sight, limit=limit, scale=pixels, seed=seed, behind=ground)
+        classes = group(model.head.weight.shape[1], gallery.pictures, groups)
+    with Bar(f"pruning {file.name}", "images") as bar:
+        found = measure(
+            model, gallery, classes, keep, policies=policy, at=at, batch=batch, rounds=rounds,
+            progress=bar,
+        )  # fmt: skip
+    if json:
+        emit({"checkpoint": file.name, "pixels": gallery.scale} | found.as_json())
+    else:
+        print_pruned(file.name, gallery.scale, found)
+
+
+def background(behind: str | None, only: str, size: float):
+    """What to paste images on; nothing where nothing is said."""
+    from limelight.core.errors import InputError
+    from limelight.instruments.gallery import Behind
+
+    if behind is None:
+        if only:
+            raise InputError("--behind-only without --behind", "name the backgrounds first")
+        return None
+    return Behind(behind, tuple(word.strip() for word in only.split(",") if word.strip()), size)
+
+
+def print_pruned(name: str, pixels: str, found) -> None:
+    """The table for people."""
+    device = found.machine["device"]
+    where = f"{device['cores']} CPU cores" if device["platform"] == "cpu" else device["kind"]
+    say(f"{name} on {found.images}; pruned behind block {found.at}; pixels {pixels}; {where}")
+    titles = ("policy", "keep", "tokens", "acc. %", "95 %", "change", "95 %", "GFLOPs",
+              "by XLA", "ms", "faster")  # fmt: skip
+    rows = [row_cells(row) for row in found.rows]
+    print_table(titles, rows, right=titles[1:])
+    say(
+        "\nChange: against no pruning, in points, on the same images. GFLOPs by formula, and as XLA"
+        f" counts the program; ms the median of {found.rounds} calls of {found.batch} images,"
+        " taken in turn; all for one image."
+    )
+    from limelight.instruments.prune import KERNEL
+
+    say(f"Attention kernel: {KERNEL}.")
+    apart = [row for row in found.rows if not row.agrees]
+    if apart:
+        say(
+            f"The two counts of FLOPs differ by more than 2 % in {len(apart)} of"
+            f" {len(found.rows)} rows: this backend counts otherwise."
+        )
+
+
+def row_cells(row) -> tuple[str, ...]:
+    """One line of the table."""
+    ends = lambda pair, sign="": " to ".join(f"{100 * end:{sign}.1f}" for end in pair)
+    plain = row.policy == "none"
+    return (
+        row.policy,
+        f"{row.keep:g}",
+        str(row.tokens),
+        f"{100 * row.accuracy:.2f}",
+        ends(row.interval),
+        "" if plain else f"{100 * row.difference:+.2f}",
+        "" if plain else ends(row.difference_interval, "+"),
+        f"{row.flops / 1e9:.3g}",
+        f"{row.compiled_flops / 1e9:.3g}",
+        f"{row.milliseconds:.3g}",
+        "" if plain else f"{row.speedup:.2f}x",
+    )

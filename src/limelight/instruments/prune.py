@@ -1,0 +1,323 @@
+r"""Token sparsification on a real ViT: what keeping fewer tokens costs, and what it saves.
+
+Behind one block the class token and $k$ patches go on; the others are gone, not masked, so later
+blocks are smaller programs. Which patches stay is a policy; all are held against no pruning on the
+same images, in one table.
+"""
+
+import dataclasses
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from limelight.core.arrays import Real
+from limelight.core.errors import InputError, check_word
+from limelight.core.types import Example
+from limelight.fit.intervals import paired, wilson
+from limelight.fit.trends import median_interval
+from limelight.instruments.gallery import Gallery, Groups
+from limelight.models.flops import vit_flops
+from limelight.models.vit import ViT
+from limelight.study.device import describe_machine
+from limelight.study.run import Progress
+
+#: By what the class token attends to; by chance; by what is known of the patches.
+POLICIES = ATTENTION, RANDOM, TRUTH = ("attention", "random", "truth")
+NONE = "none"
+#: How attention is computed here, for whoever compares times.
+KERNEL = "plain: einsum, softmax, einsum in float32, compiled by XLA; no fused kernel"
+#: How far XLA's count of FLOPs may be from the formula.
+AGREES = 0.02
+#: Images in one call.
+BATCH = {"cpu": 16, "gpu": 256, "tpu": 256}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One policy at one share of tokens.
+
+    Args:
+        policy: Which patches stay; `none` where all do.
+        keep: Share of the patches that stay.
+        tokens: Tokens of the blocks behind the cut, a class token included.
+        accuracy: Share of images named rightly.
+        interval: Wilson's, 95 %.
+        difference: Accuracy less that without pruning, on the same images.
+        difference_interval: Of the difference, 95 %, paired.
+        flops: For one image, by formula.
+        products: Of these, in matrix products.
+        compiled_flops: For one image, XLA's count of the compiled program.
+        milliseconds: For one image: the median over calls.
+        speedup: Time without pruning over time with it, both in one round: the median.
+        speedup_interval: Of that median, 95 %, from order statistics; `None` with under six rounds.
+    """
+
+    policy: str
+    keep: Real
+    tokens: int
+    accuracy: float
+    interval: tuple[float, float]
+    difference: float
+    difference_interval: tuple[float, float]
+    flops: int
+    products: int
+    compiled_flops: float
+    milliseconds: float
+    speedup: float
+    speedup_interval: tuple[float, float] | None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both counts of FLOPs do, within 2 %."""
+        return abs(self.compiled_flops / self.flops - 1.0) <= AGREES
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {**dataclasses.asdict(self), "flops_agree": self.agrees}
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """The table, and how it came about; `load` is that of the machine, before and after."""
+
+    rows: tuple[Row, ...]
+    at: int
+    images: str
+    batch: int
+    rounds: int
+    machine: dict[str, Any]
+    load: tuple[float, float] = (0.0, 0.0)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        return {
+            "images": self.images,
+            "pruned_behind_block": self.at,
+            "rows": [row.as_json() for row in self.rows],
+            "kernel": KERNEL,
+            "batch": self.batch,
+            "timed_rounds": self.rounds,
+            "load_average": self.load,
+            "counted": "matrix products, biases, layer norms, softmax, GELU, sums; of one image",
+            **self.machine,
+        }
+
+
+def usual_cut(depth: int) -> int:
+    """The block behind which to prune unless told: a quarter of the way, at least one.
+
+    Earlier saves more; but the first blocks have not yet found what matters.
+
+    Example:
+        >>> usual_cut(12), usual_cut(2)
+        (3, 1)
+    """
+    return max(1, round(depth / 4))
+
+
+def kept_patches(keep: Real, patches: int) -> int:
+    """Patches that a share stands for, at least one.
+
+    Example:
+        >>> [kept_patches(r, 196) for r in (1, 0.9, 0.7, 0.5, 0.001)]
+        [196, 176, 137, 98, 1]
+    """
+    if not 0 < keep <= 1:
+        raise InputError(f"--keep {keep:g}", "above 0, at most 1")
+    return max(1, round(keep * patches))
+
+
+def prune(
+    model: ViT,
+    gallery: Gallery,
+    groups: Groups,
+    keep: Sequence[Real],
+    *,
+    policies: Sequence[str] = (),
+    at: int | None = None,
+    batch: int | None = None,
+    rounds: int = 10,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Pruned:
+    """Accuracy, FLOPs and time of a ViT with fewer tokens, beside the whole one.
+
+    Every batch goes through every program before the next batch does, in turning order, so that
+    what else the machine does falls on all alike. Compilation, and preparing images, is not timed.
+
+    Args:
+        model: The ViT.
+        gallery: Images with labels.
+        groups: How its outputs name their classes.
+        keep: Shares of patches to keep; 1 is the whole ViT, which is always measured.
+        policies: Of `POLICIES`; by default all that the images allow.
+        at: The block behind which tokens are dropped, counted from 1.
+        batch: Images in one call.
+        rounds: Timed rounds at least; batches are gone through again where there are fewer.
+        progress: Told after every call.
+    """
+    at = usual_cut(len(model.blocks)) if at is None else at
+    batch = min(batch or BATCH.get(jax.default_backend(), 16), len(gallery))
+    _check(model, gallery, policies, at, batch, rounds)
+    policies = policies or (POLICIES if gallery.knows_roles else (ATTENTION, RANDOM))
+    shares = sorted({r for r in keep if kept_patches(r, gallery.sight.patches) and r < 1})[::-1]
+    cases = [(NONE, 1.0), *((policy, r) for r in shares for policy in policies)]
+    before = os.getloadavg()[0]
+    clock = _Clock(Progress(total=len(cases) * len(gallery), compiling=True), progress)
+    patches = gallery.sight.patches
+    programs = [_Program(model, policy, r, at, batch, patches) for policy, r in cases]
+    clock.compiled()
+    right, seconds = _measure(programs, gallery, groups, batch, rounds, clock)
+    rows = [
+        _row(*parts, right[0], seconds[0]) for parts in zip(programs, right, seconds, strict=True)
+    ]
+    load, machine = (before, os.getloadavg()[0]), describe_machine()
+    return Pruned(tuple(rows), at, str(gallery), batch, seconds.shape[1], machine, load)
+
+
+def _measure(
+    programs: list["_Program"],
+    gallery: Gallery,
+    groups: Groups,
+    batch: int,
+    rounds: int,
+    clock: "_Clock",
+) -> tuple[np.ndarray, np.ndarray]:
+    """Whether each program names each image rightly, and its seconds an image in each round."""
+    right = np.zeros((len(programs), len(gallery)), dtype=bool)
+    labels, starts = gallery.labels(), range(0, len(gallery), batch)
+    seconds = np.zeros((len(programs), max(len(starts), rounds)))
+    for turn in range(seconds.shape[1]):
+        first = starts[turn % len(starts)]
+        places = np.arange(first, first + batch) % len(gallery)  # the last batch is filled up
+        part = slice(first, min(first + batch, len(gallery)))
+        images, own = gallery.images(places)
+        inputs = jnp.asarray(gallery.tokens(images))
+        scores = {p: jnp.asarray(patch_scores(p, own, gallery, places)) for p in (RANDOM, TRUTH)}
+        for offset in range(len(programs)):
+            i = (turn + offset) % len(programs)
+            logits, seconds[i, turn] = programs[i](inputs, scores.get(programs[i].policy))
+            right[i, part] = (groups.predict(logits) == labels[places])[: part.stop - first]
+            clock.tick(part.stop - first if turn < len(starts) else 0)
+    return right, seconds / batch
+
+
+class _Clock:
+    """Tells whoever watches how far the work is."""
+
+    def __init__(self, progress: Progress, tell: Callable[[Progress], None]):
+        self.progress, self.tell, self.began = progress, tell, time.perf_counter()
+        tell(progress)
+
+    def compiled(self) -> None:
+        self.progress.compiling = False
+        self.progress.compile_seconds = time.perf_counter() - self.began
+
+    def tick(self, count: int) -> None:
+        self.progress.done += count
+        self.progress.computed += count
+        self.progress.seconds = time.perf_counter() - self.began
+        self.tell(self.progress)
+
+
+def patch_scores(policy: str, own, gallery: Gallery, places) -> Float[np.ndarray, "some patches"]:
+    """What a policy that needs no attention ranks patches by; drawn anew for every image.
+
+    One draw serves all shares, so that what is kept of fewer tokens is kept of more.
+    """
+    seeds = ([gallery.seed, 1, int(gallery.numbers[place])] for place in places)
+    drawn = np.stack([np.random.default_rng(s).random(own.shape[1], np.float32) for s in seeds])
+    return drawn + own.astype(np.float32) if policy == TRUTH else drawn
+
+
+class _Program:
+    """A compiled ViT that keeps so many patches."""
+
+    def __init__(self, model: ViT, policy: str, keep: Real, at: int, batch: int, patches: int):
+        self.policy, self.keep = policy, keep
+        count = kept_patches(keep, patches)
+        self.model = dataclasses.replace(model, keep=((at - 1, count),))
+        self.tokens = count + len(model.positions) - patches
+        self.arrays, rest = eqx.partition(self.model, eqx.is_array)
+        inputs = jax.ShapeDtypeStruct((batch, patches, model.embed.weight.shape[0]), jnp.float32)
+        scores = jax.ShapeDtypeStruct((batch, patches), jnp.float32)
+        scored = policy in (RANDOM, TRUTH)
+
+        def run(arrays, inputs, scores=None):
+            vit = eqx.combine(arrays, rest)
+            return jax.vmap(lambda x, s: output(vit, x, s))(inputs, scores)
+
+        with jax.default_matmul_precision("highest"):
+            lowered = jax.jit(run).lower(self.arrays, inputs, *([scores] if scored else []))
+        self.run = lowered.compile()
+        counted = self.run.cost_analysis() or {}
+        self.flops = float(counted.get("flops", np.nan)) / batch
+        empty = [jnp.zeros(s.shape, s.dtype) for s in (inputs, scores)]
+        self(empty[0], empty[1])  # the first call is never timed
+
+    def __call__(self, inputs, scores) -> tuple[np.ndarray, float]:
+        given = (scores,) if self.policy in (RANDOM, TRUTH) else ()
+        began = time.perf_counter()
+        logits = jax.block_until_ready(self.run(self.arrays, inputs, *given))
+        spent = time.perf_counter() - began
+        return np.asarray(logits).reshape(len(inputs), -1), spent
+
+
+def output(
+    model: ViT, tokens: Float[Array, "patches numbers"], scores: Float[Array, " patches"] | None
+) -> Float[Array, "..."]:
+    """The output for one image; patches of the highest scores are kept first."""
+    count = len(tokens)
+    image = Example(tokens, jnp.zeros(1), jnp.ones(count, bool), jnp.zeros(count, int))
+    return model.read(image, scores).output
+
+
+def _row(program: _Program, mine, seconds, whole, whole_seconds) -> Row:
+    n, cost = len(mine), vit_flops(program.model, scored=program.policy in (RANDOM, TRUTH))
+    low, high = wilson(int(mine.sum()), n)
+    lost, gained = int((whole & ~mine).sum()), int((mine & ~whole).sum())
+    difference, down, up = paired(lost, gained, n)
+    ratio, slow, fast = median_interval(whole_seconds / seconds)
+    plain = program.policy == NONE
+    return Row(
+        policy=program.policy,
+        keep=program.keep,
+        tokens=program.tokens,
+        accuracy=float(mine.mean()),
+        interval=(float(low), float(high)),
+        difference=float(difference),
+        difference_interval=(0.0, 0.0) if plain else (float(down), float(up)),
+        flops=cost.total,
+        products=cost.products,
+        compiled_flops=program.flops,
+        milliseconds=1e3 * float(np.median(seconds)),
+        speedup=ratio,
+        speedup_interval=(slow, fast) if np.isfinite([slow, fast]).all() else None,
+    )
+
+
+def _check(
+    model: ViT, gallery: Gallery, policies: Sequence[str], at: int, batch: int, rounds: int
+) -> None:
+    depth = len(model.blocks)
+    if depth < 2:
+        raise InputError("a ViT of one block has no block behind the cut", "two blocks or more")
+    if not 1 <= at < depth:
+        raise InputError(f"--at {at}", f"a block from 1 to {depth - 1}, of {depth}")
+    for name, value in (("--batch", batch), ("--rounds", rounds)):
+        if value < 1:
+            raise InputError(f"{name} {value}", "at least 1")
+    for policy in policies:
+        check_word("--policy", policy, POLICIES)
+        if policy == TRUTH and not gallery.knows_roles:
+            raise InputError(
+                f"which patches of {gallery.pictures.name} matter is not known",
+                "paste the images on others with --behind, or leave out --policy truth",
+            )

@@ -1,0 +1,181 @@
+r"""What the blocks of a ViT do to noise, stage by stage, and what attention has to do with it.
+
+Noise is put on some patches of an image, or on the tokens that enter one block; the same network
+reads both copies. At a stage, over a population of patches,
+
+$$g = \left( \frac{\sum_i |x_i' - x_i|^2}{\sum_i |x_i - \bar x|^2} \right)^{1/2}$$
+
+with $x$ clean, $x'$ noisy and $\bar x$ the clean mean token. The attention of a block is then
+replaced by others over the same value and output maps: none at all ($A = I$), an even one, a 3 x 3
+local average, its own without the diagonal. It *distils* noise where it lets less of it through
+than $A = I$.
+
+Reference: xu2022, Section 1 (the claim); the protocol is ours.
+"""
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Float
+
+from limelight.core.numerics import count
+from limelight.core.types import Number, PRNGKey
+from limelight.models.layers import Attention, Block, Tokens
+from limelight.models.smoother import local_weights
+from limelight.models.vit import ViT
+
+#: Where noise is read in a block: on entry, behind the norm, behind averaging (before the output
+#: map), behind the first sum, behind the second.
+STAGES = ("entering", "normed", "mixed", "attended", "leaving")
+#: What takes the place of attention.
+CONTROLS = ("attention", "identity", "even", "local", "masked")
+#: The noise of patches that were hit, and of the others.
+POPULATIONS = ("hit", "spared")
+Squares = Float[Array, "..."]
+
+
+class Passage(eqx.Module):
+    """One token set on its way through one block; `STAGES`, and what attention was made of."""
+
+    entering: Tokens
+    normed: Tokens
+    mixed: Tokens
+    attended: Tokens
+    leaving: Tokens
+    weights: Float[Array, "heads tokens tokens"]
+
+
+def passage(block: Block, x: Tokens, places: Tokens | None = None) -> Passage:
+    """A block step by step; nothing is masked."""
+    kept = jnp.ones(len(x), bool)
+    normed = block.norm_attention(x)
+    mixed, S = block.attention.mix(normed, kept, places)
+    attended = x + block.attention.output(mixed)
+    return Passage(x, normed, mixed, attended, block(x, kept, places)[0], S)
+
+
+def hit_patches(key: PRNGKey, patches: int, share: Number) -> Bool[Array, " patches"]:
+    """A fixed share of the patches, drawn."""
+    order = jr.permutation(key, patches)
+    return order < count(share, patches)
+
+
+def stage_squares(
+    model: ViT,
+    clean: Float[Array, "patches numbers"],
+    noisy: Float[Array, "patches numbers"],
+    hit: Bool[Array, " patches"],
+) -> dict[str, Squares]:
+    """Noise on an image, block by block, as sums of squares.
+
+    Returns:
+        `noise` and `signal`, [blocks, stages, populations]; `let_through`, [blocks, controls,
+        populations], the noise behind the output map, and `taken`, the same for `normed`.
+    """
+    first, places = model.first, model.places
+    x, y = model.embedded(clean), model.embedded(noisy)
+    found: dict[str, list[Array]] = {"noise": [], "signal": [], "let_through": [], "taken": []}
+    parts = jnp.stack([hit, ~hit]).astype(x.dtype)
+    for block in model.blocks:
+        a, b = passage(block, x, places), passage(block, y, places)
+        pairs = [(getattr(a, s)[first:], getattr(b, s)[first:]) for s in STAGES]
+        found["noise"].append(jnp.stack([parts @ _square(v - u) for u, v in pairs]))
+        found["signal"].append(jnp.stack([parts @ _square(u - _mean(u)) for u, _ in pairs]))
+        left = _controls(block.attention, a, b, first)
+        found["let_through"].append(jnp.stack([parts @ left[name] for name in CONTROLS]))
+        found["taken"].append(parts @ _square(b.normed - a.normed)[first:])
+        x, y = a.leaving, b.leaving
+    return {name: jnp.stack(values) for name, values in found.items()}
+
+
+def feature_squares(
+    model: ViT, key: PRNGKey, clean: Float[Array, "patches numbers"], scale: Number
+) -> dict[str, Squares]:
+    r"""Isotropic noise on the patches that enter each block, one block at a time.
+
+    With $A$ frozen at its clean value, noise $\delta$ that is independent and isotropic leaves row
+    $i$ of head $h$ with $|\delta|^2 \sum_j A_{hij}^2 |W_h|_F^2 / d$. What differs from that is
+    noise that is not isotropic behind the norm; what differs from `frozen` is the response of $A$.
+
+    Args:
+        model: The ViT.
+        key: Of the noise.
+        clean: An image.
+        scale: Length of the noise over the root mean square of $|x - \bar x|$.
+
+    Returns:
+        Sums of squares over patches, [blocks]: `taken` (behind the norm), `total` (behind
+        averaging), `frozen` (with clean attention), `response` (of attention), `predicted` (of
+        `frozen`); and [blocks, controls] `let_through`, behind the output map.
+    """
+    first, places, x = model.first, model.places, model.embedded(clean)
+    names = ("taken", "total", "frozen", "response", "predicted", "let_through")
+    found: dict[str, list[Array]] = {name: [] for name in names}
+    for number, block in enumerate(model.blocks):
+        spread = jnp.mean(_square(x[first:] - _mean(x[first:])))
+        noise = jr.normal(jr.fold_in(key, number), x[first:].shape, x.dtype)
+        noise = scale * jnp.sqrt(spread / x.shape[1]) * noise
+        a = passage(block, x, places)
+        b = passage(block, x.at[first:].add(noise), places)
+        for name, value in _decomposed(block.attention, a, b, first).items():
+            found[name].append(value)
+        left = _controls(block.attention, a, b, first)
+        found["let_through"].append(jnp.stack([jnp.sum(left[name]) for name in CONTROLS]))
+        x = a.leaving
+    return {name: jnp.stack(values) for name, values in found.items()}
+
+
+def _decomposed(att: Attention, a: Passage, b: Passage, first: int) -> dict[str, Array]:
+    """Noise behind averaging, and how it comes about."""
+    values, noisy = att.values(a.normed), att.values(b.normed)
+    frozen = att.joined(a.weights @ (noisy - values))
+    response = att.joined((b.weights - a.weights) @ noisy)
+    taken = jnp.sum(_square(b.normed - a.normed)[first:])
+    width, patches = a.normed.shape[1], len(a.normed) - first
+    maps = att.value.weight.reshape(width, att.heads, -1)
+    gains = jnp.sum(maps**2, axis=(0, 2)) / width  # |W_h|_F^2 / d of every head
+    rows = jnp.sum(a.weights[:, first:, first:] ** 2, axis=(1, 2))
+    whole = lambda v: jnp.sum(_square(v)[first:])
+    return {
+        "taken": taken,
+        "total": whole(b.mixed - a.mixed),
+        "frozen": whole(frozen),
+        "response": whole(response),
+        "predicted": taken / patches * jnp.sum(gains * rows),
+    }
+
+
+def _controls(att: Attention, a: Passage, b: Passage, first: int) -> dict[str, Array]:
+    """Squares of the noise behind the output map, for every patch, under every attention."""
+    values, noisy = att.values(a.normed), att.values(b.normed)
+    rows = len(a.normed)
+    patches, eye = rows - first, jnp.eye(rows, dtype=values.dtype)
+    near = local_weights(round(patches**0.5), 1).astype(values.dtype)
+    fixed = {
+        "identity": eye,
+        "even": jnp.full((rows, rows), 1.0 / rows, values.dtype),
+        "local": eye.at[first:, first:].set(near),
+    }
+
+    def left(A, B):
+        change = att.joined(B @ noisy) - att.joined(A @ values)
+        return _square(change @ att.output.weight)[first:]
+
+    alone = lambda S: _without_diagonal(S, eye)
+    found = {name: left(A[None], A[None]) for name, A in fixed.items()}
+    found["attention"] = left(a.weights, b.weights)
+    found["masked"] = left(alone(a.weights), alone(b.weights))
+    return found
+
+
+def _without_diagonal(S, eye):
+    held = S * (1.0 - eye)[None]
+    return held / jnp.sum(held, axis=-1, keepdims=True)
+
+
+def _mean(rows: Tokens) -> Float[Array, "1 width"]:
+    return jnp.mean(rows, axis=0, keepdims=True)
+
+
+def _square(rows: Tokens) -> Float[Array, " tokens"]:
+    return jnp.sum(rows**2, axis=-1)

@@ -1,0 +1,68 @@
+r"""What single heads look at: how widely, at themselves, at the class token, at what matters.
+
+All take attention $A$ of one block: heads first, a row for each query, rows adding up to 1.
+"""
+
+import jax.numpy as jnp
+from jax.scipy.special import xlogy
+from jaxtyping import Array, Bool, Float
+
+Heads = Float[Array, "heads queries keys"]
+Each = Float[Array, "heads queries"]
+
+
+def entropy(attention: Heads) -> Each:
+    r"""$-\sum_j A_{ij} \ln A_{ij}$ of every row; $\ln$ of the keys where attention is even.
+
+    Example:
+        >>> entropy(jnp.array([[[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]])).round(3).tolist()
+        [[0.6930000185966492, 0.0]]
+    """
+    return -jnp.sum(xlogy(attention, attention), axis=-1)
+
+
+def effective_keys(attention: Heads) -> Each:
+    r"""$N_\text{eff} = 1/\sum_j A_{ij}^2$: over how many keys independent noise is averaged.
+
+    Example:
+        >>> effective_keys(jnp.array([[[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]])).tolist()
+        [[2.0, 1.0]]
+    """
+    return 1.0 / jnp.sum(attention**2, axis=-1)
+
+
+def summary(
+    attention: Heads, first: int, relevant: Bool[Array, " patches"]
+) -> dict[str, Float[Array, " heads"]]:
+    r"""Numbers of every head, on one image.
+
+    `class_*` is of the class token's row, where there is one (else of the mean row); the others are
+    means over the rows of patches. `relevant` is the mass on the patches that matter over that on
+    all patches, `itself` the weight $A_{ii}$ of a patch on itself, and `class` its weight on the
+    class token.
+
+    Args:
+        attention: Of one block.
+        first: The row of the first patch: 1 behind a class token, else 0.
+        relevant: Which patches matter to the label.
+    """
+    rows = attention[:, first:]
+    asking = attention[:, :1] if first else jnp.mean(attention, axis=1, keepdims=True)
+    own = lambda A: A[..., first:] @ relevant.astype(A.dtype) / jnp.sum(A[..., first:], axis=-1)
+    mean = lambda each: jnp.mean(each, axis=-1)
+    return {
+        "class_entropy": mean(entropy(asking)),
+        "class_relevant": mean(own(asking)),
+        "class_itself": asking[:, 0, 0] if first else jnp.full(len(asking), jnp.nan),
+        "entropy": mean(entropy(rows)),
+        "effective_keys": mean(effective_keys(rows)),
+        "itself": mean(jnp.diagonal(rows[..., first:], axis1=1, axis2=2)),
+        "relevant": mean(own(rows)),
+        "class": mean(rows[..., 0]) if first else jnp.full(len(rows), jnp.nan),
+    }
+
+
+def looked_at(attention: Heads, first: int) -> Float[Array, "heads patches"]:
+    """Weight of every patch in the class token's row, or in the mean row where there is none."""
+    row = attention[:, 0] if first else jnp.mean(attention, axis=1)
+    return row[:, first:]

@@ -1,0 +1,156 @@
+"""`limelight prune` and `limelight probe` on the command line."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from limelight.cli.prune import print_pruned
+from limelight.instruments.prune import Pruned, Row
+from limelight.measures.locality import locality
+from limelight.models import load_vit, save_vit
+from tests.instruments.vits import DIGITS, larger, shaken
+
+
+@pytest.fixture
+def tiny(tmp_path) -> Path:
+    """A random ViT for 8 x 8 grey images, in a file."""
+    path = tmp_path / "tiny.safetensors"
+    save_vit(shaken(), path, channels=1)
+    return path
+
+
+def test_pruning_on_the_command_line(call):
+    words = ("prune", DIGITS, "--images", "digits", "--pixels", "centred", "--keep", 0.5)
+    told = call(*words, "--keep", 1, "--json")
+    assert told.code == 0, told.err
+    found = told.json
+    rows = {(row["policy"], row["keep"]): row for row in found["rows"]}
+    assert set(rows) == {("none", 1.0), ("attention", 0.5), ("random", 0.5)}
+    assert rows["none", 1.0]["accuracy"] > 0.94  # most of these digits it was trained on
+    assert rows["random", 0.5]["difference_interval"][1] < 0  # half the patches do not say it all
+    assert found["checkpoint"] == "digits.safetensors"
+    assert found["images"] == "1,797 of all images of digits"
+    assert {"kernel", "device", "versions", "counted"} <= set(found)
+
+
+def test_the_table_for_people(capsys):
+    row = Row("none", 1.0, 197, 0.58, (0.56, 0.6), 0.0, (0.0, 0.0), 2_640_000_000, 2_500_000_000,
+              2.6e9, 19.4, 1.0, None)  # fmt: skip
+    fewer = dataclasses.replace(
+        row, policy="attention", keep=0.5, tokens=99, difference=-0.0715, speedup=1.68,
+        difference_interval=(-0.086, -0.057), flops=1_610_000_000,
+    )  # fmt: skip
+    machine = {"device": {"platform": "cpu", "cores": 2, "kind": "cpu"}}
+    print_pruned("vit", "imagenet", Pruned((row, fewer), 3, "2,000 images", 16, 125, machine))
+    printed = capsys.readouterr().out
+    for words in ("behind block 3", "2 CPU cores", "58.00", "-7.15", "-8.6 to -5.7", "1.68x",
+                  "no fused kernel", "differ by more than 2 % in 1 of 2 rows"):  # fmt: skip
+        assert words in printed
+    assert max(map(len, printed.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "no images"),
+        (("--images", "nowhere"), "there are no images at nowhere"),
+        (("--images", "empty"), "no images in folders"),
+        (("--images", "digits", "--keep", "0"), "--keep 0"),
+        (("--images", "digits", "--keep", "1.5"), "--keep 1.5"),
+        (("--images", "digits", "--keep", "nan"), "--keep nan"),
+        (("--images", "digits", "--at", "3"), "--at 3"),
+        (("--images", "digits", "--at", "0"), "--at 0"),
+        (("--images", "digits", "--policy", "atention"), "--policy"),
+        (("--images", "digits", "--policy", "truth"), "matter is not known"),
+        (("--images", "digits", "--limit", "0"), "--limit 0"),
+        (("--images", "digits", "--batch", "-1"), "--batch -1"),
+        (("--images", "digits", "--pixels", "loud"), "--pixels"),
+        (("--images", "digits", "--size", "2", "--behind", "tiles"), "--size 2"),
+        (("--images", "digits", "--behind", "nowhere"), "there are no images at nowhere"),
+        (("--images", "digits", "--behind", "digits", "--behind-only", "ten"), "no class 'ten'"),
+        (("--images", "digits", "--behind-only", "1"), "without --behind"),
+        (("--images", "digits", "--groups", "no.json"), "cannot read no.json"),
+        (("--images", "digits", "--groups", "list.json"), "not a table of groups"),
+        (("--images", "digits", "--groups", "bad.json"), "not JSON"),
+        (("--images", "digits", "--groups", "few.json"), "has no group '1'"),
+        (("--images", "digits", "--groups", "far.json"), "names output 10"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(call, tiny, tmp_path, words, message):
+    here = tmp_path / "here"
+    (here / "empty").mkdir()
+    (here / "list.json").write_text("[1, 2]")
+    (here / "bad.json").write_text("{")
+    (here / "few.json").write_text(json.dumps({"0": [0]}))
+    (here / "far.json").write_text(json.dumps({str(i): [i + 1] for i in range(10)}))
+    slip = call("prune", tiny, *words)
+    assert (slip.code, slip.out) == (2, "")
+    error, *hint = slip.err.splitlines()
+    assert message in error
+    assert len(hint) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"\x80\x04garbage", "pickled"),
+        (b"\x08\0\0\0\0\0\0\0{}      ", "unknown layout"),
+        (b"not a checkpoint at all", "not a readable safetensors file"),
+    ],
+)
+def test_files_that_are_no_vit_are_one_line(call, tmp_path, content, message):
+    path = tmp_path / "odd.safetensors"
+    path.write_bytes(content)
+    slip = call("prune", path, "--images", "digits")
+    assert (slip.code, slip.out) == (2, "")
+    assert message in slip.err
+    assert "Traceback" not in slip.err
+
+
+def test_a_probe_on_the_command_line(call):
+    told = call("probe", DIGITS, "--pixels", "centred", "--limit", 6, "-o", "page.html")
+    assert told.code == 0, told.err
+    assert "no --images: the bundled digits" in told.out
+    encodings = load_vit(DIGITS).encodings
+    assert f"locality {float(locality(encodings)):.3f}" in told.out
+    assert "6 of all images of digits" in told.out
+    assert "written: page.html" in told.out
+    assert max(map(len, told.out.splitlines())) <= 100
+    assert "Content-Security-Policy" in Path("page.html").read_text()
+
+
+def test_without_images_that_fit_only_positions_are_read(call, tmp_path):
+    path = tmp_path / "larger.safetensors"
+    save_vit(larger(), path, channels=1)
+    found = call("probe", path, "--json").json
+    assert found["page"] == "larger.probe.html"
+    assert found["positions"]["draws"] == 200
+    assert "blocks" not in found
+    page = Path("larger.probe.html").read_text()
+    assert "Positions" in page
+    assert "Noise, block by block" not in page
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--images", "nowhere"), "there are no images at nowhere"),
+        (("--images", "empty"), "no images in folders"),
+        (("-o", "page.pdf"), "cannot write page.pdf"),
+        (("-o", "no/page.html"), "there is no folder no"),
+        (("--shown", "-1"), "--shown -1"),
+        (("--noise", "-1"), "--noise -1"),
+        (("--share", "0"), "--share 0"),
+        (("--limit", "0"), "--limit 0"),
+        (("--heads", "5"), "5 heads do not share"),
+    ],
+)
+def test_a_probe_refuses_in_one_line(call, tiny, tmp_path, words, message):
+    (tmp_path / "here" / "empty").mkdir()
+    slip = call("probe", tiny, *words)
+    assert (slip.code, slip.out) == (2, "")
+    assert message in slip.err.splitlines()[0]
+    assert len(slip.err.splitlines()) <= 2
