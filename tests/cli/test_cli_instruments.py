@@ -35,7 +35,8 @@ def test_pruning_on_the_command_line(call):
     assert {"kernel", "device", "versions", "counted"} <= set(found)
 
 
-def test_the_table_for_people(capsys):
+def test_the_table_for_people(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     row = Row("none", 1.0, 197, 0.58, (0.56, 0.6), 0.0, (0.0, 0.0), 2_640_000_000, 2_500_000_000,
               2.6e9, 19.4, 1.0, None)  # fmt: skip
     fewer = dataclasses.replace(

@@ -33,10 +33,9 @@ def environment() -> dict[str, str]:
 
 
 def start(*words, module: str = "tests.cli.driver", **options) -> subprocess.Popen:
-    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
-    return subprocess.Popen(
-        [sys.executable, "-m", module, *map(str, words)], cwd=ROOT, env=environment(), **options
-    )
+    piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    given = piped | {"cwd": ROOT, "env": environment()} | options
+    return subprocess.Popen([sys.executable, "-m", module, *map(str, words)], **given)
 
 
 def finish(process: subprocess.Popen) -> tuple[int, str, str]:
@@ -180,7 +179,8 @@ def test_ctrl_c_while_a_program_compiles(tmp_path):
     """The real thing: a program that takes long to compile, with a bar that lives meanwhile."""
     store = tmp_path / "run"
     words = ("run", "li2023", "fig1a", "--scale", "smoke", "--store", store)
-    terminal = Terminal(*words, columns=80, module="limelight.cli.app")
+    thorough = environment() | {"XLA_FLAGS": ""}  # as users compile: long enough to be stopped
+    terminal = Terminal(*words, columns=80, module="limelight.cli.app", env=thorough)
     # Two different times beside the word: the bar moves while the compiler works.
     times = lambda text: set(re.findall(r"compiling (0:\d\d:\d\d)", text))
     terminal.read_until(lambda text: len(times(text)) > 1)

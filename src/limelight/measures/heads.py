@@ -4,7 +4,7 @@ All take attention $A$ of one block: heads first, a row for each query, rows add
 """
 
 import jax.numpy as jnp
-from jax.scipy.special import xlogy
+from jax.scipy.special import entr
 from jaxtyping import Array, Bool, Float
 
 Heads = Float[Array, "heads queries keys"]
@@ -18,7 +18,7 @@ def entropy(attention: Heads) -> Each:
         >>> entropy(jnp.array([[[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]])).round(3).tolist()
         [[0.6930000185966492, 0.0]]
     """
-    return -jnp.sum(xlogy(attention, attention), axis=-1)
+    return jnp.sum(entr(attention), axis=-1)
 
 
 def effective_keys(attention: Heads) -> Each:
