@@ -13,6 +13,7 @@ import subprocess
 import sys
 import termios
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +115,10 @@ class Terminal:
     def __init__(self, *words, columns: int, **options):
         self.end, other = pty.openpty()
         fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        self.process = start(*words, stdin=other, stdout=other, stderr=other, **options)
+        # A shell lets what it runs in the background ignore Ctrl-C, and processes inherit that.
+        heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        ends = {"stdin": other, "stdout": other, "stderr": other, "preexec_fn": heard}
+        self.process = start(*words, **ends, **options)
         os.close(other)
         self.raw = ""
 
