@@ -13,7 +13,6 @@ import subprocess
 import sys
 import termios
 import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -116,9 +115,9 @@ class Terminal:
         self.end, other = pty.openpty()
         fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         # A shell lets what it runs in the background ignore Ctrl-C, and processes inherit that.
-        heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-        ends = {"stdin": other, "stdout": other, "stderr": other, "preexec_fn": heard}
-        self.process = start(*words, **ends, **options)
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.process = start(*words, stdin=other, stdout=other, stderr=other, **options)
+        signal.signal(signal.SIGINT, before)
         os.close(other)
         self.raw = ""
 
