@@ -14,7 +14,6 @@ nothing but the two products of attention, forward and twice back, and one draw 
 
 import argparse
 import json
-import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,11 +22,10 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from timing import copy_rate, seconds
+from timing import about, copy_rate, seconds
 
 from limelight.models import decoder
 from limelight.papers.edelman2022.learning import IN_FLIGHT, Learning
-from limelight.study.device import describe_machine
 from limelight.study.plan import compiled, make_plan
 from limelight.worlds import SparseBoolean
 
@@ -251,8 +249,7 @@ def main() -> None:
         parser.error(f"iterations come in tens ({EVERY} a look), trials are not negative")
     limit = copy_rate()
     record = {
-        "command": "python " + " ".join(sys.argv),
-        **describe_machine(),
+        **about(),
         "copy_bytes_per_second": limit,
         "rows": [measure(*case, given.trials, iterations, limit) for case in cases],
     }

@@ -17,11 +17,10 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from timing import copy_rate, seconds
+from timing import about, copy_rate, seconds
 
 from limelight.models import Positional
 from limelight.study.descent import Descent, Sample, train, tune
-from limelight.study.device import describe_machine
 from limelight.worlds import Spatial
 
 STEPS = 20
@@ -81,7 +80,7 @@ def main(output: str = "") -> None:
         ("still", 36, 512, 64, 256 if gpu else 4),
     ]
     cases += [("curvature", 64, 64 * 4096, 32, 4), ("curvature", 100, 32 * 10**4, 32, 2)] * gpu
-    record = {**describe_machine(), "copy_bytes_per_second": limit}
+    record = {**about(), "copy_bytes_per_second": limit}
     record["rows"] = [measure(*case, limit) for case in cases]
     text = json.dumps(record, indent=2)
     print(text)

@@ -1,9 +1,20 @@
-"""What the benchmarks share: the time of a call, and the rate of plain memory traffic."""
+"""What the benchmarks share: the time of a call, the rate of plain memory traffic, who measured."""
 
+import shlex
+import sys
 import time
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+
+from limelight.store import now
+from limelight.study.device import describe_machine
+
+
+def about() -> dict[str, Any]:
+    """The command, the moment and the machine of a record."""
+    return {"command": "python " + shlex.join(sys.argv), "date": now(), **describe_machine()}
 
 
 def seconds(function, *arguments) -> float:

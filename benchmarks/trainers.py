@@ -16,11 +16,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from timing import copy_rate, seconds
+from timing import about, copy_rate, seconds
 
 from limelight.models import Shallow
 from limelight.models.base import split
-from limelight.study.device import describe_machine
 from limelight.train import Train
 from limelight.worlds import Patterns
 
@@ -72,7 +71,7 @@ def main(output: str = "") -> None:
     limit = copy_rate()
     cases = [(True, 100, 1024 if gpu else 64), (True, 1000, 512 if gpu else 16)]
     cases += [(False, 100, 256 if gpu else 4), (False, 1000, 32 if gpu else 2)]
-    record = {**describe_machine(), "copy_bytes_per_second": limit}
+    record = {**about(), "copy_bytes_per_second": limit}
     record["rows"] = [measure(*case, limit) for case in cases]
     text = json.dumps(record, indent=2)
     print(text)
