@@ -16,9 +16,10 @@ from jaxtyping import Array, Bool, Float
 
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
-from limelight.core.numerics import tree_finite, widened
+from limelight.core.numerics import widened
 from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Model, split
+from limelight.study.updates import take_steps
 
 OPTIMIZERS = ("adamw", "sgd")
 PRECISIONS = ("highest", "tensorfloat32", "bfloat16")
@@ -100,20 +101,8 @@ class Course(eqx.Module):
 
             return jnp.mean(jax.vmap(one)(keys, drops, index))
 
-        def update(carry, step):
-            trained, memory, finite = carry
-            value, gradient = jax.value_and_grad(loss)(trained, step)
-            change, memory = optimizer.update(gradient, memory, trained)
-            moved = eqx.apply_updates(trained, change)
-            finite = finite & jnp.isfinite(value) & tree_finite(moved)
-            # What is not finite ends the course: the last finite weights stay.
-            moved = jax.tree.map(lambda new, old: jnp.where(finite, new, old), moved, trained)
-            return (moved, memory, finite), value
-
-        memory: Any = optimizer.init(trained)  # pyright: ignore[reportArgumentType]
-        start = (trained, memory, jnp.array(True))
         with jax.default_matmul_precision(self.precision):
-            (trained, _, finite), losses = jax.lax.scan(update, start, jnp.arange(self.steps))
+            trained, losses, finite = take_steps(loss, trained, optimizer, self.steps)
         return Taught(eqx.combine(trained, rest), losses, finite)
 
     def _cast(self, tree: Any) -> Any:

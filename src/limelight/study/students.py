@@ -1,6 +1,6 @@
 r"""Networks taught by a convolution on Gaussian patches: a small error without the sets."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -11,13 +11,13 @@ from jaxtyping import Array, Float
 
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
-from limelight.core.numerics import tree_finite
 from limelight.core.types import Number, PRNGKey
 from limelight.measures.association import association_exact, association_overlap
 from limelight.models.base import Model, Recipe, split
 from limelight.models.positional import Positional, PositionalNet
 from limelight.models.vit import Vision, ViT
 from limelight.study.base import Experiment
+from limelight.study.updates import take_steps
 from limelight.train import logistic
 from limelight.worlds.base import example
 from limelight.worlds.partitions import members
@@ -98,19 +98,7 @@ class Students(Experiment):
             outputs = jax.vmap(eqx.combine(trained, rest))(rows)
             return jnp.mean(jax.vmap(logistic)(outputs, labels[index]))
 
-        def update(carry, step):
-            trained, memory, finite = carry
-            value, gradient = jax.value_and_grad(loss)(trained, step)
-            change, memory = optimizer.update(gradient, memory, trained)
-            moved = eqx.apply_updates(trained, change)
-            finite = finite & jnp.isfinite(value) & tree_finite(moved)
-            # What is not finite ends the lessons: the last finite weights stay.
-            moved = jax.tree.map(lambda new, old: jnp.where(finite, new, old), moved, trained)
-            return (moved, memory, finite), value
-
-        memory: Any = optimizer.init(trained)  # pyright: ignore[reportArgumentType]
-        start = (trained, memory, jnp.array(True))
-        (trained, _, finite), losses = jax.lax.scan(update, start, jnp.arange(self.steps))
+        trained, losses, finite = take_steps(loss, trained, optimizer, self.steps)
         last = jnp.mean(losses[-max(self.steps // 20, 1) :])
         return eqx.combine(trained, rest), last, finite
 
