@@ -13,8 +13,10 @@ import jax.random as jr
 import numpy as np
 import pytest
 
+from limelight.core.errors import RunError
 from limelight.core.keys import fingerprint, trial_key
 from limelight.core.types import Number
+from limelight.study import packed
 from limelight.study.packed import FILL, Packed
 
 ROOT = Path(__file__).parents[2]
@@ -31,6 +33,7 @@ class Walk(Packed):
     blocks: int = eqx.field(static=True, default=6)
     most: int = eqx.field(static=True, default=4)
     last: int = eqx.field(static=True, default=30)
+    fragile: bool = eqx.field(static=True, default=False)
 
     @property
     def rows(self):
@@ -46,6 +49,7 @@ class Walk(Packed):
         return {
             "key": jr.key_data(key),
             "place": place,
+            "ahead": place,
             "steps": counted,
             "size": jnp.asarray(self.size).astype(int),
             "level": level,
@@ -59,9 +63,18 @@ class Walk(Packed):
         pushes = jax.vmap(push)(layout.owner, layout.part)
         total = jnp.sum(jnp.where(layout.used, pushes[layout.members], 0.0), axis=1)
         going = ~jax.vmap(self.ended)(states)
-        step = jnp.where(going, 0.2 + total / jnp.maximum(states["size"], 1), 0.0)
-        moved = {"place": states["place"] + step, "steps": states["steps"] + going}
-        return states | moved, jnp.array(False)
+        step = 0.2 + total / jnp.maximum(states["size"], 1)
+        states = states | {"ahead": jnp.where(going, states["place"] + step, states["ahead"])}
+        # A fragile walk now and then does not write down where it is, and leaves that to `repair`.
+        forgets = jnp.any(going & layout.alive & (states["steps"] % 5 == 2)) & self.fragile
+        return self._write(states, going & ~forgets), forgets
+
+    def repair(self, states, mine):
+        return self._write(states, mine & ~jax.vmap(self.ended)(states))
+
+    def _write(self, states, which):
+        place = jnp.where(which, states["ahead"], states["place"])
+        return states | {"place": place, "steps": states["steps"] + which}
 
     def ended(self, state):
         return (state["place"] > state["level"]) | (state["steps"] >= self.last)
@@ -119,6 +132,34 @@ def test_neither_room_nor_order_matters(table, slots, blocks, width):
     for name in ("cell", "trial", "steps"):
         np.testing.assert_array_equal(other[name], table[name])
     np.testing.assert_allclose(other["place"], table["place"], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("ahead", "fragile"), [(0, True), (1, False), (1, True), (3, True)])
+def test_a_device_may_be_ahead_of_the_host(table, monkeypatch, ahead, fragile):
+    """Also where segments break and have to be repaired before the next."""
+    monkeypatch.setitem(packed.AHEAD, "cpu", ahead)
+    calls = []
+    segment, repair = packed.Device.segment, packed.Device.repair
+    monkeypatch.setattr(packed.Device, "segment", lambda *a: calls.append("s") or segment(*a))
+    monkeypatch.setattr(packed.Device, "repair", lambda *a: calls.append("r") or repair(*a))
+    other = Walk(fragile=fragile).sweep(AXES, trials=7, name="walk")
+    assert ("r" in calls) == fragile
+    for name in ("cell", "trial", "steps"):
+        np.testing.assert_array_equal(other[name], table[name])
+    np.testing.assert_allclose(other["place"], table["place"], rtol=1e-5, atol=1e-6)
+
+
+def test_what_goes_wrong_on_the_device_is_told(monkeypatch):
+    """A failing filling program, for one, is not waited for."""
+
+    def broken(self):
+        self.fill = lambda *a: 1 / 0
+        self.advance = None
+        return self
+
+    monkeypatch.setattr(packed.Lanes, "compile", broken)
+    with pytest.raises(RunError, match="division by zero"):
+        Walk().sweep(AXES, trials=7, name="walk")
 
 
 def test_lanes_in_float64(double):

@@ -4,14 +4,16 @@ A plain program runs as long as its slowest trial. Here the host keeps a fixed n
 it fills free slots with waiting trials, lets all of them advance by one segment, reads those that
 have ended, and fills again. A trial's work is cut into blocks (of its examples, say), and a program
 has room for so many blocks in all, so that trials of different sizes share one compiled program.
+On a GPU the host is one segment behind, so that the device never waits for it.
 
 What a trial leaves depends on its key alone: neither on its slot nor on its neighbours.
 """
 
 import abc
 import os
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import equinox as eqx
@@ -24,7 +26,9 @@ from limelight.core.types import PRNGKey
 from limelight.study.base import Experiment
 
 #: Trials that one call of the filling program starts.
-FILL = 16
+FILL = 4
+#: Segments that a device is ahead of the host, by kind of device.
+AHEAD = {"cpu": 0, "gpu": 1}
 
 
 class Layout(eqx.Module):
@@ -58,11 +62,14 @@ class Packed(Experiment):
     def advance(self, states: Any, layout: Layout) -> tuple[Any, Bool[Array, ""]]:
         """Every slot's trial one segment further, and whether `repair` has to finish it.
 
-        Ended trials and empty slots must not matter.
+        Ended trials and empty slots must not matter, and an ended trial's result must not change.
         """
 
-    def repair(self, states: Any) -> Any:
-        """Finish a segment whose fast way did not hold; compiled only when that happens."""
+    def repair(self, states: Any, mine: Bool[Array, " slots"]) -> Any:
+        """Finish a segment whose fast way did not hold, in the slots that were in it.
+
+        Compiled only when that happens.
+        """
         return states
 
     @abc.abstractmethod
@@ -105,7 +112,7 @@ class Packed(Experiment):
 
         def advance(states):
             states, broken = self.advance(states, alone)
-            return jax.lax.cond(broken, lambda s: self.repair(s), lambda s: s, states)
+            return jax.lax.cond(broken, lambda s: self.repair(s, one), lambda s: s, states)
 
         states = jax.lax.while_loop(lambda s: ~self.ended(first(s)), advance, states)
         return self.result(first(states))
@@ -136,8 +143,51 @@ def options() -> dict[str, str | bool] | None:
     return {"xla_gpu_autotune_level": "0"} if jax.default_backend() == "gpu" else None
 
 
+class Device:
+    """The states of one set of lanes, and a thread that runs their programs in order.
+
+    A program with a loop of unknown length holds whoever calls it until it is nearly done; with a
+    thread for that the host can meanwhile read the last segment and prepare the next.
+    """
+
+    def __init__(self, lanes: "Lanes"):
+        self.lanes = lanes
+        self.double = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
+        self.states = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), lanes.shapes)
+        self.broken = jnp.zeros((), bool)
+        self.thread = ThreadPoolExecutor(1, "device")
+
+    def segment(self, fills: list[tuple], layout: Layout) -> Future:
+        """Trials filled in, all of them a segment further: whether it broke, and its outcome."""
+
+        def run():
+            for fill in fills:
+                self.states = self.lanes.fill(self.states, *fill)
+            self.states, self.broken, outcome = self.lanes.advance(self.states, self.broken, layout)
+            return self.broken, outcome
+
+        return self._submit(run)
+
+    def repair(self, mine: Bool[np.ndarray, " slots"]) -> tuple:
+        """The broken segment of these slots finished, and its outcome."""
+
+        def run():
+            self.states, outcome = self.lanes.repair(self.states, mine)
+            self.broken = jnp.zeros((), bool)
+            return outcome
+
+        return self._submit(run).result()
+
+    def _submit(self, run: Callable) -> Future:
+        def task():
+            with jax.enable_x64(self.double):  # a thread does not inherit the caller's choice
+                return run()
+
+        return self.thread.submit(task)
+
+
 class Lanes:
-    """The three programs of a group of cells, and the loop that feeds them.
+    """The two programs of a group of cells, and the loop that feeds them.
 
     Traced when it is made, compiled by `compile`.
 
@@ -165,16 +215,21 @@ class Lanes:
             put = lambda old, fresh: old.at[slots].set(fresh, mode="drop")
             return jax.tree.map(put, states, new)
 
-        def advance(states, layout):
-            states, broken = experiment.advance(states, layout)
-            return states, broken, jax.vmap(experiment.ended)(states)
+        def outcome(states):
+            return jax.vmap(experiment.ended)(states), jax.vmap(experiment.result)(states)
+
+        def advance(states, broken, layout):
+            moved, breaks = experiment.advance(states, layout)
+            # What broke waits as it is, until the host has seen it and repairs it.
+            states = jax.tree.map(lambda old, new: jnp.where(broken, old, new), states, moved)
+            return states, broken | breaks, outcome(states)
 
         precision: Any = jax.config.jax_default_matmul_precision  # pyright: ignore[reportAttributeAccessIssue]
 
-        def repair(states):  # traced when it is first needed, as precisely as the others are now
+        def repair(states, mine):  # traced when first needed, as precisely as the others are now
             with jax.default_matmul_precision(precision):
-                states = experiment.repair(states)
-            return states, jax.vmap(experiment.ended)(states)
+                states = experiment.repair(states, mine)
+            return states, outcome(states)
 
         slots = jax.ShapeDtypeStruct((FILL,), jnp.int32)
         layout = jax.tree.map(
@@ -182,18 +237,16 @@ class Lanes:
         )
         in_place = lambda f: jax.jit(f, donate_argnums=0)
         self.traced = (
-            in_place(advance).lower(states, layout),
+            in_place(advance).lower(states, jax.ShapeDtypeStruct((), bool), layout),
             in_place(fill).lower(states, slots, *shapes),
-            jax.jit(jax.vmap(experiment.result)).lower(states),
         )
         self.repair = in_place(repair)
         self.shapes = states
 
     def compile(self) -> "Lanes":
-        """Compile the three side by side."""
+        """Compile the two side by side."""
         with ThreadPoolExecutor(len(self.traced), "compiler") as pool:
-            compiled = pool.map(lambda one: one.compile(options()), self.traced)
-            self.advance, self.fill, self.read = compiled
+            self.advance, self.fill = pool.map(lambda one: one.compile(options()), self.traced)
         return self
 
     def __call__(
@@ -225,43 +278,59 @@ class Lanes:
     def _feed(
         self, arguments: tuple, parts: list[int], rows: list[int], results: dict, tell: Callable
     ) -> None:
-        """Some rows through one set of lanes; what they leave goes into `results`."""
-        seed, words, trials, swept, still = arguments
-        waiting = rows
-        states = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self.shapes)
-        at: dict[int, int] = {}  # slot to row
+        """Some rows through one set of lanes; what they leave goes into `results`.
+
+        Where a device is ahead, a trial that has ended is carried along until the host sees it.
+        """
+        device, ahead = Device(self), AHEAD.get(jax.default_backend(), 0)
+        waiting, at = rows, dict[int, int]()  # slot to row
         free = list(range(self.slots))[::-1]
-        while waiting or at:
-            left = self.blocks - sum(parts[row] for row in at.values())
-            new, later = [], []
-            for row in waiting:  # whatever fits, the first in line first
-                if free and parts[row] <= left:
-                    new.append(free.pop())
-                    at[new[-1]], left = row, left - parts[row]
-                else:
-                    later.append(row)
-            waiting = later
-            for k in range(0, len(new), FILL):
-                slots = np.full(FILL, self.slots, np.int32)
-                slots[: len(new[k : k + FILL])] = new[k : k + FILL]
-                these = np.array([at.get(int(slot), 0) for slot in slots])
-                some = jax.tree.map(lambda leaf, these=these: leaf[these], swept)
-                states = self.fill(states, slots, seed, words[these], trials[these], some, still)
-            layout = self._layout([(slot, parts[row]) for slot, row in at.items()])
-            states, broken, ended = self.advance(states, layout)
-            if broken:
-                states, ended = self.repair(states)
-            ended = np.asarray(ended)
-            done = [slot for slot in at if ended[slot]]
-            if done:
-                found = jax.device_get(self.read(states))
-                for name, values in found.items():
-                    shape = (len(parts), *values.shape[1:])
-                    column = results.setdefault(name, np.zeros(shape, values.dtype))
-                    column[[at[slot] for slot in done]] = values[done]
-                free += done
-                at = {slot: row for slot, row in at.items() if slot not in done}
-            tell(len(rows) - len(waiting) - len(at))
+        under_way: deque[tuple[dict[int, int], Future]] = deque()
+        with device.thread:
+            while waiting or at:
+                left = self.blocks - sum(parts[row] for row in at.values())
+                new, later = {}, []
+                for row in waiting:  # whatever fits, the first in line first
+                    if free and parts[row] <= left:
+                        new[free.pop()], left = row, left - parts[row]
+                    else:
+                        later.append(row)
+                waiting, at = later, at | new
+                layout = self._layout([(slot, parts[row]) for slot, row in at.items()])
+                under_way.append((at, device.segment(self._fills(arguments, new), layout)))
+                if len(under_way) <= ahead:
+                    continue
+                then, segment = under_way.popleft()
+                # A slot that was filled anew since then has nothing to do with that segment.
+                then = {slot: row for slot, row in then.items() if at.get(slot) == row}
+                broken, outcome = segment.result()
+                if broken:
+                    under_way.clear()  # in these nothing moved
+                    outcome = device.repair(np.isin(np.arange(self.slots), list(then)))
+                ended = np.asarray(outcome[0])
+                done = {slot: row for slot, row in then.items() if ended[slot]}
+                if done:
+                    for name, values in jax.device_get(outcome[1]).items():
+                        shape = (len(parts), *values.shape[1:])
+                        column = results.setdefault(name, np.zeros(shape, values.dtype))
+                        column[list(done.values())] = values[list(done)]
+                    free += done
+                    at = {slot: row for slot, row in at.items() if slot not in done}
+                tell(len(rows) - len(waiting) - len(at))
+
+    def _fills(self, arguments: tuple, new: dict[int, int]) -> list[tuple]:
+        """What the filling program needs to start these rows in these slots, call by call."""
+        seed, words, trials, swept, still = arguments
+        fills = []
+        for k in range(0, len(new), FILL):
+            some = list(new.items())[k : k + FILL]
+            # A call starts `FILL` trials; those beyond the last slot are dropped.
+            slots = np.full(FILL, self.slots, np.int32)
+            rows = np.zeros(FILL, int)
+            slots[: len(some)], rows[: len(some)] = zip(*some, strict=True)
+            values = jax.tree.map(lambda leaf, rows=rows: leaf[rows], swept)
+            fills.append((slots, seed, words[rows], trials[rows], values, still))
+        return fills
 
     def _layout(self, taken: list[tuple[int, int]]) -> Layout:
         owner, part = np.zeros(self.blocks, np.int32), np.zeros(self.blocks, np.int32)

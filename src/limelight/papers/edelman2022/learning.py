@@ -243,18 +243,19 @@ class Learning(Packed):
         # What has ended is not looked at: a diverged trial must not slow down the others.
         safe = jnp.all(jax.vmap(lambda tables: tables.is_safe())(ready) | ~alive)
         seen = self.exam.look(decoder.table, (models, ready, states), alive)
-        return self._record(states, seen, safe), ~safe
+        return self._record(states, seen, jnp.broadcast_to(safe, alive.shape)), ~safe
 
-    def repair(self, states: State) -> State:
+    def repair(self, states: State, mine: Bool[Array, " slots"]) -> State:
         """The look again, with a maximum an example instead of tables."""
         models = self._models(states.weights)
         ready = jax.vmap(decoder.tables)(models)
         slow = lambda model, ready, bits: decoder.plain(model, bits)
-        seen = self.exam.look(slow, (models, ready, states), ~jax.vmap(self.ended)(states))
-        return self._record(states, seen, jnp.array(True))
+        alive = mine & ~jax.vmap(self.ended)(states)
+        seen = self.exam.look(slow, (models, ready, states), alive)
+        return self._record(states, seen, mine)
 
-    def _record(self, states: State, seen: Looks, valid: Bool[Array, ""]) -> State:
-        def record(state: State, now: Looks) -> State:
+    def _record(self, states: State, seen: Looks, valid: Bool[Array, " slots"]) -> State:
+        def record(state: State, now: Looks, valid: Bool[Array, ""]) -> State:
             still = self.ended(state) | ~valid
             put = lambda log, value: jnp.where(still, log, log.at[state.look].set(value))
             looks = jax.tree.map(put, state.looks, now)
@@ -262,7 +263,7 @@ class Learning(Packed):
                 lambda s: (s.looks, s.look), state, (looks, state.look + jnp.where(still, 0, 1))
             )
 
-        return jax.vmap(record)(states, seen)
+        return jax.vmap(record)(states, seen, valid)
 
     def ended(self, state: State) -> Bool[Array, ""]:
         """At the last iteration, at the first success unless it goes on, or when it diverged."""
