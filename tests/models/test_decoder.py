@@ -110,7 +110,7 @@ def test_the_kernel_is_the_attention(kind, near):
     words = drawn(places, s, d)
     asked = 0.2 * jr.normal(jr.key(2), (s, h, d))
     settings = length + 1, KEEP, KEEP_TOKENS
-    given = asked, table, bits, words.tokens, words.weights
+    given = asked, table, bits, words.tokens, words.weights, jnp.array(s)
 
     @jax.jit
     def plain(*given):
@@ -133,6 +133,35 @@ def test_the_kernel_is_the_attention(kind, near):
     assert relative(sums, found) < near
     assert relative(want, got) < near
     assert not np.asarray(got[1])[:, length + 1 :].any()
+
+    # Of the first two examples alone: as if the third were not there, and zeros for it.
+    two = lambda tree: jax.tree.map(lambda leaf: leaf[:2], tree)
+    few = lambda *given: (two(given[0]), given[1], *two(given[2:5]))
+    of_two, slopes_of_two, want = plain(*few(*given), jnp.array(2))
+    padded = jax.tree.map(lambda leaf: jnp.pad(leaf, [(0, 1)] + [(0, 0)] * (leaf.ndim - 1)),
+                          slopes_of_two)  # fmt: skip
+    found, got = fused(padded, *given[:5], jnp.array(2))
+    assert relative(of_two, two(found)) < near
+    assert relative(want, (got[0][:2], got[1])) < near
+    assert not any(np.asarray(leaf)[2].any() for leaf in (*found, got[0]))
+    found, got = fused(padded, *given[:5], jnp.array(0))
+    assert not any(np.asarray(leaf).any() for leaf in (*found, *got))
+
+
+def test_the_kernel_lowers_for_a_gpu():
+    """Many blocks at once, as training calls it; no GPU is needed to find out."""
+    blocks, s, h, d, n = 2, 20, 16, 64, 128
+    shape = lambda dtype, *sizes: jax.ShapeDtypeStruct((blocks, *sizes), dtype)
+    word, real = jnp.uint32, jnp.float32
+    narrow = shape(jnp.bfloat16, s, h, d), shape(jnp.bfloat16, 2, n, d), shape(jnp.int8, s, n)
+    given = *narrow, shape(word, s, 2, n), shape(word, s, n), shape(jnp.int32)
+    wide, thin, moment = shape(real, s, h, d), shape(real, s, h), shape(real, s, n)
+    forward = lambda *a: kernel.forward(*a, 101, KEEP, KEEP_TOKENS)
+    backward = lambda *a: kernel.backward(*a[:9], a[9:12], a[12], 101, KEEP)
+    late = thin, moment, moment, wide, thin, thin, thin
+    for form, arguments in ((forward, given), (backward, given + late)):
+        text = jax.jit(jax.vmap(form)).trace(*arguments).lower(lowering_platforms=("cuda",))
+        assert "attend" in text.as_text()
 
 
 def test_padding_goes_up_to_a_tile_where_that_adds_little():

@@ -26,7 +26,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, UInt32
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from limelight.models.decoder import kernel
 from limelight.models.decoder.masks import unpack
@@ -35,13 +35,14 @@ from limelight.models.decoder.network import EPSILON
 Sums = tuple[Float[Array, "s h d"], Float[Array, "s h"], Float[Array, "s h"]]
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7, 8, 9))
+@partial(jax.custom_vjp, nondiff_argnums=(6, 7, 8, 9, 10))
 def attend(
     asked: Float[Array, "s h d"],
     table: Float[Array, "2 n d"],
     bits: Bool[Array, "s n"],
     tokens: UInt32[Array, "s w n"],
     weights: UInt32[Array, "s n"],
+    count: Int[Array, ""],
     places: int,
     keep: float,
     keep_tokens: float,
@@ -56,18 +57,21 @@ def attend(
         bits: Which of the two an example has.
         tokens: Mask words of the embedded tokens.
         weights: Mask words of the attention weights, one bit a head.
+        count: Examples that matter, the first ones; the kernel leaves the others out.
         places: Places in use; what is beyond is padding.
         keep: Probability behind the attention's mask.
         keep_tokens: Probability behind the tokens' mask.
         dtype: Of the wide array and of what is multiplied with it; sums are float32 or wider.
         fused: Whether the GPU kernel computes it.
     """
-    return _forward(asked, table, bits, tokens, weights, places, keep, keep_tokens, dtype, fused)[0]
+    given = asked, table, bits, tokens, weights, count
+    return _forward(*given, places, keep, keep_tokens, dtype, fused)[0]
 
 
-def _forward(asked, table, bits, tokens, weights, places, keep, keep_tokens, dtype, fused):
+def _forward(asked, table, bits, tokens, weights, count, places, keep, keep_tokens, dtype, fused):
     if fused:
-        given = asked.astype(dtype), table.astype(dtype), bits.astype(jnp.int8), tokens, weights
+        narrow = asked.astype(dtype), table.astype(dtype), bits.astype(jnp.int8)
+        given = *narrow, tokens, weights, count.astype(jnp.int32)
         found = kernel.forward(*given, places, keep, keep_tokens)
         return tuple(found[:3]), (*given, *found[3:], found[:3])
     x = _masked(table, bits, tokens, dtype)
@@ -91,7 +95,7 @@ def _backward(places, keep, keep_tokens, dtype, fused, saved, slopes):
     if fused:
         settings = {"slopes": slopes, "along": along, "places": places, "keep": keep}
         d_asked, d_table = kernel.backward(*saved[:-1], **settings)
-        return d_asked, d_table, None, None, None
+        return d_asked, d_table, None, None, None, None
     asked, table, bits, tokens, weights, x, mean, inverse, score, log_sum, _ = saved
     d = x.shape[-1]
     narrow = d_mixed.astype(dtype)
@@ -119,7 +123,7 @@ def _backward(places, keep, keep_tokens, dtype, fused, saved, slopes):
     d_x = jnp.where(unpack(tokens.swapaxes(1, 2), d), d_x, 0.0)
     everyone = jnp.sum(d_x, axis=0)
     ones = jnp.sum(jnp.where(bits[..., None], d_x, 0.0), axis=0)
-    return d_asked, jnp.stack([everyone - ones, ones]), None, None, None
+    return d_asked, jnp.stack([everyone - ones, ones]), None, None, None, None
 
 
 attend.defvjp(_forward, _backward)

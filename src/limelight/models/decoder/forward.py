@@ -137,10 +137,12 @@ def absorbed(
     keep_tokens: float = 1.0,
     dtype: Any = jnp.float32,
     fused: bool = False,
+    count: Int[Array, ""] | None = None,
 ) -> Float[Array, "s 2"]:
     """Logits of many examples under dropout, without keys or values.
 
-    `bits` may have more places than the model, [CLS] included; the rest is padding.
+    `bits` may have more places than the model, [CLS] included; the rest is padding. Where only the
+    first `count` examples matter, the logits of the others are finite and otherwise anything.
     """
     places, padded = model.length + 1, bits.shape[1]
     table = jnp.pad(model.embedded(), ((0, 0), (0, padded - places), (0, 0)))
@@ -156,7 +158,8 @@ def absorbed(
     settings = places, keep, keep_tokens, dtype, fused
     wide = jnp.promote_types(dtype, jnp.float32)  # also where the weights are float64
     given = (asked * gain).astype(wide), table.astype(wide), bits
-    mixed, centre, share = attend(*given, *masks, *settings)
+    count = jnp.array(bits.shape[0]) if count is None else count
+    mixed, centre, share = attend(*given, *masks, count, *settings)
     seen = gain * (mixed - centre[..., None]) + bias * share[..., None]
     output = jnp.einsum("dhk,shd->shk", per_head(model.value.weight), seen)
     output = output + share[..., None] * _split(model.value.bias, k)[None]

@@ -6,6 +6,8 @@ a token's layer norm it leaves the two numbers behind.
 The backward kernel takes a tile of places and walks over the examples, so that the gradient of the
 tile's table rows stays in registers; the gradient of a query, a sum over places, is written once a
 tile and added up outside. No sum is left to atomics: the same bits come out every time.
+
+Of a block's examples the first `count` are computed; sums and gradients of the others are zero.
 """
 
 from functools import partial
@@ -38,8 +40,9 @@ def fits(width: int, heads: int) -> bool:
 
 
 def forward(
-    asked, table, bits, tokens, weights, places, keep, keep_tokens, tiling=FORWARD, interpret=False
-):
+    asked, table, bits, tokens, weights, count, places, keep, keep_tokens,
+    tiling=FORWARD, interpret=False,
+):  # fmt: skip
     """The three sums, the log of the softmax's denominator, means and inverse deviations."""
     (s, h, d), n = asked.shape, table.shape[1]
     tile, warps = tiling
@@ -59,17 +62,18 @@ def forward(
             row(n),
             row(2, n),
             row(n),
+            pl.BlockSpec((1,), lambda i: (0,)),
         ],
         out_specs=[row(h, d), row(h), row(h), row(h), row(n), row(n)],
         out_shape=[wide, narrow, narrow, narrow, moment, moment],
         interpret=interpret,
         compiler_params=triton.CompilerParams(num_warps=warps),
         name="attend",
-    )(asked, table, bits, tokens, weights)
+    )(asked, table, bits, tokens, weights, count[None])
 
 
 def _forward(
-    asked_ref, table_ref, bits_ref, tokens_ref, weights_ref,
+    asked_ref, table_ref, bits_ref, tokens_ref, weights_ref, count_ref,
     mixed_ref, centre_ref, share_ref, log_ref, mean_ref, inverse_ref,
     *, places, keep, epsilon, tile,
 ):  # fmt: skip
@@ -98,8 +102,9 @@ def _forward(
 
     zero = jnp.zeros(h, jnp.float32)
     start = jnp.full(h, NEVER, jnp.float32), zero, jnp.zeros((h, d), jnp.float32), zero, zero
-    tiles = table_ref.shape[1] // tile
+    tiles = jnp.where(pl.program_id(0) < count_ref[0], table_ref.shape[1] // tile, 0)
     top, size, mixed, centre, share = jax.lax.fori_loop(0, tiles, step, start)
+    size = jnp.where(size > 0, size, 1.0)  # nothing was added up of an example beyond the count
     mixed_ref[...] = mixed / size[:, None]
     centre_ref[...] = centre / size
     share_ref[...] = share / size
@@ -107,7 +112,7 @@ def _forward(
 
 
 def backward(
-    asked, table, bits, tokens, weights, log_sum, mean, inverse, slopes, along, places, keep,
+    asked, table, bits, tokens, weights, count, log_sum, mean, inverse, slopes, along, places, keep,
     tiling=BACKWARD, interpret=False,
 ):  # fmt: skip
     """Gradients of the queries and of the table, from the slopes of the three sums."""
@@ -127,6 +132,7 @@ def backward(
             thin,
             pl.BlockSpec((s, 2, tile), lambda i: (0, 0, i)),
             thin,
+            whole(1),
             whole(s, h),
             thin,
             thin,
@@ -143,13 +149,17 @@ def backward(
         interpret=interpret,
         compiler_params=triton.CompilerParams(num_warps=warps),
         name="attend_backward",
-    )(asked, table, bits, tokens, weights, log_sum, mean, inverse, narrow, *slopes[1:], along)
+    )(
+        asked, table, bits, tokens, weights, count[None], log_sum, mean, inverse,
+        narrow, *slopes[1:], along,
+    )  # fmt: skip
     return jnp.sum(asked_parts, axis=0), d_table
 
 
 def _backward(
-    asked_ref, table_ref, bits_ref, tokens_ref, weights_ref, log_ref, mean_ref, inverse_ref,
-    d_mixed_ref, d_centre_ref, d_share_ref, along_ref, d_asked_ref, d_table_ref,
+    asked_ref, table_ref, bits_ref, tokens_ref, weights_ref, count_ref,
+    log_ref, mean_ref, inverse_ref, d_mixed_ref, d_centre_ref, d_share_ref, along_ref,
+    d_asked_ref, d_table_ref,
     *, places, keep, tile,
 ):  # fmt: skip
     s, h, d = asked_ref.shape
@@ -185,8 +195,12 @@ def _backward(
         d_x = jnp.where(_mask(low, high, d), d_x, 0.0)
         return everyone + d_x, ones + jnp.where((bits != 0)[:, None], d_x, 0.0)
 
+    def skip(i, _):
+        d_asked_ref[i, :, :] = jnp.zeros((h, d), jnp.float32)
+
     zero = jnp.zeros((tile, d), jnp.float32)
-    everyone, ones = jax.lax.fori_loop(0, s, step, (zero, zero))
+    everyone, ones = jax.lax.fori_loop(0, count_ref[0], step, (zero, zero))
+    jax.lax.fori_loop(count_ref[0], s, skip, None)
     d_table_ref[0] = everyone - ones
     d_table_ref[1] = ones
 

@@ -327,12 +327,14 @@ class Learning(Packed):
         index = layout.part[:, None] * self.block + jnp.arange(self.block)[None]
         sizes = states.examples[layout.owner][:, None]
         share = jnp.where(index < sizes, 1.0 / sizes, 0.0)
+        busy = jnp.arange(len(layout.part)) < layout.taken
+        count = jnp.sum((index < sizes) & busy[:, None], axis=1)
         slope = jax.grad(self._loss)
         move = lambda update, *rest: update(*rest, marked)
 
         def step(carry, words):
             weights, memory = carry
-            models, given = self._models(weights), (bits, labels, share, words)
+            models, given = self._models(weights), (bits, labels, share, words, count)
             of = lambda i, *block: slope(jax.tree.map(lambda leaf: leaf[i], models), *block)
             gradient = flat(self._gradient(of, layout, given))
             return jax.vmap(move)(states.update, weights, gradient, memory), None
@@ -368,12 +370,12 @@ class Learning(Packed):
             keys[layout.owner], index
         )
 
-    def _loss(self, model: decoder.Decoder, bits, labels, share, words) -> Float[Array, ""]:
+    def _loss(self, model: decoder.Decoder, bits, labels, share, words, count) -> Float[Array, ""]:
         fused = jax.default_backend() == "gpu" and fits(self.width, self.heads)
         settings = self.keep, self.keep_tokens, jnp.dtype(self.numbers), fused
         narrow = "highest" if self.numbers == "float32" else "tensorfloat32"
         with jax.default_matmul_precision(narrow):
-            logits = decoder.absorbed(model, bits, words, *settings)
+            logits = decoder.absorbed(model, bits, words, *settings, count)
         return jnp.sum(share * cross_entropy(logits, labels))
 
     def _models(self, weights: Float[Array, "slots weights"]) -> decoder.Decoder:
