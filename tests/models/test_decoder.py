@@ -148,22 +148,6 @@ def test_the_kernel_is_the_attention(kind, near):
     assert not any(np.asarray(leaf).any() for leaf in (*found, *got))
 
 
-def test_the_kernel_lowers_for_a_gpu():
-    """Many blocks at once, as training calls it; no GPU is needed to find out."""
-    blocks, s, h, d, n = 2, 20, 16, 64, 128
-    shape = lambda dtype, *sizes: jax.ShapeDtypeStruct((blocks, *sizes), dtype)
-    word, real = jnp.uint32, jnp.float32
-    narrow = shape(jnp.bfloat16, s, h, d), shape(jnp.bfloat16, 2, n, d), shape(jnp.int8, s, n)
-    given = *narrow, shape(word, s, 2, n), shape(word, s, n), shape(jnp.int32)
-    wide, thin, moment = shape(real, s, h, d), shape(real, s, h), shape(real, s, n)
-    forward = lambda *a: kernel.forward(*a, 101, KEEP, KEEP_TOKENS)
-    backward = lambda *a: kernel.backward(*a[:9], a[9:12], a[12], 101, KEEP)
-    late = thin, moment, moment, wide, thin, thin, thin
-    for form, arguments in ((forward, given), (backward, given + late)):
-        text = jax.jit(jax.vmap(form)).trace(*arguments).lower(lowering_platforms=("cuda",))
-        assert "attend" in text.as_text()
-
-
 def test_padding_goes_up_to_a_tile_where_that_adds_little():
     assert [kernel.padded(n) for n in (1, 32, 33, 101, 151, 201, 351, 801)] == [
         32, 32, 64, 128, 160, 256, 384, 832

@@ -102,7 +102,8 @@ def _forward(
 
     zero = jnp.zeros(h, jnp.float32)
     start = jnp.full(h, NEVER, jnp.float32), zero, jnp.zeros((h, d), jnp.float32), zero, zero
-    tiles = jnp.where(pl.program_id(0) < count_ref[0], table_ref.shape[1] // tile, 0)
+    # A product, because JAX 0.11 lowers `jnp.where` of two constants to a truth value here.
+    tiles = (table_ref.shape[1] // tile) * jnp.clip(count_ref[0] - pl.program_id(0), 0, 1)
     top, size, mixed, centre, share = jax.lax.fori_loop(0, tiles, step, start)
     size = jnp.where(size > 0, size, 1.0)  # nothing was added up of an example beyond the count
     mixed_ref[...] = mixed / size[:, None]
