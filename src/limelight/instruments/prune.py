@@ -9,6 +9,7 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,6 +174,8 @@ def prune(
     clock = _Clock(Progress(total=len(cases) * len(gallery), compiling=True), progress)
     patches = gallery.sight.patches
     programs = [_Program(model, policy, r, at, batch, patches) for policy, r in cases]
+    with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), "compiler") as pool:
+        list(pool.map(_Program.compile, programs))
     clock.compiled()
     right, seconds = _measure(programs, gallery, groups, batch, rounds, clock)
     rows = [
@@ -238,7 +241,7 @@ def patch_scores(policy: str, own, gallery: Gallery, places) -> Float[np.ndarray
 
 
 class _Program:
-    """A compiled ViT that keeps so many patches."""
+    """A ViT that keeps so many patches, traced when it is made; `compile` before it is called."""
 
     def __init__(self, model: ViT, policy: str, keep: Real, at: int, batch: int, patches: int):
         self.policy, self.keep = policy, keep
@@ -255,12 +258,15 @@ class _Program:
             return jax.vmap(lambda x, s: output(vit, x, s))(inputs, scores)
 
         with jax.default_matmul_precision("highest"):
-            lowered = jax.jit(run).lower(self.arrays, inputs, *([scores] if scored else []))
-        self.run = lowered.compile()
+            self.lowered = jax.jit(run).lower(self.arrays, inputs, *([scores] if scored else []))
+        self.shapes = inputs, scores
+
+    def compile(self) -> None:
+        self.run = self.lowered.compile()
         counted = self.run.cost_analysis() or {}
-        self.flops = float(counted.get("flops", np.nan)) / batch
-        empty = [jnp.zeros(s.shape, s.dtype) for s in (inputs, scores)]
-        self(empty[0], empty[1])  # the first call is never timed
+        self.flops = float(counted.get("flops", np.nan)) / self.shapes[0].shape[0]
+        # The first call is never timed.
+        self(*(jnp.zeros(given.shape, given.dtype) for given in self.shapes))
 
     def __call__(self, inputs, scores) -> tuple[np.ndarray, float]:
         given = (scores,) if self.policy in (RANDOM, TRUTH) else ()
