@@ -165,7 +165,8 @@ def law_lines(table: Table) -> list[str]:
     middle = [t.value if t.resolved else np.nan for t in found.thresholds()]
     if np.isfinite(middle).sum() < 3:
         return []
-    return [f"  {fit.fit_law(law, found.lengths, middle)}" for law in fit.LAWS]
+    lines = [f"  {fit.fit_law(law, found.lengths, middle)}" for law in fit.LAWS]
+    return ["laws of m50 in T (intervals: scatter of the points):", *lines]
 
 
 def _sized(found: Counts, size: float) -> str:

@@ -104,7 +104,7 @@ def summary(table: Table) -> list[str]:
     lines += critical_lines(table)
     lines.append("the same with accuracy above .975:")
     lines += critical_lines(table, "success_loose")
-    lines += ["laws of m50 in T (intervals: scatter of the points):", *law_lines(table)]
+    lines += law_lines(table)
     lines += ["share of trials above .99:", *shares(counted(table))]
     broken = int(table["diverged"].sum())
     lines.append(f"largest score gap {table['gap'].max():.1f}; {broken} trials diverged")

@@ -73,7 +73,7 @@ def summary(table: Table) -> list[str]:
     """Critical sizes, laws of m50 and success by cell."""
     lines = ["critical examples (accuracy above .99): m* +- paper's standard error [95 %], m50"]
     lines += critical_lines(table)
-    lines += ["laws of m50 in T (intervals: scatter of the points):", *law_lines(table)]
+    lines += law_lines(table)
     return [*lines, "share of trials above .99:", *shares(counted(table))]
 
 
