@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from limelight.papers import load
-from limelight.papers.edelman2022 import beyond, claims, critical, fig2, fig3
+from limelight.papers.edelman2022 import beyond, claims, critical, fig2, fig3, wide
 from limelight.plot import render
 from limelight.table import Table
 from limelight.theory.edelman2022.consistent import examples_needed
@@ -17,7 +17,7 @@ paper = load("edelman2022")
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
     """Intervals from fewer draws: the rules are tested, not their third digit."""
-    for module in (claims, critical, beyond):
+    for module in (claims, critical, beyond, wide):
         monkeypatch.setattr(module, "MANY", 200)
 
 
@@ -306,3 +306,56 @@ def test_beyond_the_paper(axis, middle, verdict):
     assert set(verdicts(table, name).values()) == {verdict}
     assert len(paper.figure(name).lines(table)) == 2 * len(table.values(axis))
     assert render(paper.figure(name).plot(table), "png", 40).startswith(b"\x89PNG")
+
+
+# --- the wider grid -----------------------------------------------------------------------------
+
+
+def wide_table(middle, lengths=tuple(wide.LENGTHS), trials=400):
+    """Success passes one half at `middle(T)` examples; many trials, so that laws come out."""
+    rate = lambda T, m: 1 / (1 + (middle(T) / m) ** 5)
+    return and_table(rate, lengths, wide.SIZES, trials)
+
+
+def test_the_wider_grid_where_the_logarithm_is_true():
+    table = wide_table(lambda T: 60 + 50 * np.log(T / 100))
+    found = {v.claim: v for v in paper.figure("fig2-wide").verdict(table)}
+    assert {v.verdict for v in found.values()} == {"holds"}
+    assert found["wide.enough"].value == pytest.approx(60 + 50 * np.log(8), rel=0.03)
+    lines = wide.summary(table)
+    assert sum("slope" in line for line in lines) == 3
+    for picture in paper.figure("fig2-wide").plots(table).values():
+        assert render(picture, "png", dots_per_inch=40).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("middle", "failing"),
+    [
+        (lambda T: 60 + 0.3 * (T - 100), {"wide.log", "wide.log50", "wide.root", "wide.enough"}),
+        (lambda T: 50 + 12 * (np.sqrt(T) - 10), {"wide.root", "wide.enough"}),
+        (lambda T: 50 * (T / 100) ** 0.95, {"wide.ratio", "wide.enough"}),
+    ],
+    ids=["a line", "a square root", "nearly proportional"],
+)
+def test_the_wider_grid_where_it_is_not(middle, failing):
+    found = verdicts(wide_table(middle), "fig2-wide")
+    assert {name for name, verdict in found.items() if verdict == "fails"} >= failing
+
+
+def test_the_difference_of_squares_is_that_of_two_straight_lines():
+    """Against numpy's polynomials, on the values of m50 that the note gives."""
+    table = wide_table(lambda T: 50 + 12 * (np.sqrt(T) - 10))
+    half = beyond.boundary(table).values
+    T = np.array(wide.LENGTHS, dtype=float)
+    left = [np.polyfit(x, half, 1, full=True)[1][0] for x in (np.sqrt(T), np.log(T))]
+    assert wide.against_log(table, np.sqrt).value == pytest.approx(left[0] - left[1])
+
+
+def test_the_wider_grid_says_nothing_of_what_it_does_not_hold():
+    few = verdicts(wide_table(lambda T: 100, (100, 200), 20), "fig2-wide")
+    assert set(few.values()) == {"inconclusive"}
+    # At T = 800 half of the trials succeed only near the last size: off the grid too often.
+    edge = wide_table(lambda T: T / 2.3, trials=20)
+    found = {v.claim: v for v in paper.figure("fig2-wide").verdict(edge)}
+    assert found["wide.log"].verdict == found["wide.log50"].verdict == "inconclusive"
+    assert "of resamples" in found["wide.log50"].note

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import InputError
-from limelight.plot import Reference, Series, caption, curves, fit_label, fit_panel
+from limelight.plot import Panel, Reference, Series, caption, curves, fit_label, fit_panel, panels
 
 STEPS = np.arange(0, 300, 5.0)
 
@@ -110,3 +110,23 @@ def test_points_alone_and_points_unknown(page):
     page(fit_panel([1, 2], [3, 4], x_label="x", y_label="y"))
     page(fit_panel([1.0], [np.nan], [np.nan], [np.nan], x_label="x", y_label="y"))
     page(fit_panel([1.0], [2.0], x_label="x", y_label="y", log_x=True, log_y=True))
+
+
+def test_shared_panels_keep_room_below_and_above_whatever_their_order():
+    x = [1, 2, 3]
+    high = Series("a", x, [0.3, 0.5, 1.0], [0.1, 0.3, 0.9], [0.5, 0.7, 1.0])
+    low = Series("a", x, [0.0, 0.2, 0.4], [0.0, 0.1, 0.2], [0.1, 0.4, 0.6])
+    for parts in ((high, low), (low, high)):
+        made = [Panel("", [line]) for line in parts]
+        figure = panels(made, x_label="x", columns=2, share=True)
+        for axes in figure.axes:
+            bottom, top = axes.get_ylim()
+            assert bottom < -0.01
+            assert top > 1.01
+
+
+def test_a_logarithmic_axis_of_less_than_a_decade_names_its_ends():
+    figure = curves([("a", [100, 400, 800], [1, 2, 3])], x_label="T", y_label="y", log_x=True)
+    axes = figure.axes[0]
+    places = {*axes.get_xticks(), *axes.get_xticks(minor=True)}
+    assert {100.0, 200.0, 400.0, 800.0} <= places

@@ -18,7 +18,7 @@ from limelight.plot import style
 from limelight.plot.marks import Line, Series, as_series, draw_band, draw_open_ends, spread
 from limelight.plot.style import INK, MUTED, ONE_COLUMN, Number
 
-MOST_MARKERS = 9
+MOST_MARKERS = 16
 
 
 @dataclass(frozen=True)
@@ -181,9 +181,8 @@ def _name_decades(axis: XAxis | YAxis) -> None:
     if low >= 1e-3 and high <= 1e5:
         axis.set_major_formatter(plain)
     if high / low < 200:
-        between = (
-            (2, 3, 4, 5, 6, 7, 8) if high / low < 5 else (2, 3, 5) if high / low < 30 else (2, 5)
-        )
+        some = {5: (2, 3, 4, 5, 6, 7, 8), 12: (2, 3, 4, 6, 8), 30: (2, 3, 5), 200: (2, 5)}
+        between = next(subs for most, subs in some.items() if high / low < most)
         axis.set_minor_locator(LogLocator(subs=between))
         axis.set_minor_formatter(plain)
     else:

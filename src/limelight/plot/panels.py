@@ -60,11 +60,14 @@ def panels(
     handles = {}
     for number, (axes, part) in enumerate(zip(figure.axes, parts, strict=False)):
         style.open_frame(axes)
-        handles |= _draw(axes, part, labels, log_x)
+        handles |= _draw_lines(axes, part, labels, log_x)
         last = number + columns >= len(parts)
         first = number % columns == 0 or not share
         style.label(axes, x_label if last else "", part.y_label if first else "")
         axes.set_title(part.title, fontsize=style.LABEL, color=style.INK, loc="left", pad=3)
+    # Bands fix a range, also that of panels that share it, so all lines must be there first.
+    for axes, part in zip(figure.axes, parts, strict=False):
+        _draw_bands(axes, part, labels)
     for axes in figure.axes[len(parts) :]:
         axes.set_axis_off()
     figure.legend(
@@ -78,7 +81,7 @@ def panels(
     return figure
 
 
-def _draw(axes: Axes, part: Panel, labels: list[str], log_x: bool) -> dict:
+def _draw_lines(axes: Axes, part: Panel, labels: list[str], log_x: bool) -> dict:
     drawn = {}
     axes.set_xscale("log" if log_x else "linear")
     axes.set_yscale("log" if part.log_y else "linear")
@@ -86,6 +89,10 @@ def _draw(axes: Axes, part: Panel, labels: list[str], log_x: bool) -> dict:
         look = style.line_style(labels.index(line.label))
         x, middle, _, _ = line.arrays()
         (drawn[line.label],) = axes.plot(x, middle, label=line.label, **look)
+    return drawn
+
+
+def _draw_bands(axes: Axes, part: Panel, labels: list[str]) -> None:
     for line in map(as_series, part.lines):
         if line.has_band:
             low, high = axes.get_ylim()
@@ -93,4 +100,3 @@ def _draw(axes: Axes, part: Panel, labels: list[str], log_x: bool) -> dict:
             floor = min(low, *(e for e in ends[0] if e > 0 or not part.log_y), high)
             axes.set_ylim(floor, max(high, *ends[1]))
             draw_band(axes, line, style.line_style(labels.index(line.label))["color"], 0.18)
-    return drawn

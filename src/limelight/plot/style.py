@@ -100,7 +100,8 @@ def dress(axes: Any) -> None:
         spine.set(linewidth=0.6, color=INK)
     axes.tick_params(which="both", direction="out", colors=INK, labelsize=TICK, pad=2)
     axes.tick_params(which="major", width=0.6, length=2.5)
-    axes.tick_params(which="minor", width=0.4, length=1.5)
+    # A longer pad, so that numbers at short ticks stand level with the others.
+    axes.tick_params(which="minor", width=0.4, length=1.5, pad=3)
 
 
 def open_frame(axes: Axes) -> None:

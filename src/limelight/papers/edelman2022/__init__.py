@@ -2,13 +2,14 @@
 
 `learning` the protocol with a fixed sample, `looks` how it is followed, `critical` what is read off
 its tables, `claims` how the paper's sentences are decided; `fig2` the sample complexity, `fig4` the
-course of training, `beyond` the same with other sparsities, noise and dropout, `precision` in two
-precisions; `parity` the online protocol, `fig3` its loss; `capacity` the bound against the length
-for constructed, trained and real heads.
+course of training, `wide` the sample complexity on a grid that holds all of it, `beyond` the same
+with other sparsities, noise and dropout, `precision` in two precisions; `parity` the online
+protocol, `fig3` its loss; `capacity` the bound against the length for constructed, trained and real
+heads.
 """
 
 from limelight.papers.base import Paper, Statement
-from limelight.papers.edelman2022 import beyond, capacity, fig2, fig3, fig4, precision
+from limelight.papers.edelman2022 import beyond, capacity, fig2, fig3, fig4, precision, wide
 from limelight.theory.edelman2022 import consistent, errata, lipschitz, statements
 
 paper = Paper(
@@ -52,6 +53,7 @@ paper = Paper(
         fig2.figure,
         fig3.figure,
         fig4.figure,
+        wide.figure,
         *beyond.figures,
         precision.figure,
         capacity.figure,

@@ -62,7 +62,7 @@ def _log_ratios(table: Table, axis: str, pairs: list[tuple]):
     lost = 1.0 - known[:, use].all(axis=1).mean() if found else 1.0
     log_ratio = lambda m: np.log(m[..., wanted[:, 1]] / m[..., wanted[:, 0]])
     note = "m50 " + ", ".join(
-        f"{edge.values[i]:.0f} at T = {lengths[i]}, {WORDS[axis]} {values[i]:g}" for i in use
+        f"{edge.values[i]:.0f} at T = {lengths[i]}, {WORDS[axis]} = {values[i]:g}" for i in use
     )
     return log_ratio(edge.values), log_ratio(drawn), note, float(lost)
 
@@ -75,7 +75,9 @@ def summary(axis: str):
 
     def lines(table: Table) -> list[str]:
         edge = boundary(table)
-        return [f"T = {at[LENGTH]}, {WORDS[axis]} {at[axis]:g}: m50 {found}" for at, found in edge]
+        return [
+            f"T = {at[LENGTH]}, {WORDS[axis]} = {at[axis]:g}: m50 {found}" for at, found in edge
+        ]
 
     return lines
 
@@ -90,7 +92,7 @@ def picture(axis: str):
             for value, cell in rows.cells(axis):
                 sizes, place = np.unique(cell[SIZE], return_inverse=True)
                 s, n = np.bincount(place, cell["success"]), np.bincount(place)
-                named = f"{WORDS[axis]} {value[axis]:g}"
+                named = f"{WORDS[axis]} = {value[axis]:g}"
                 lines.append(Series(named, sizes, s / n, *fit.exact(s, n)))
             parts.append(Panel(f"T = {at[LENGTH]}", lines, "share above 99 %"))
         figure = panels(parts, x_label="training examples $m$", columns=2, share=True, height=2.2)

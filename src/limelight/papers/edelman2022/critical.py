@@ -159,6 +159,16 @@ def critical_lines(table: Table, success: str = "success") -> list[str]:
     return lines
 
 
+def law_lines(table: Table) -> list[str]:
+    """A line, a logarithm and a power through m50, and how much of its variance each explains."""
+    found = counted(table)
+    middle = [t.value if t.resolved else np.nan for t in found.thresholds()]
+    if np.isfinite(middle).sum() < 3:
+        return []
+    lines = [f"  {fit.fit_law(law, found.lengths, middle)}" for law in fit.LAWS]
+    return ["laws of m50 in T (intervals: scatter of the points):", *lines]
+
+
 def _sized(found: Counts, size: float) -> str:
     if np.isinf(size):
         return f">{found.sizes[-1]}"
