@@ -13,7 +13,6 @@ PyTorch and timm.
 import argparse
 import dataclasses
 import json
-import sys
 import time
 from pathlib import Path
 
@@ -21,11 +20,10 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from timing import seconds
+from timing import about, seconds
 
 from limelight.models import Vision
 from limelight.study.course import Course
-from limelight.study.device import describe_machine
 from limelight.worlds import Images
 from limelight.worlds.sources.base import pictures
 
@@ -140,12 +138,12 @@ def product_rate() -> float:
     return repeat * 2.0 * size**3 / seconds(chain, a)
 
 
-def machine() -> dict:
-    """This one, with the versions of the ordinary loop."""
+def here() -> dict:
+    """The command, the moment and the machine, with the versions of the ordinary loop."""
     import timm
     import torch
 
-    found = describe_machine()
+    found = about()
     found["versions"] |= {"torch": torch.__version__, "timm": timm.__version__}
     return found
 
@@ -169,7 +167,7 @@ def main() -> None:
     rates["torch_loop"] = max(rates["torch_loop"], ordinary(told.batch, steps, False))
     limit = product_rate()
     record = {
-        "command": "python " + " ".join(sys.argv),
+        **here(),
         "batch": told.batch,
         "steps": steps,
         "networks": told.many,
@@ -179,7 +177,6 @@ def main() -> None:
         "flops_per_image": flops(),
         "product_flops_per_second": limit,
         "share_of_product": {name: rate * flops() / limit for name, rate in rates.items()},
-        **machine(),
     }
     text = json.dumps(record, indent=2)
     print(text)

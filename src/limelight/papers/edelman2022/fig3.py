@@ -245,7 +245,8 @@ def draw_times(table: Table):
     found = np.concatenate([transitions(table).learns, table["iterations_run"]])
     found = found[np.isfinite(found)]
     axes.set_yscale("log")
-    axes.set_ylim(10 ** np.floor(np.log10(found.min())), 10 ** np.ceil(np.log10(found.max())))
+    # A little beyond the last iteration, so that the marks there are whole.
+    axes.set_ylim(10 ** np.floor(np.log10(found.min())), 1.3 * found.max())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     for i, T in enumerate(lengths):
         rows = table.rows(table[LENGTH] == T)
