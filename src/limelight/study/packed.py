@@ -202,7 +202,8 @@ class Lanes:
         self.slots, self.blocks = experiment.room()
         self.most = experiment.most_parts()
         seed, words, trials, swept, still = arguments
-        many = lambda leaf: jax.ShapeDtypeStruct((FILL, *np.shape(leaf)[1:]), leaf.dtype)
+        kind = lambda leaf: jax.dtypes.canonicalize_dtype(leaf.dtype)
+        many = lambda leaf: jax.ShapeDtypeStruct((FILL, *np.shape(leaf)[1:]), kind(leaf))
         shapes = seed, many(words), many(trials), jax.tree.map(many, swept), still
         starts = jax.vmap(start, in_axes=(None, 0, 0, 0, None))
         one = jax.eval_shape(starts, *shapes)
