@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import InputError
-from limelight.plot import Reference, Series, caption, curves, fit_label, fit_panel
+from limelight.plot import (
+    Panel,
+    Reference,
+    Series,
+    caption,
+    curves,
+    fit_label,
+    fit_panel,
+    panels,
+)
 
 STEPS = np.arange(0, 300, 5.0)
 
@@ -110,3 +119,21 @@ def test_points_alone_and_points_unknown(page):
     page(fit_panel([1, 2], [3, 4], x_label="x", y_label="y"))
     page(fit_panel([1.0], [np.nan], [np.nan], [np.nan], x_label="x", y_label="y"))
     page(fit_panel([1.0], [2.0], x_label="x", y_label="y", log_x=True, log_y=True))
+
+
+def test_short_lines_have_every_mark_and_long_ones_about_ten():
+    short, long = np.arange(1.0, 13.0), np.arange(1.0, 200.0)
+    figure = curves([("short", short, short), ("long", long, long)], x_label="x", y_label="y")
+    together = panels([Panel("one", [("short", short, short), ("long", long, long)])], x_label="x")
+    for axes in (figure.axes[0], together.axes[0]):
+        every = {line.get_label(): line.get_markevery() for line in axes.get_lines()}
+        assert every["short"] is None
+        assert every["long"][1] == 0.1
+
+
+@pytest.mark.parametrize(("x", "whole"), [([0, 5, 10, 15, 20], True), ([0, 0.5, 1.2], False)])
+def test_whole_numbers_have_whole_ticks(x, whole):
+    figure = curves([("a", x, x)], x_label="removed tokens", y_label="y", width=4.6)
+    figure.draw_without_rendering()
+    ticks = figure.axes[0].get_xticks()
+    assert (ticks == np.round(ticks)).all() == whole

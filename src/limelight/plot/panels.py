@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from limelight.core.errors import InputError
 from limelight.plot import style
-from limelight.plot.marks import Line, as_series, draw_band
+from limelight.plot.marks import Line, as_series, draw_band, marked
 from limelight.plot.style import TWO_COLUMNS, Number
 
 
@@ -83,8 +83,9 @@ def _draw(axes: Axes, part: Panel, labels: list[str], log_x: bool) -> dict:
     axes.set_xscale("log" if log_x else "linear")
     axes.set_yscale("log" if part.log_y else "linear")
     for line in map(as_series, part.lines):
-        look = style.line_style(labels.index(line.label))
+        place = labels.index(line.label)
         x, middle, _, _ = line.arrays()
+        look = style.line_style(place) | {"markevery": marked(len(x), place, len(labels))}
         (drawn[line.label],) = axes.plot(x, middle, label=line.label, **look)
     for line in map(as_series, part.lines):
         if line.has_band:
