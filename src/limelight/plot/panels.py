@@ -85,8 +85,9 @@ def _draw(axes: Axes, part: Panel, labels: list[str], log_x: bool) -> dict:
     for line in map(as_series, part.lines):
         place = labels.index(line.label)
         x, middle, _, _ = line.arrays()
-        look = style.line_style(place) | {"markevery": marked(len(x), place, len(labels))}
-        (drawn[line.label],) = axes.plot(x, middle, label=line.label, **look)
+        every = marked(len(x), place, len(labels))
+        look = style.line_style(place)
+        (drawn[line.label],) = axes.plot(x, middle, label=line.label, markevery=every, **look)
     for line in map(as_series, part.lines):
         if line.has_band:
             low, high = axes.get_ylim()
