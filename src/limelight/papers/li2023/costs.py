@@ -37,7 +37,27 @@ SMALL = {
     "lemmas": 48,
     "sets": 24,
 }
-SMOKE = {"fig1a": 19, "fig1a-ratio": 19, "fig1b-noise": 41, "fig4": 23, "fig8": 19}
+SMOKE = {
+    "fig1a": 19,
+    "fig1a-ratio": 19,
+    "fig1a-gap": 16,
+    "fig1a-pool": 17,
+    "fig1a-tokens": 21,
+    "fig1b-sigma": 16,
+    "fig1b-point": 14,
+    "fig1b-noise": 41,
+    "fig2": 16,
+    "fig3": 17,
+    "fig3-ratio": 19,
+    "fig4": 23,
+    "fig5": 24,
+    "fig5-long": 22,
+    "fig5-samples": 31,
+    "fig7": 16,
+    "fig8": 19,
+    "lemmas": 27,
+    "sets": 23,
+}
 
 
 def measured(name: str) -> dict[str, str]:
