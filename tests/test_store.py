@@ -210,6 +210,7 @@ def test_the_manifest_says_how_it_was_made(whole):
     facts = read_facts(whole[0])
     assert len(facts) == 24
     assert all(fact["finished"] and fact["seconds"] >= 0 for fact in facts)
+    assert sum(fact["compilations"] for fact in facts) == 1
 
 
 def test_tables_reach_other_formats(whole, tmp_path):

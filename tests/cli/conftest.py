@@ -48,6 +48,8 @@ def call(monkeypatch, capsys, tmp_path):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     monkeypatch.delenv("COLUMNS", raising=False)
+    # the name on the help page is that of the program, even under `python -m pytest`
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", None, raising=False)
     monkeypatch.setattr(app, "leave", leave)
     toy.lay_out(monkeypatch.setattr)
     return call

@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import InputError
-from limelight.plot import Panel, Reference, Series, caption, curves, fit_label, fit_panel, panels
+from limelight.plot import (
+    Panel,
+    Reference,
+    Series,
+    caption,
+    curves,
+    fit_label,
+    fit_panel,
+    panels,
+)
 
 STEPS = np.arange(0, 300, 5.0)
 
@@ -130,3 +139,21 @@ def test_a_logarithmic_axis_of_less_than_a_decade_names_its_ends():
     axes = figure.axes[0]
     places = {*axes.get_xticks(), *axes.get_xticks(minor=True)}
     assert {100.0, 200.0, 400.0, 800.0} <= places
+
+
+def test_short_lines_have_every_mark_and_long_ones_about_ten():
+    short, long = np.arange(1.0, 13.0), np.arange(1.0, 200.0)
+    figure = curves([("short", short, short), ("long", long, long)], x_label="x", y_label="y")
+    together = panels([Panel("one", [("short", short, short), ("long", long, long)])], x_label="x")
+    for axes in (figure.axes[0], together.axes[0]):
+        every = {line.get_label(): line.get_markevery() for line in axes.get_lines()}
+        assert every["short"] is None
+        assert every["long"][1] == 0.1
+
+
+@pytest.mark.parametrize(("x", "whole"), [([0, 5, 10, 15, 20], True), ([0, 0.5, 1.2], False)])
+def test_whole_numbers_have_whole_ticks(x, whole):
+    figure = curves([("a", x, x)], x_label="removed tokens", y_label="y", width=4.6)
+    figure.draw_without_rendering()
+    ticks = figure.axes[0].get_xticks()
+    assert (ticks == np.round(ticks)).all() == whole

@@ -99,10 +99,11 @@ def print_paper(paper) -> None:
         "Statements": {statement.label: statement.title for statement in paper.statements},
         "Symbols, and their names here": dict(paper.symbols),
     }
+    width = max(14, *(len(name) for entries in parts.values() for name in entries))
     for title, entries in parts.items():
         say(f"\n{title}")
         for name, text in entries.items():
-            say(f"  {name:14} {text}", hang=15)
+            say(f"  {name:{width}} {text}", hang=width + 1)
     first = paper.figures[0].name if paper.figures else "FIGURE"
     say(f"\nNext: limelight show {paper.key} {first}")
 

@@ -210,7 +210,7 @@ def _settings(manifest: Any) -> dict[str, Any]:
 def _cost(store: str | Path, table: Table) -> Cost:
     facts = read_facts(store) if Path(store).is_dir() else []
     seconds = sum(fact["seconds"] for fact in facts) or table.manifest.get("seconds", 0.0)
-    compiled = sum(fact["compile_seconds"] > 0 for fact in facts)
+    compiled = sum(fact.get("compilations", 0) for fact in facts)
     return Cost(
         trials=len(table),
         seconds=seconds,

@@ -10,15 +10,21 @@ from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import ArrayLike
 
 from limelight.core.errors import InputError, suggest
 from limelight.plot import style
-from limelight.plot.marks import Line, Series, as_series, draw_band, draw_open_ends, spread
+from limelight.plot.marks import (
+    Line,
+    Series,
+    as_series,
+    draw_band,
+    draw_open_ends,
+    marked,
+    spread,
+)
 from limelight.plot.style import INK, MUTED, ONE_COLUMN, Number
-
-MOST_MARKERS = 16
 
 
 @dataclass(frozen=True)
@@ -172,6 +178,8 @@ def _scales(
     for axis, log in ((axes.xaxis, log_x), (axes.yaxis, log_y)):
         if log:
             _name_decades(axis)
+    if not log_x and (across == np.round(across)).all():
+        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
 
 
 def _name_decades(axis: XAxis | YAxis) -> None:
@@ -207,9 +215,7 @@ def _draw_line(axes: Axes, line: Series, index: int, lines: int) -> Artist:
     look = style.line_style(index)
     if line.has_band:
         draw_band(axes, line, look["color"], 0.18, zorder=1.5)
-    few = len(x) <= MOST_MARKERS
-    first = 0.01 + 0.1 * index / lines  # markers of neighbouring lines do not coincide
-    every = None if few else (first, 0.1)
+    every = marked(len(x), index, lines)
     (drawn,) = axes.plot(
         x, middle, label=line.label, markevery=every, zorder=3 - 0.01 * index, **look
     )

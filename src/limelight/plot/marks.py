@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from limelight.core.errors import InputError
 from limelight.plot.style import TICK, Number
 
+MOST_MARKERS = 16
+
 
 @dataclass(frozen=True)
 class Series:
@@ -110,6 +112,14 @@ def draw_open_ends(axes: Axes, series: Series, color: str, *, zorder: Number = 4
             )
     axes.set_ylim(bottom, top)
     return drawn
+
+
+def marked(points: int, index: int, lines: int) -> tuple[float, float] | None:
+    """Which points of a line carry a mark, for `markevery`.
+
+    All of a short line's. Of a long one's about ten, at places where its neighbours have none.
+    """
+    return None if points <= MOST_MARKERS else (0.01 + 0.1 * index / lines, 0.1)
 
 
 def spread(places: ArrayLike, gap: Number) -> np.ndarray:

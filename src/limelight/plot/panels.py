@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from limelight.core.errors import InputError
 from limelight.plot import style
-from limelight.plot.marks import Line, as_series, draw_band
+from limelight.plot.marks import Line, as_series, draw_band, marked
 from limelight.plot.style import TWO_COLUMNS, Number
 
 
@@ -86,9 +86,11 @@ def _draw_lines(axes: Axes, part: Panel, labels: list[str], log_x: bool) -> dict
     axes.set_xscale("log" if log_x else "linear")
     axes.set_yscale("log" if part.log_y else "linear")
     for line in map(as_series, part.lines):
-        look = style.line_style(labels.index(line.label))
+        place = labels.index(line.label)
         x, middle, _, _ = line.arrays()
-        (drawn[line.label],) = axes.plot(x, middle, label=line.label, **look)
+        every = marked(len(x), place, len(labels))
+        look = style.line_style(place)
+        (drawn[line.label],) = axes.plot(x, middle, label=line.label, markevery=every, **look)
     return drawn
 
 

@@ -135,6 +135,7 @@ class Engine:
         self.progress = Progress(total=plan.rows)
         self.began = time.monotonic()
         self.programs: dict[int, Future] = {}
+        self.told = 0  # programs that the facts of earlier chunks have counted
         self.tracing = threading.Lock()  # one at a time: side by side they share one interpreter
         self.compilers: ThreadPoolExecutor | None = None
         self.moved = self.began
@@ -192,10 +193,12 @@ class Engine:
         facts = {
             "seconds": round(time.monotonic() - began, 4),
             "compile_seconds": round(self.progress.compile_seconds - compiled, 4),
+            "compilations": self.progress.compilations - self.told,
             "trials": len(chunk.cells),
             **self.machine,
         }
         self.keep.write(chunk.name, columns, facts)
+        self.told += facts["compilations"]
         self.progress.computed += len(chunk.cells)
         return self._report(chunk)
 

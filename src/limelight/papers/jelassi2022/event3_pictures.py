@@ -48,9 +48,6 @@ def draw_courses(table: Table):
         columns=3,
         height=1.9,
     )
-    for axes in figure.axes:
-        for line in axes.get_lines():
-            line.set_markevery((3, 24))
     caption(
         figure,
         *told(table, f"world (D, C, q) = {name}; a run ends past its maximum"),

@@ -161,7 +161,7 @@ figure = Figure(
     draws={"fig2": draw},
     summary=summary,
     reference="Figure 2",
-    cost={"paper": "2 minutes on one H200"},
+    cost={"smoke": "10 s of CPU time", "paper": "2 minutes on one H200"},
     departures="filter, stride, network and training are not in the paper: ours; the scales of the"
     " start are part of the setting (A 0.01 with the diagonal frozen at 1, P 0.25, v 0.1); the ViT"
     " has layer norms; D = 64 with a tied kernel only",

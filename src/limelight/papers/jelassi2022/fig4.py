@@ -132,7 +132,7 @@ def draw_strip(table: Table) -> Movie:
             _logits(axes, A[number][np.ix_(place, place)])
     for axes, title in zip(grid[0], ["same set", *(f"step {at[n]}" for n in chosen)], strict=True):
         axes.set_title(title, fontsize=LABEL, color=INK, pad=3)
-    note = "light: large, each square on its own scale; the frozen diagonal is blank"
+    note = "light: large, each square on its own scale; grey: the frozen diagonal"
     caption(figure, *facts(table, note))
     return Movie(figure, [_frame(table, parts, number) for number in range(len(at))])
 
@@ -152,7 +152,12 @@ def _frame(table: Table, parts, number: int):
         _logits(row[1], A[number])
         _logits(row[2], A[number][np.ix_(place, place)])
         _course(row[3], table, rows, until=at[number])
-        titles = (WORDS[kind], f"A at step {at[number]}", "sorted by set", "blue exact, red error")
+        titles = (
+            WORDS[kind],
+            f"A at step {at[number]}",
+            "sorted by set",
+            "blue exact, orange error",
+        )
         for axes, title in zip(row, titles, strict=True):
             axes.set_title(title, fontsize=LABEL, color=INK, pad=3)
     return figure
@@ -214,7 +219,8 @@ def _logits(axes: Axes, A: np.ndarray) -> None:
 def _square(axes: Axes, matrix: np.ndarray, low: Number, high: Number) -> None:
     masked = np.ma.masked_invalid(np.asarray(matrix, float))
     low, high = float(low), float(high)
-    axes.imshow(masked, cmap=SUCCESS, vmin=low, vmax=high, interpolation="nearest")
+    colours = SUCCESS.with_extremes(bad=MUTED)
+    axes.imshow(masked, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
     axes.set(xticks=[], yticks=[])
 
 
@@ -275,7 +281,7 @@ figure = Figure(
     draws={"strip": draw_strip, "course": draw_course},
     summary=summary,
     reference="Figure 4",
-    cost={"paper": "2 minutes on one H200"},
+    cost={"smoke": "15 s of CPU time", "paper": "2 minutes on one H200"},
     departures="the paper gives no sizes, rates or steps: all of them are ours; two groups of"
     " weights with a step rule of their own instead of one rate; the stopping step is the first"
     " look with a training loss of at most a quarter of what v alone can reach, a rule chosen after"

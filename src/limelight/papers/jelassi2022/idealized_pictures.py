@@ -46,9 +46,6 @@ def draw(table: Table):
         height=1.9,
         title="Idealized descent on worlds (D, C, q)",
     )
-    for axes in figure.axes:
-        for line in axes.get_lines():
-            line.set_markevery((3, 24))
     for i, (at, rows) in enumerate(found):
         level = label_failure(*(at[k] for k in WORLD))
         figure.axes[0].axhline(level, color=COLOURS[i], linewidth=0.7, linestyle=DASHES[2])

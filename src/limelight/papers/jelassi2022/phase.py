@@ -282,7 +282,7 @@ figure = Figure(
     draws={"phase": draw_phase, "later": draw_later},
     summary=summary,
     reference="Theorem 4.2",
-    cost={"paper": "10 minutes on one H200"},
+    cost={"smoke": "20 s of CPU time", "paper": "10 minutes on one H200"},
     departures="sizes, rates and steps are ours; the stopping step is the first look with a"
     " training loss of at most a quarter of what v alone can reach, a rule chosen after longer runs"
     " were seen to lose association, so assoc is to be read together with any-T; order is asked of"

@@ -4,7 +4,7 @@ The paper moves $\alpha_\#$ with $\alpha_*$ (`nd`: their sum is fixed), which co
 protocols `ratio` ($\alpha_\# = \alpha_*/4$) and `gap` ($\alpha_* - \alpha_\# = 0.24$) do not.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def draw_law(table: Table):
         log_y=True,
         width=4.6,
     )
-    caption(figure, *facts(table))
+    caption(figure, *facts(table, found))
     return figure
 
 
@@ -169,10 +169,12 @@ def _line(edge: Edge, x: np.ndarray) -> tuple[np.ndarray, float]:
     return np.where(fitted > 0, fitted, np.nan), found.r_squared
 
 
-def facts(table: Table) -> tuple[str, ...]:
-    """Scale and trials, for a caption."""
+def facts(table: Table, series: Sequence[Series] = ()) -> tuple[str, ...]:
+    """Scale and trials, for a caption; and whether points of the series are missing."""
     trials = table.manifest.get("configuration", {}).get("trials")
-    return provenance(scale=table.manifest.get("scale", ""), trials=trials)
+    known = all(np.isfinite(line.arrays()[1]).all() for line in series)
+    missing = () if known else ("no mark: not resolved",)
+    return (*provenance(scale=table.manifest.get("scale", ""), trials=trials), *missing)
 
 
 # --- recipes ----------------------------------------------------------------------------------

@@ -103,8 +103,7 @@ def draw_lines(axis: str, x_label: str, by: str | None = None):
         figure = curves(
             series, x_label=x_label, y_label="N50, training examples", log_y=True, width=4.6
         )
-        known = all(np.isfinite(np.asarray(line.middle)).all() for line in series)
-        caption(figure, *facts(table), *([] if known else ["no mark: not resolved"]))
+        caption(figure, *facts(table, series))
         return figure
 
     return draw

@@ -82,26 +82,26 @@ def draw_times(table: Table):
     """Median iterations to success against one over the relevant fraction, with the line."""
     error = float(table.values(ERROR)[0])
     a, middle, drawn = medians(table, error)
-    shown = np.where(np.isfinite(middle), middle, np.nan)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0, method="inverted_cdf")
     fits = []
     use = np.isfinite(middle)
     if use.sum() >= 3:
         law = fit.linear(1 / a[use], middle[use])
-        at = np.linspace(0.9 / a.max(), 1.03 / a.min(), 50)
+        at = np.linspace(0.9 / a.max(), 1.03 / a[use].min(), 50)
         fits.append((fit_label("line", law.r_squared), at, law.predict(at)))
     figure = fit_panel(
-        1 / a,
-        shown,
-        np.where(use, low, np.nan),
-        np.where(use, high, np.nan),
+        1 / a[use],
+        middle[use],
+        low[use],
+        high[use],
         x_label=r"$1/\alpha_*$",
         y_label="iterations to test loss < 0.001",
         label=f"median, 95 % interval, $\\delta$ = {error:g}",
         fits=fits,
         width=4.6,
     )
-    caption(figure, *facts(table))
+    lost = ", ".join(f"{x:g}" for x in a[~use])
+    caption(figure, *facts(table), *([f"no median at α* {lost}"] if lost else []))
     return figure
 
 

@@ -119,7 +119,7 @@ def draw_arms(table: Table):
         log_y=True,
         width=4.6,
     )
-    caption(figure, *facts(table))
+    caption(figure, *facts(table, series))
     return figure
 
 
@@ -146,7 +146,7 @@ def draw_savings(table: Table):
         log_y=True,
         width=4.6,
     )
-    caption(figure, *facts(table))
+    caption(figure, *facts(table, series))
     return figure
 
 

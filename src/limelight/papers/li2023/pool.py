@@ -152,7 +152,7 @@ def draw_against(x_of, x_label: str, table: Table):
         log_y=True,
         width=4.6,
     )
-    caption(figure, *facts(table))
+    caption(figure, *facts(table, series))
     return figure
 
 
