@@ -18,7 +18,7 @@ from limelight.papers.edelman2022.learning import Learning
 from limelight.papers.edelman2022.looks import cross_entropy, says_one
 from limelight.study.cost import _inner
 from limelight.study.grid import assign
-from limelight.study.packed import Lanes
+from limelight.study.lanes import Lanes
 from limelight.worlds import SparseBoolean
 
 RATE, DIVERGES = 6e-3, 1e30

@@ -16,8 +16,9 @@ import pytest
 from limelight.core.errors import RunError
 from limelight.core.keys import fingerprint, trial_key
 from limelight.core.types import Number
-from limelight.study import packed
-from limelight.study.packed import FILL, Packed
+from limelight.study import lanes
+from limelight.study.lanes import FILL
+from limelight.study.packed import Packed
 
 ROOT = Path(__file__).parents[2]
 KILLED = "import sys; from tests.study.test_packed import kill, sweep; sweep(sys.argv[1], kill)"
@@ -137,11 +138,11 @@ def test_neither_room_nor_order_matters(table, slots, blocks, width):
 @pytest.mark.parametrize(("ahead", "fragile"), [(0, True), (1, False), (1, True), (3, True)])
 def test_a_device_may_be_ahead_of_the_host(table, monkeypatch, ahead, fragile):
     """Also where segments break and have to be repaired before the next."""
-    monkeypatch.setitem(packed.AHEAD, "cpu", ahead)
+    monkeypatch.setitem(lanes.AHEAD, "cpu", ahead)
     calls = []
-    segment, repair = packed.Device.segment, packed.Device.repair
-    monkeypatch.setattr(packed.Device, "segment", lambda *a: calls.append("s") or segment(*a))
-    monkeypatch.setattr(packed.Device, "repair", lambda *a: calls.append("r") or repair(*a))
+    segment, repair = lanes.Device.segment, lanes.Device.repair
+    monkeypatch.setattr(lanes.Device, "segment", lambda *a: calls.append("s") or segment(*a))
+    monkeypatch.setattr(lanes.Device, "repair", lambda *a: calls.append("r") or repair(*a))
     other = Walk(fragile=fragile).sweep(AXES, trials=7, name="walk")
     assert ("r" in calls) == fragile
     for name in ("cell", "trial", "steps"):
@@ -157,7 +158,7 @@ def test_what_goes_wrong_on_the_device_is_told(monkeypatch):
         self.advance = None
         return self
 
-    monkeypatch.setattr(packed.Lanes, "compile", broken)
+    monkeypatch.setattr(lanes.Lanes, "compile", broken)
     with pytest.raises(RunError, match="division by zero"):
         Walk().sweep(AXES, trials=7, name="walk")
 

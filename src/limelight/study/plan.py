@@ -21,7 +21,8 @@ from limelight.study import device
 from limelight.study.base import Experiment
 from limelight.study.cost import Cost, trial_cost
 from limelight.study.grid import Axes, Cell, Grid, assign, fitting, is_static, leaves
-from limelight.study.packed import Lanes, Packed
+from limelight.study.lanes import Lanes
+from limelight.study.packed import Packed
 
 #: Raised when the engine or a shelf changes so that stored numbers would come out otherwise.
 REVISION = 2

@@ -21,7 +21,8 @@ import numpy as np
 from limelight.core.errors import LimelightError, RunError, StallError
 from limelight.store import Store, now
 from limelight.study import device
-from limelight.study.packed import Lanes, Packed
+from limelight.study.lanes import Lanes
+from limelight.study.packed import Packed
 from limelight.study.plan import Chunk, Plan, traced
 from limelight.table import Table
 
