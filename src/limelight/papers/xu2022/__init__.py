@@ -26,7 +26,7 @@ SMALL = {
     "cross": 50,
     "patches": 10,
     "trained": 520,
-    "networks": 60,
+    "networks": 240,
     "guarantees": 40,
 }
 PAPER: dict[str, tuple[int, int] | str] = {

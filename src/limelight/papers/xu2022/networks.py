@@ -145,8 +145,9 @@ def draw(table: Table):
                 g = seeds(table, network)[f"trace.{population}{end}"]
                 stage = np.arange(1, g.shape[1] + 1)
                 lines.append(Series(name + when, stage, g.mean(0), g.min(0), g.max(0)))
-        parts.append(Panel(words, lines, "noise over signal, $g$", log_y=True))
-    figure = panels(parts, x_label="block, or layer of the same stride", columns=2, height=2.0)
+        parts.append(Panel(words, lines, "noise over signal, $g$"))
+    x_label = "block, or layer of the same stride"
+    figure = panels(parts, x_label=x_label, columns=2, share=True, height=2.0)
     for axes in figure.axes:
         axes.set_xticks(np.arange(1, table["trace.hit"].shape[1] + 1))
     caption(figure, *facts(table, "digits in patches of 2; mean and range over seeds"))
