@@ -60,7 +60,7 @@ def test_figures_at_smoke_scale(name, decided, tmp_path):
         ("patches", 5),
         ("scaling", 2),
         ("trained", 3),
-        ("networks", 1),
+        ("networks", 0),
     ],
 )
 def test_slower_figures_at_smoke_scale(name, decided, tmp_path):
