@@ -240,6 +240,13 @@ def test_pasted_images_know_their_patches():
         assert mine.tolist() in counts
 
 
+def test_a_gallery_says_what_its_images_are_pasted_on():
+    assert str(gallery(10)).endswith("images of digits")
+    assert str(gallery(10, behind=Behind("tiles"))).endswith(", pasted on tiles")
+    some = gallery(10, behind=Behind("digits", ("1", "7")))
+    assert str(some).endswith(", pasted on 1, 7 of digits")
+
+
 def test_groups_add_probabilities(tmp_path):
     path = tmp_path / "groups.json"
     names = [str(i) for i in range(10)]

@@ -132,6 +132,32 @@ def test_starts_must_know_their_classes():
     assert claim.decide(Table(columns), "made up").verdict == "fails"
 
 
+def test_the_sizes_at_paper_scale_can_tell_a_law():
+    """N50 made up with the power -2, over the very grid of the paper scale."""
+    axes = load("li2023").figure("fig6").setups["paper"].axes
+    alphas = [0.72, *(a for blind, a in axes[composites.CUT] if not blind and a > 0.72)]
+    decided = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rows = list(itertools.product(alphas, axes[composites.EXAMPLES], range(10)))
+        alpha, size, trial = (np.array(column) for column in zip(*rows, strict=True))
+        passed = 60 + 4 * np.log2(size * alpha**2 / (2000 * 2**seed))
+        columns = {
+            "world.blind": np.zeros(len(rows), bool),
+            "world.relevant": alpha,
+            "course.examples": size,
+            "trial": trial,
+            "accuracy": (passed + rng.normal(0, 0.6, len(rows))) / 100,
+            "alpha": alpha,
+        }
+        table = Table(columns, (*composites.CUT, composites.EXAMPLES))
+        claims = [c for c in composites.CLAIMS if c.name in ("6b.falls.60", "6b.law.60")]
+        decided += [claim.decide(table, "made up").verdict for claim in claims]
+    assert decided[::2] == ["holds"] * 3
+    assert "fails" not in decided
+    assert "holds" in decided[1::2]
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_paper_scale_says_what_is_missing(name, monkeypatch):
     monkeypatch.delenv("LIMELIGHT_DATA", raising=False)

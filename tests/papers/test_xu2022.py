@@ -54,7 +54,14 @@ def test_figures_at_smoke_scale(name, decided, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "decided"),
-    [("guarantees", 4), ("cross", 1), ("patches", 5), ("scaling", 2), ("trained", 3)],
+    [
+        ("guarantees", 4),
+        ("cross", 1),
+        ("patches", 5),
+        ("scaling", 2),
+        ("trained", 3),
+        ("networks", 0),
+    ],
 )
 def test_slower_figures_at_smoke_scale(name, decided, tmp_path):
     check(name, decided, tmp_path)
@@ -96,3 +103,44 @@ def test_training_lowers_the_error():
     assert np.sqrt(table["mild.clean"][0]) < 1.0
     with pytest.raises(InputError, match="steps = 0"):
         base.sweep({"steps": [0]}, trials=1)
+
+
+def met(vit=(0.95, 0.90), cnn=(0.95, 0.80), hit=(0.2, 0.3), spared=(0.1, 0.2), seeds=5) -> Table:
+    """A made-up table of `networks`: accuracies without and with noise, noise left at the end."""
+    rng = np.random.default_rng(0)
+    columns = {name: [] for name in ("study.network", "trial", "accuracy", "accuracy.noisy")}
+    traces = {f"trace.{p}{e}": [] for p in ("hit", "spared") for e in ("", ".start")}
+    for number, (network, right) in enumerate((("vit", vit), ("cnn", cnn))):
+        for seed in range(seeds):
+            plain, noisy = np.array(right) + 1e-3 * rng.uniform(-1, 1, 2)
+            row = (network, seed, plain, noisy)
+            for name, value in zip(columns, row, strict=True):
+                columns[name].append(value)
+            for name in traces:
+                end = (hit if "hit" in name else spared)[number]
+                traces[name].append(np.array([1.0, end]) * (1 + 1e-3 * rng.uniform(-1, 1)))
+    arrays = {name: np.array(values) for name, values in (columns | traces).items()}
+    return Table(arrays, ("study.network",), {"scale": "small", "configuration": {"trials": seeds}})
+
+
+@pytest.mark.parametrize(
+    ("options", "fails"),
+    [
+        ({}, set()),
+        ({"vit": (0.95, 0.7)}, {"accuracy"}),
+        ({"hit": (0.4, 0.3)}, {"hit"}),
+        ({"spared": (0.4, 0.2)}, {"spared"}),
+    ],
+)
+def test_the_claims_on_trained_networks(options, fails):
+    figure, table = paper.figure("networks"), met(**options)
+    found = {c.name.removeprefix("networks."): c.decide(table, "").verdict for c in figure.claims}
+    assert found == {name: "fails" if name in fails else "holds" for name in found}
+    assert len(figure.summary(table)) == 2
+    assert len(render(figure.plot(table), "png", 60)) > 2000
+
+
+def test_an_under_trained_network_decides_nothing():
+    figure = paper.figure("networks")
+    found = [c.decide(met(cnn=(0.6, 0.1)), "").verdict for c in figure.claims]
+    assert found == ["fails", *["inconclusive"] * 3]

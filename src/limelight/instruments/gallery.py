@@ -42,6 +42,10 @@ class Behind:
         if not 0 < self.size <= 1:
             raise InputError(f"--size {self.size:g}", "above 0, at most 1")
 
+    def __str__(self) -> str:
+        name = Path(self.source).name
+        return f"{', '.join(self.only)} of {name}" if self.only else name
+
     def load(self, side: int) -> Pictures | None:
         """The backgrounds; nothing for tiles."""
         if self.source == TILES:
@@ -119,7 +123,7 @@ class Gallery:
 
     def __str__(self) -> str:
         part = "test" if self.pictures.official else "of all"
-        behind = "" if self.behind is None else f", pasted on {Path(self.behind.source).name}"
+        behind = "" if self.behind is None else f", pasted on {self.behind}"
         return f"{len(self):,} {part} images of {self.pictures.name}{behind}"
 
     @property

@@ -95,11 +95,16 @@ class ConvNet(Model):
 
     def __call__(self, prepared: Image, key: PRNGKey | None = None) -> Float[Array, "..."]:
         """One number for each class; a plain number where there is one output."""
-        x = prepared
+        output = self.head(jnp.mean(self.features(prepared)[-1], axis=(0, 1)))
+        return output[0] if output.shape == (1,) else output
+
+    def features(self, prepared: Image) -> list[Filtered]:
+        """The filtered image behind every layer."""
+        found, x = [], prepared
         for layer in self.layers:
             x = jax.nn.relu(layer(x))
-        output = self.head(jnp.mean(x, axis=(0, 1)))
-        return output[0] if output.shape == (1,) else output
+            found.append(x)
+        return found
 
 
 class Convolutional(Recipe):

@@ -18,7 +18,7 @@ from limelight.models.base import Model, Recipe
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision, ViT
 from limelight.study.base import Experiment
-from limelight.study.course import Course, accuracy
+from limelight.study.course import Course, Taught, accuracy
 from limelight.worlds.images import Images
 
 NETWORKS = ("vit", "positional", "cnn")
@@ -59,7 +59,7 @@ class Classify(Experiment):
         k_truth, k_init, k_train, k_test = named(key, "truth", "init", "train", "test")
         truth = self.world.draw(k_truth)
         start = self.start(k_init, truth)
-        taught = self._course()(k_train, self.world, truth, start)
+        taught = self.train(k_train, truth, start)
         return {
             "accuracy": accuracy(taught.model, self.world, truth, k_test),
             "training_loss": taught.last,
@@ -76,6 +76,10 @@ class Classify(Experiment):
             rows = model.positions[self.world.order(truth)]
             model = eqx.tree_at(lambda m: m.positions, model, rows)
         return model
+
+    def train(self, key: PRNGKey, truth: Any, start: Model) -> Taught:
+        """The network after its course."""
+        return self._course()(key, self.world, truth, start)
 
     def fitted(self, cells: list["Classify"]) -> "Classify":  # pyright: ignore[reportIncompatibleMethodOverride]
         """With its images in it, so that the program takes them as an argument."""

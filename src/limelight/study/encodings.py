@@ -85,5 +85,4 @@ class Encodings(Experiment):
         k_truth, k_init, k_train = named(key, "truth", "init", "train")
         study = self.study
         truth = study.world.draw(k_truth)
-        taught = study.course(k_train, study.world, truth, study.start(k_init, truth))
-        return taught.model.encodings
+        return study.train(k_train, truth, study.start(k_init, truth)).model.encodings

@@ -126,7 +126,8 @@ class Starts(eqx.Module):
         check_word("starts.which", self.which, STARTS)
         self.chosen.check()
         if self.folder and not self._file().exists():
-            raise InputError(f"no {self._file()}", "run the figure of the starts, then save_starts")
+            hint = "run li2023 fig6-starts and save its models, as docs/papers/li2023.md says"
+            raise InputError(f"no {self._file()}", hint)
 
     def _file(self) -> Path:
         return Path(self.folder).expanduser() / f"{self.which}.safetensors"

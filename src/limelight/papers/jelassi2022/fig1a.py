@@ -75,7 +75,7 @@ def facts(table: Table) -> tuple[str, ...]:
     """The line under a figure."""
     path = fact(table, "checkpoint", {k: table[k][0] for k in table.axes})
     note = f"positions of {str(path).rpartition('/')[2]}" if path else "a ViT trained on digits"
-    trials = table.manifest.get("configuration", {}).get("trials")
+    trials = None if path else table.manifest.get("configuration", {}).get("trials")
     return provenance(scale=table.manifest.get("scale", ""), trials=trials, note=note)
 
 

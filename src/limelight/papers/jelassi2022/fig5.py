@@ -52,7 +52,7 @@ def paper(**options) -> Classify:
     shared = {"warmup": epoch, "smoothing": 0.1, "precision": "bfloat16", "numbers": "bfloat16"}
     return Classify(
         Images(CIFAR, patch=4, augment="crop"),
-        vit=Vision(width=192, depth=6, heads=3, hidden=384, drop_path=0.1),
+        vit=Vision(width=128, depth=5, heads=4, hidden=256, drop_path=0.1),
         cnn=Convolutional((32, 64, 128), (1, 2, 2), blocks=1, norm="group"),
         course=Course(10 * epoch, 256, 1e-3, decay=0.05, floor=0.01, clip=1.0, **shared),
         cnn_course=Course(10 * epoch, 256, 0.1, optimizer="sgd", decay=5e-4, **shared),
@@ -209,7 +209,7 @@ DEPARTURES = (
     " images"
 )
 SIZES = (
-    "; patches of 4 where the paper has 2, so cells of 4 and more; a ViT of width 192 with 6 blocks"
+    "; patches of 4 where the paper has 2, so cells of 4 and more; a ViT of width 128 with 5 blocks"
     " and one CNN, a ResNet of three stages with group norm; 10 epochs"
 )
 

@@ -89,5 +89,5 @@ def find_known(name: str) -> Path:
             return path
     raise InputError(
         f"no {name} in " + (folder or f"{FOLDER}, which is not set"),
-        f"get {KNOWN[name].where}, and name its folder with {FOLDER} or itself with world.source",
+        f"get {KNOWN[name].where}; name its folder with {FOLDER}, or give its path, not its name",
     )
