@@ -90,37 +90,15 @@ def draw_heads(found: Probe) -> Figure:
 
 def draw_stages(noise: Noise) -> Figure:
     """Noise over signal at every stage of every block."""
-    blocks = np.arange(1, len(noise.stages) + 1)
-    parts = [
-        Panel(
-            KIND_WORDS[population],
-            [
-                (STAGE_WORDS[stage], blocks, _drawable(noise.stages[:, i, p]))
-                for i, stage in enumerate(STAGES)
-            ],
-            y_label="noise over signal, $g$" if p == 0 else "",
-            log_y=True,
-        )
-        for p, population in enumerate(POPULATIONS)
-    ]
+    words = [STAGE_WORDS[stage] for stage in STAGES]
+    parts = _by_kind(noise.stages, POPULATIONS, words, "noise over signal, $g$")
     return _neat(panels(parts, x_label="block", columns=2, height=2.2))
 
 
 def draw_controls(noise: Noise) -> Figure:
     """What attention and its stand-ins let through."""
-    blocks = np.arange(1, len(noise.gains) + 1)
-    parts = [
-        Panel(
-            KIND_WORDS[kind],
-            [
-                (CONTROL_WORDS[c], blocks, _drawable(noise.gains[:, i, k]))
-                for i, c in enumerate(CONTROLS)
-            ],
-            y_label="noise out over noise in" if k == 0 else "",
-            log_y=True,
-        )
-        for k, kind in enumerate(KINDS)
-    ]
+    words = [CONTROL_WORDS[control] for control in CONTROLS]
+    parts = _by_kind(noise.gains, KINDS, words, "noise out over noise in")
     return _neat(panels(parts, x_label="block", columns=3, height=2.0))
 
 
@@ -147,6 +125,18 @@ def draw_model(fits: tuple[tuple[Overlay, ...], ...]) -> Figure:
     fit = [_spread("$R^2$ of the slope", mean("r_squared"))]
     parts = [Panel("spread left by attention", left), Panel("fit of the logits", fit)]
     return _neat(panels(parts, x_label="block", columns=2, height=2.0))
+
+
+def _by_kind(
+    values: np.ndarray, kinds: Sequence[str], words: Sequence[str], y_label: str
+) -> list[Panel]:
+    """A panel a kind of noise, a line a word, of values by block, word and kind."""
+    blocks = np.arange(1, len(values) + 1)
+    lines = lambda k: [(word, blocks, _drawable(values[:, i, k])) for i, word in enumerate(words)]
+    return [
+        Panel(KIND_WORDS[kind], lines(k), y_label="" if k else y_label, log_y=True)
+        for k, kind in enumerate(kinds)
+    ]
 
 
 def _neat(figure: Figure) -> Figure:
