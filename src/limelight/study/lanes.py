@@ -28,9 +28,12 @@ def options() -> dict[str, str | bool] | None:
     """How these programs are compiled.
 
     Their time goes into a kernel of their own and into elementwise work, so a GPU's search for the
-    fastest library products costs more than it brings.
+    fastest products costs more than it brings; and unless it is searched for, a product of the
+    compiler's own is slower than the library's, to run and to compile.
     """
-    return {"xla_gpu_autotune_level": "0"} if jax.default_backend() == "gpu" else None
+    if jax.default_backend() != "gpu":
+        return None
+    return {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": False}
 
 
 class Device:
@@ -188,7 +191,9 @@ class Lanes:
                         later.append(row)
                 waiting, at = later, at | new
                 layout = self._layout([(slot, parts[row]) for slot, row in at.items()])
-                under_way.append((at, device.segment(self._fills(arguments, new), layout)))
+                # Sent from here: sent by the device's thread, they would keep the device waiting.
+                sent = jax.device_put((self._fills(arguments, new), layout))
+                under_way.append((at, device.segment(*sent)))
                 if len(under_way) <= ahead:
                     continue
                 then, segment = under_way.popleft()

@@ -191,7 +191,7 @@ class Learning(Packed):
         blocks = max(self.most_parts(), fitting)
         typical = (self.typical or self.capacity or self.examples) / self.block
         # A slot costs a look and an update even while it is empty, so there are few to spare.
-        return max(1, int(blocks / max(1.0, 0.8 * typical))), blocks
+        return max(1, int(blocks / max(1.0, 0.85 * typical))), blocks
 
     def flops(self) -> float:
         """All iterations: a token meets every head's query twice and back; looks by tables.
