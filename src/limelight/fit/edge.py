@@ -92,6 +92,10 @@ class Edge:
     ) -> tuple[Float[np.ndarray, "draws curves"], Bool[np.ndarray, "draws curves"]]:
         """Bootstrap thresholds over trials, and whether each was resolved.
 
+        A draw that is a step, failures below a gap between two sizes and successes above it, may
+        cross anywhere in the gap: its threshold is drawn from there, evenly in logs. Left in the
+        middle, a step in every draw would look like a threshold without error.
+
         Args:
             draws: Bootstrap draws.
             seed: Fixes the draws.
@@ -104,8 +108,11 @@ class Edge:
         counted = _common_counts if common else _independent_counts
         values, flags = [], []
         keep = {name: self.options[name] for name in ("rate", "increasing")}
+        luck = np.random.default_rng(_seeds(seed, len(self) + 1)[-1])
         for x, s, n in counted(self, draws, seed):
-            values.append(threshold_values(x, s, n, **self.options))
+            found = threshold_values(x, s, n, **self.options)
+            rising = s if self.options["increasing"] else n - s
+            values.append(_anywhere_in_the_gap(found, x, rising, n, luck))
             flags.append(resolved(x, s, n, **keep))
         return np.stack(values, axis=1), np.stack(flags, axis=1)
 
@@ -216,6 +223,18 @@ def _common_counts(edge: Edge, draws: int, seed: int):
         np.add.at(present, (trial[rows], place), 1.0)
         np.add.at(succeeded, (trial[rows], place), edge.outcomes[SUCCESS][rows])
         yield found.x, weights @ succeeded, weights @ present
+
+
+def _anywhere_in_the_gap(
+    values: np.ndarray, x: np.ndarray, s: np.ndarray, n: np.ndarray, luck: np.random.Generator
+) -> np.ndarray:
+    n = np.broadcast_to(n, s.shape)
+    all_of_them = (s == n) & (n > 0)
+    first = all_of_them.argmax(axis=1)  # the size above the gap
+    above = np.arange(len(x)) >= first[:, None]
+    step = (first > 0) & np.where(above, all_of_them, (s == 0) & (n > 0)).all(axis=1)
+    low, high = np.log(x[np.maximum(first - 1, 0)]), np.log(x[first])
+    return np.where(step, np.exp(luck.uniform(low, high)), values)
 
 
 def _seeds(seed: int, count: int) -> list[int]:
