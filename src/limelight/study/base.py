@@ -29,11 +29,13 @@ class Experiment(eqx.Module):
 
     A kind of experiment whose numbers need it sets `double`: the engine then computes it in
     float64, whatever the rest of the process uses. One that runs at another pace than usual says
-    its FLOP/s in `pace`, by kind of device, for estimates of time.
+    its FLOP/s in `pace`, by kind of device, for estimates of time. `compiler` is told to the
+    compiler of a GPU.
     """
 
     double: ClassVar[bool] = False
     pace: ClassVar[Mapping[str, float]] = {}
+    compiler: ClassVar[Mapping[str, str | bool]] = {}
 
     @abc.abstractmethod
     def trial(self, key: PRNGKey) -> dict[str, Array]:

@@ -19,6 +19,7 @@ from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision, ViT
 from limelight.study.base import Experiment
 from limelight.study.course import Course, Taught, accuracy
+from limelight.study.device import LIBRARY
 from limelight.worlds.images import Images
 
 NETWORKS = ("vit", "positional", "cnn")
@@ -53,6 +54,8 @@ class Classify(Experiment):
     course: Course = Course()
     cnn_course: Course | None = None
     watched: int = eqx.field(static=True, default=50)
+
+    compiler = LIBRARY
 
     def trial(self, key: PRNGKey) -> dict[str, Array]:
         """Draw a split and a shuffle, make a network, train it, read it."""

@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,11 @@ WIDEST = {"cpu": 128, "gpu": 4096, "tpu": 4096}
 ROOM = {"cpu": 128 * 2**20}
 #: Rough sustained FLOP/s of these small programs on one device, for time estimates only.
 PACE = {"cpu": 5e9, "gpu": 2e12, "tpu": 2e12}
+
+#: Told to a GPU's compiler: products by the library, none of its own. For a ViT the search for its
+#: own takes a minute or two, and with JAX 0.11 it can end the process: a failed check of the pass
+#: that makes them (`triton_tiling_propagation`), which nobody can catch.
+LIBRARY: Mapping[str, str | bool] = {"xla_gpu_enable_triton_gemm": False}
 
 
 def memory() -> int:

@@ -16,6 +16,7 @@ from limelight.measures.locality import locality, neighbour_share, side_of, simi
 from limelight.models.pretrained import load_vit
 from limelight.study.base import Experiment
 from limelight.study.classify import Classify
+from limelight.study.device import LIBRARY
 
 
 class Encodings(Experiment):
@@ -40,6 +41,8 @@ class Encodings(Experiment):
     study: Classify = Classify()
     draws: int = eqx.field(static=True, default=200)
     read: Float[Array | np.ndarray, "patches width"] | None = None
+
+    compiler = LIBRARY
 
     def trial(self, key: PRNGKey) -> dict[str, Array]:
         """Load or train, then draw."""

@@ -16,6 +16,7 @@ from limelight.models.layers import affine
 from limelight.models.vit import ViT
 from limelight.study.base import Experiment
 from limelight.study.course import Course, accuracy
+from limelight.study.device import LIBRARY
 from limelight.study.starts import WEIGHTS, Starts
 from limelight.worlds.base import dataset
 from limelight.worlds.composites import Composites
@@ -43,6 +44,8 @@ class Finetune(Experiment):
     course: Course = Course(steps=200, batch=32, rate=1e-3, fresh=False)
     looked: int = eqx.field(static=True, default=100)
     keep: bool = eqx.field(static=True, default=False)
+
+    compiler = LIBRARY
 
     def trial(self, key: PRNGKey) -> dict[str, Array]:
         """Draw an order of the objects, make a head, train, read."""

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool
 
+from limelight.study.device import LIBRARY
 from limelight.study.packed import Layout, Packed, on_cpu
 
 #: Trials that one call of the filling program starts.
@@ -33,7 +34,7 @@ def options() -> dict[str, str | bool] | None:
     """
     if jax.default_backend() != "gpu":
         return None
-    return {"xla_gpu_autotune_level": "0", "xla_gpu_enable_triton_gemm": False}
+    return {"xla_gpu_autotune_level": "0", **LIBRARY}
 
 
 class Device:

@@ -23,6 +23,7 @@ from limelight.models.pretrained import load_vit, save_vit
 from limelight.models.vit import Vision, ViT
 from limelight.study.base import Experiment
 from limelight.study.course import Course, Taught, accuracy
+from limelight.study.device import LIBRARY
 from limelight.table import Table
 from limelight.worlds.composites import Composites
 
@@ -141,6 +142,8 @@ class Pretraining(Experiment):
     """
 
     starts: Starts = Starts()
+
+    compiler = LIBRARY
 
     def trial(self, key: PRNGKey) -> dict[str, Array]:
         """Train one, read it."""
