@@ -181,7 +181,7 @@ class Claim:
         """Read the estimate and apply the rule; what is not a number decides nothing."""
         estimate = self.estimate(table)
         low, high = estimate.interval or (estimate.value, estimate.value)
-        known = bool(np.isfinite([estimate.value, low, high]).all())
+        known = not np.isnan([estimate.value, low, high]).any()
         return Verdict(
             claim=self.name,
             statement=self.statement,

@@ -160,15 +160,15 @@ def ratio(table: Table, any_grid: bool = False) -> Estimate:
     a, b = (int(np.flatnonzero(found.lengths == T)[0]) for T in (100, 800))
     if np.isinf(found.critical[a]):
         return Estimate(np.nan, None, found.n, "m*(100) is beyond the grid")
-    over = lambda m: (
-        np.where(np.isinf(m[..., b]), BEYOND, m[..., b]) / np.minimum(m[..., a], BEYOND)
-    )
-    # Nearest order statistics: what is beyond the grid has no mean with what is on it.
-    low, high = np.quantile(over(found.draws), [0.025, 0.975], method="nearest")
+    # Beyond the grid is more than its last size, without limit: the ends allow for both. Nearest
+    # order statistics, because infinity has no mean with a number.
+    last, (under, over) = float(found.sizes[-1]), (found.draws[:, a], found.draws[:, b])
+    low = np.quantile(np.minimum(over, last) / under, 0.025, method="nearest")
+    high = np.quantile(over / np.minimum(under, last), 0.975, method="nearest")
     ends = (float(low), float(high)) if any_grid or found.is_paper_grid else (np.nan, np.nan)
     note = f"m* {found.critical[a]:g} and {found.critical[b]:g}"
     note += f"; beyond the grid in {found.beyond[b]:.1%} of resamples" if found.beyond[b] else ""
-    return Estimate(float(over(found.critical)), ends, found.n, note)
+    return Estimate(float(found.critical[b] / found.critical[a]), ends, found.n, note)
 
 
 def above_reference(table: Table) -> Estimate:

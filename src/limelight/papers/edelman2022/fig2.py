@@ -181,7 +181,7 @@ figure = Figure(
     reference="Figure 2",
     cost={
         "small": "110 s on 2 cores, and a minute of compiling",
-        "paper": "about 6 minutes on one H200, compiling included",
+        "paper": "under 5 minutes on one H200, compiling included",
     },
     departures=DEPARTURES,
 )
