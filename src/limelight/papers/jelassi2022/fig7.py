@@ -95,15 +95,17 @@ def draw(table: Table):
     figure = new_figure(ONE_COLUMN, 2.0)
     axes = figure.axes[0]
     open_frame(axes)
-    label(axes, "", "test accuracy")
-    pairs = np.stack([accuracies(table, network) for network in ARMS])
+    label(axes, "", "test accuracy, %")
+    pairs = 100 * np.stack([accuracies(table, network) for network in ARMS])
     axes.plot([0, 1], pairs, color="0.75", linewidth=0.6)
     for i, values in enumerate(pairs):
         look = {"color": COLOURS[i], "marker": MARKERS[i], "markersize": 3.4}
         axes.add_line(Line2D(np.full(len(values), i), values, linestyle="none", **look))
+        side = i + 0.12 * (2 * i - 1)
+        axes.plot([side - 0.06, side + 0.06], [values.mean()] * 2, color=COLOURS[i], linewidth=1.4)
     axes.set_xticks([0, 1], list(ARMS.values()), fontsize=TICK)
     axes.set_xlim(-0.5, 1.5)
-    caption(figure, *fig5.facts(table, "one mark a seed"))
+    caption(figure, *fig5.facts(table, "one mark a seed, bars: means"))
     return figure
 
 
