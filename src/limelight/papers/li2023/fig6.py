@@ -29,6 +29,7 @@ from limelight.papers.li2023.fig6_pictures import (
     start_summary,
     summary,
 )
+from limelight.papers.li2023.reach import REACH_CLAIMS
 from limelight.study.course import Course
 from limelight.study.finetune import Finetune
 from limelight.study.starts import Pretraining, Start, Starts, save_starts
@@ -170,7 +171,7 @@ figures = (
             ),
             "paper": removal(cifar(1000), LEVELS_OF_ALPHA, SIZES, 10),
         },
-        claims=CLAIMS,
+        claims=CLAIMS + REACH_CLAIMS,
         draws={"accuracy": draw_accuracy, "samples": draw_samples, "attention": draw_attention},
         summary=summary,
         reference="Figure 6(a) and (b)",
