@@ -1,6 +1,7 @@
 """Figure 6: pictures and words. What is read off the tables is in `composites`."""
 
 import numpy as np
+from matplotlib.patches import Patch
 
 from limelight import fit
 from limelight.papers.li2023 import reach
@@ -130,12 +131,13 @@ def draw_starts(table: Table):
     axes = figure.axes[0]
     open_frame(axes)
     label(axes, "", "test accuracy, %")
-    bars = axes.bar(x, accuracy, 0.5, color=COLOURS[0], label="test accuracy")
+    bars = axes.bar(x, accuracy, 0.5, color=COLOURS[0])
     axes.bar_label(bars, fmt="%.1f", fontsize=TICK, color=INK, padding=1)
+    bar = Patch(color=COLOURS[0], label="test accuracy")
     level = axes.hlines(chance, x - 0.32, x + 0.32, color=COLOURS[1], label="chance")
     axes.set(xlim=(-0.6, len(x) - 0.4), ylim=(0, 100))
     axes.set_xticks(x, [f"{which} start" for which in table["starts.which"]])
-    legend_above(axes, [bars, level], room=ONE_COLUMN - 0.65, grow=True)
+    legend_above(axes, [bar, level], room=ONE_COLUMN - 0.65, grow=True)
     caption(figure, *facts(table))
     return figure
 
