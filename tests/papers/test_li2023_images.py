@@ -22,11 +22,13 @@ def few_draws(monkeypatch):
     monkeypatch.setattr(boundary, "DRAWS", 150)
 
 
-def removed(gain=6.0, growth=5.0, power=2.0, blind=-4.0, moved=0.05, trials=10) -> Table:
+def removed(
+    gain=6.0, growth=5.0, power=2.0, blind=-4.0, moved=0.05, trials=10, sizes=SIZES
+) -> Table:
     """A made-up figure 6: 60 % is passed at 1,500 / alpha^power examples."""
     rng = np.random.default_rng(0)
     cuts = [(False, a) for a in ALPHAS] + [(True, 1.0)]
-    rows = [(b, a, n, t) for (b, a), n, t in itertools.product(cuts, SIZES, range(trials))]
+    rows = [(b, a, n, t) for (b, a), n, t in itertools.product(cuts, sizes, range(trials))]
     flag, alpha, size, trial = (np.array(column) for column in zip(*rows, strict=True))
     counted = np.where(flag | (alpha == 0.5), 0.66, alpha)
     need = 1500 * counted**-power
@@ -114,6 +116,28 @@ def test_few_trials_decide_nothing_and_pictures_are_drawn():
         assert figure.summary(made)
         for picture in figure.plots(made).values():
             assert render(picture, "png", dots_per_inch=40).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("count", "lines"), [(6, 6), (7, 7), (8, 5), (9, 5)])
+def test_colours_are_not_repeated_and_crosses_stay_inside(count, lines):
+    sizes = [500 * 2**i for i in range(count)]
+    figure = fig6_pictures.draw_accuracy(removed(blind=-40.0, trials=2, sizes=sizes))
+    axes = figure.axes[0]
+    drawn, crosses = axes.lines[:lines], axes.lines[lines:]
+    labels = [line.get_label() for line in drawn]
+    assert labels[0] == f"N = {sizes[0]:g}"
+    assert labels[-1] == f"N = {sizes[-1]:g}"
+    assert len({line.get_color() for line in drawn}) == lines == len(crosses)
+    low, high = axes.get_ylim()
+    assert all(low < cross.get_ydata()[0] < high for cross in crosses)
+    assert ("every other size" in figure.get_supxlabel()) == (lines < count)
+
+
+def test_even_attention_is_in_the_picture():
+    figure = fig6_pictures.draw_attention(removed(trials=2, moved=0.2))
+    low, high = figure.axes[0].get_ylim()
+    assert low < 0.66 < high
+    assert "even\nattention" in [text.get_text() for text in figure.axes[0].texts]
 
 
 def test_the_level_that_is_drawn_is_one_that_shows_the_boundary():
