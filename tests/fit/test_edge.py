@@ -6,6 +6,7 @@ import pytest
 from limelight import fit
 from limelight.core.errors import InputError
 from limelight.fit import Edge, bootstrap, fit_threshold, successes, threshold
+from limelight.fit.resample import trial_weights
 from limelight.table import Table
 
 SIZES = np.array([2, 4, 8, 16, 32, 64])
@@ -141,6 +142,70 @@ def test_draws_agree_with_resampled_tables():
         fast = np.log(edge.draws(1000, common=common)[0])
         np.testing.assert_allclose(slow.mean(0), fast.mean(0), atol=0.08)
         np.testing.assert_allclose(slow.std(0), fast.std(0), rtol=0.35)
+
+
+def steps(sizes, above, trials=8) -> Table:
+    """One curve for each size in `above`: every trial fails below it and succeeds from it on."""
+    rows = [(a, n, t) for a in above for n in sizes for t in range(trials)]
+    a, n, trial = (np.array(column) for column in zip(*rows, strict=True))
+    columns = {"above": a, "n": n, "trial": trial, "accuracy": np.where(n >= a, 1.0, 0.0)}
+    return Table(columns, ("above", "n"))
+
+
+@pytest.mark.parametrize("common", [False, True])
+@pytest.mark.parametrize("increasing", [True, False])
+def test_a_step_may_lie_anywhere_in_its_gap(common, increasing):
+    """Trials that agree tell the gap and nothing more, so draws are even in it, in logs."""
+    sizes, above = np.array([2, 4, 32, 64]), np.array([4, 32, 64])
+    edge = threshold(
+        steps(sizes, above), "n", "accuracy", 0.5, below=not increasing, increasing=increasing
+    )
+    values, flags = edge.draws(2000, common=common)
+    assert flags.all()
+    for drawn, high in zip(values.T, above, strict=True):
+        low = sizes[np.searchsorted(sizes, high) - 1]
+        place = np.sort(np.log(drawn / low) / np.log(high / low))
+        assert place[0] >= 0
+        assert place[-1] <= 1
+        even = (np.arange(len(place)) + 0.5) / len(place)
+        assert np.abs(place - even).max() < 0.05  # Kolmogorov's distance; 0.04 has p = 0.003
+    assert abs(np.corrcoef(np.log(values).T)[0, 1]) < 0.1  # each curve has its own luck
+    np.testing.assert_array_equal(values, edge.draws(2000, common=common)[0])
+
+
+@pytest.mark.parametrize("increasing", [True, False])
+def test_a_curve_that_is_no_step_keeps_its_most_likely_threshold(increasing):
+    """A draw with a mixed cell, in whatever direction, is left alone; so is one without a gap."""
+    sizes = np.array([2, 4, 8, 16])
+    table = steps(sizes, np.array([8]), trials=6)
+    lucky = (table["n"] == 4) & (table["trial"] < 3)  # half of the trials succeed early
+    table = Table({**table.columns, "accuracy": table["accuracy"] + lucky}, table.axes)
+    edge = threshold(table, "n", "accuracy", 0.5, below=not increasing, increasing=increasing)
+    values = edge.draws(400, common=True)[0][:, 0]
+    early = (trial_weights(6, 400, 0) @ (np.arange(6) < 3)).round()
+    ends = {0: (4, 8), 6: (2, 4)}  # no draw of the early trials, or none of the others
+    assert set(ends) < set(early.astype(int))
+    for k in range(7):
+        drawn = values[early == k]
+        if k in ends:
+            low, high = ends[k]
+            assert len(np.unique(drawn)) == len(drawn)
+            assert ((drawn >= low) & (drawn <= high)).all()
+        else:
+            wins = np.array([[0, k, 6, 6]])
+            options = {"increasing": increasing}
+            likely = fit.threshold_values(
+                sizes, wins if increasing else 6 - wins, np.full(4, 6), **options
+            )
+            np.testing.assert_allclose(drawn, likely[0], rtol=1e-6)
+
+
+def test_a_curve_that_never_fails_is_no_step():
+    table = steps(np.array([2, 4, 8]), np.array([2]))
+    edge = threshold(table, "n", "accuracy", 0.5)
+    values, flags = edge.draws(50)
+    assert not flags.any()
+    np.testing.assert_array_equal(values, edge.values[0])
 
 
 def test_a_thousand_draws_of_a_full_diagram_take_seconds():

@@ -1,8 +1,10 @@
 """Figure 6: pictures and words. What is read off the tables is in `composites`."""
 
 import numpy as np
+from matplotlib.patches import Patch
 
 from limelight import fit
+from limelight.papers.li2023 import reach
 from limelight.papers.li2023.composites import (
     ALL,
     ARMS,
@@ -19,31 +21,47 @@ from limelight.papers.li2023.composites import (
     sizes,
 )
 from limelight.papers.li2023.fig1a import ends, facts
-from limelight.plot import Series, TopAxis, caption, curves, phase_diagram
+from limelight.plot import (
+    ONE_COLUMN,
+    Reference,
+    Series,
+    TopAxis,
+    caption,
+    curves,
+    new_figure,
+    phase_diagram,
+)
+from limelight.plot.style import COLOURS, INK, TICK, label, legend_above, open_frame
 from limelight.table import Table
 
 
 def draw_accuracy(table: Table):
     """Accuracy against the relevant fraction, a line for each number of examples."""
-    levels = fractions(table)
+    levels, counts = fractions(table), sizes(table)
+    few = counts if len(counts) <= len(COLOURS) else sorted({*counts[::2], counts[-1]})
     x = [realised(table, a) for a in levels]
-    series = []
-    for n in sizes(table):
-        rows = sized(table, n)
-        series.append(Series(f"N = {n:g}", x, *_band([points(cut(rows, a)) for a in levels])))
-    control = [points(cut(sized(table, n), ALL, True)) for n in sizes(table)]
+    cells = [[points(cut(sized(table, n), a)) for a in levels] for n in few]
+    controls = [points(cut(sized(table, n), ALL, True)).mean() for n in few]
+    series = [Series(f"N = {n:g}", x, *_band(row)) for n, row in zip(few, cells, strict=True)]
+    # The crosses lie below the lines: an axis made for the lines would leave them out.
+    seen = np.concatenate([controls, *(line.arrays()[i] for line in series for i in (2, 3))])
+    room = 0.05 * np.ptp(seen)
     figure = curves(
         series,
         x_label=r"label-relevant fraction $\alpha_*$",
         y_label="test accuracy, %",
+        limits=(seen.min() - room, seen.max() + room),
         width=4.6,
     )
     axes = figure.axes[0]
-    for n, found in zip(range(len(series)), control, strict=True):
-        colour = axes.lines[n].get_color()
-        axes.plot([x[0]], [found.mean()], marker="x", color=colour, linestyle="none", clip_on=False)
-    note = "crosses: as many patches of any kind removed as at the right end"
-    caption(figure, *facts(table), note)
+    for line, found in zip(axes.lines[: len(few)], controls, strict=True):
+        axes.plot([x[0]], [found], marker="x", color=line.get_color(), linestyle="none")
+    caption(
+        figure,
+        *facts(table),
+        "crosses: as many patches of any kind removed as at the right end",
+        "" if few == counts else "every other size and the last",
+    )
     return figure
 
 
@@ -76,10 +94,9 @@ def draw_attention(table: Table):
     for name, column in (("before", "mass.start"), ("after", "mass.end")):
         rows = [whole.rows(whole[EXAMPLES] == n)[column].astype(float) for n in sizes(table)]
         series.append(Series(f"{name} training", sizes(table), *_band(rows)))
-    even = Series("even attention", sizes(table), [whole["alpha"].mean()] * len(sizes(table)))
     figure = curves(
         series,
-        guides=[even],
+        references=[Reference("even\nattention", float(whole["alpha"].mean()))],
         x_label="training examples $N$",
         y_label="attention mass on the object",
         log_x=True,
@@ -109,12 +126,18 @@ def draw_spurious(table: Table):
 def draw_starts(table: Table):
     """Accuracy of both starts on the classes that they were trained on, chance beside it."""
     x = np.arange(len(table))
-    series = [
-        Series("test accuracy", x, 100 * table["accuracy"].astype(float)),
-        Series("chance", x, 100 * table["chance"].astype(float)),
-    ]
-    figure = curves(series, x_label="start", y_label="%", limits=(0, 100))
-    figure.axes[0].set_xticks(x, [f"{which} start" for which in table["starts.which"]])
+    accuracy, chance = (100 * table[name].astype(float) for name in ("accuracy", "chance"))
+    figure = new_figure()
+    axes = figure.axes[0]
+    open_frame(axes)
+    label(axes, "", "test accuracy, %")
+    bars = axes.bar(x, accuracy, 0.5, color=COLOURS[0])
+    axes.bar_label(bars, fmt="%.1f", fontsize=TICK, color=INK, padding=1)
+    bar = Patch(color=COLOURS[0], label="test accuracy")
+    level = axes.hlines(chance, x - 0.32, x + 0.32, color=COLOURS[1], label="chance")
+    axes.set(xlim=(-0.6, len(x) - 0.4), ylim=(0, 100))
+    axes.set_xticks(x, [f"{which} start" for which in table["starts.which"]])
+    legend_above(axes, [bar, level], room=ONE_COLUMN - 0.65, grow=True)
     caption(figure, *facts(table))
     return figure
 
@@ -137,7 +160,7 @@ def _band(cells: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def summary(table: Table) -> list[str]:
-    """Accuracy of every cell, and N50 at every level."""
+    """Accuracy of every cell, N50 at every level, and N by interpolation."""
     lines = []
     for n in sizes(table):
         rows = sized(table, n)
@@ -154,7 +177,7 @@ def summary(table: Table) -> list[str]:
         at = counted(table, edge)
         told = [f"{a:.2f}: {found}" for a, found in zip(at, edge.thresholds, strict=True)]
         lines.append(f"N50 at accuracy {level:.1%}, by alpha_*: {'; '.join(told)}")
-    return lines
+    return lines + reach.summary(table)
 
 
 def spurious_summary(table: Table) -> list[str]:

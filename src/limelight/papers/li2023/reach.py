@@ -1,0 +1,147 @@
+r"""Figure 6(b) read trial by trial: the number of examples at which a trial reaches an accuracy.
+
+N50 counts the trials above a level. Where the trials of a cell agree it knows no more than between
+which two sizes they pass it. Accuracy is a number, and tells where in between.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+from limelight.claims import Below, Claim, Estimate, Inside
+from limelight.papers.li2023.composites import (
+    ALL,
+    EXAMPLES,
+    cut,
+    fractions,
+    mean,
+    realised,
+    sizes,
+)
+from limelight.table import Table
+
+#: The accuracy that the claims ask for, and those that are told beside it.
+LEVEL, TOLD = 0.6, (0.55, 0.6, 0.65)
+
+
+def crossing(
+    x: Float[np.ndarray, " sizes"], y: Float[np.ndarray, "trials sizes"], level: float
+) -> Float[np.ndarray, " trials"]:
+    r"""Where each trial first reaches a level, on straight lines between neighbouring points.
+
+    $$x_{k-1} + (x_k - x_{k-1}) \frac{c - y_{k-1}}{y_k - y_{k-1}}, \quad k = \min\{j : y_j \ge c\}$$
+
+    NaN where a trial begins at the level $c$ or above it, never reaches it, or is not known just
+    before it does.
+
+    Example:
+        >>> crossing(np.arange(3.0), np.array([[0.0, 1.0, 3.0], [0.0, 1.0, 1.5]]), 2.0)
+        array([1.5, nan])
+    """
+    k = (y >= level).argmax(axis=1)  # 0 where the first is above already, or none is
+    inside = np.flatnonzero(k)
+    k = k[inside]
+    before, after = y[inside, k - 1], y[inside, k]
+    found = np.full(len(y), np.nan)
+    found[inside] = x[k - 1] + (x[k] - x[k - 1]) * (level - before) / (after - before)
+    return found
+
+
+def reached(table: Table, fraction: float, level: float) -> np.ndarray:
+    """Log N at which each trial reaches an accuracy, background alone removed; NaN if unresolved.
+
+    What is missing or diverged has no accuracy.
+    """
+    rows, counts = cut(table, fraction), sizes(table)
+    accuracy = rows["accuracy"].astype(float)
+    if "diverged" in rows.columns:
+        accuracy = np.where(rows["diverged"].astype(bool), np.nan, accuracy)
+    trials, trial = np.unique(table["trial"]), rows["trial"]
+    grid = np.full((len(trials), len(counts)), np.nan)
+    grid[np.searchsorted(trials, trial), np.searchsorted(counts, rows[EXAMPLES])] = accuracy
+    return crossing(np.log(counts), grid, level)
+
+
+def unresolved(logs: np.ndarray) -> str:
+    """What to say of trials (the last axis) that do not pass the level at every fraction."""
+    whole = np.isfinite(logs).all(axis=0)
+    return "" if whole.all() else f"{whole.sum()} of {whole.size} trials pass the level in the grid"
+
+
+# --- estimates --------------------------------------------------------------------------------
+
+
+def saving(level: float) -> Callable[[Table], Estimate]:
+    """N without background over N with all of it, geometric mean over trials.
+
+    Trials that leave the grid are not left out, for they are not just any trials: with one of them
+    there is no estimate.
+    """
+
+    def estimate(table: Table) -> Estimate:
+        logs = np.stack([reached(table, a, level) for a in (ALL, fractions(table)[0])])
+        found = mean(logs[0] - logs[1], unresolved(logs))
+        low, high = found.interval or (np.nan, np.nan)
+        ends = None if found.interval is None else (float(np.exp(low)), float(np.exp(high)))
+        return Estimate(float(np.exp(found.value)), ends, found.n, found.note)
+
+    return estimate
+
+
+def power(level: float) -> Callable[[Table], Estimate]:
+    r"""Slope of log N in log $1/\alpha_*$, by least squares trial by trial; their mean."""
+
+    def estimate(table: Table) -> Estimate:
+        levels = fractions(table)
+        logs = np.stack([reached(table, a, level) for a in levels])
+        x = -np.log([realised(table, a) for a in levels])
+        x = x - x.mean()
+        return mean(x @ logs / (x @ x), unresolved(logs))
+
+    return estimate
+
+
+# --- claims and words -------------------------------------------------------------------------
+
+LATER = "added after the first table had been seen, where N50 jumps from gap to gap"
+
+REACH_CLAIMS = (
+    Claim(
+        "6b.reach.60",
+        f"Fewer examples suffice as background patches are removed, by interpolation ({LATER}).",
+        f"N at which a trial's accuracy reaches {LEVEL:.0%}, without background over with all of"
+        " it, geometric mean over trials",
+        saving(LEVEL),
+        Below(1.0),
+        f"limelight, {LATER}; li2023, Figure 6(b)",
+    ),
+    Claim(
+        "6b.reach-law.60",
+        "Examples needed grow as the relevant fraction to the power -2, by interpolation"
+        f" ({LATER}).",
+        f"log-log slope in 1/alpha_* of N at which a trial's accuracy reaches {LEVEL:.0%},"
+        " mean over trials",
+        power(LEVEL),
+        Inside(1.5, 2.5),
+        f"limelight, {LATER}; li2023, Theorem 1 (10)",
+    ),
+)
+
+
+def summary(table: Table) -> list[str]:
+    """N by interpolation at every fraction, geometric mean over trials, and its slope."""
+    lines = []
+    for level in TOLD:
+        told = []
+        for a in fractions(table):
+            found = mean(reached(table, a, level))
+            n = f"{np.exp(found.value):.0f}" if np.isfinite(found.value) else "not in the grid"
+            told.append(f"{realised(table, a):.2f}: {n}")
+        law = power(level)(table)
+        ends = "" if law.interval is None else " [{:.2f}, {:.2f}]".format(*law.interval)
+        lines.append(
+            f"N at accuracy {level:.0%} by interpolation, by alpha_*: {', '.join(told)};"
+            f" slope in 1/alpha_* {law.value:.2f}{ends}"
+        )
+    return lines
