@@ -215,7 +215,7 @@ def provenance(
     """The usual facts of a caption, in their usual words; what is not known is left out."""
     facts = (
         f"scale {scale}" if scale else "",
-        "" if trials is None else f"{trials} trials a cell",
+        "" if trials is None else f"{trials} trial{'' if trials == 1 else 's'} a cell",
         f"commit {commit[:10]}" if commit else "",
         note,
     )
