@@ -122,6 +122,7 @@ class Cost:
     seconds: Number
     compilations: int | None = None
     note: str = ""
+    compiling: Number | None = None
 
     def rows(self) -> dict[str, str]:
         """The numbers in words, the rate among them."""
@@ -131,6 +132,8 @@ class Cost:
             rows["trials per second"] = f"{self.trials / seconds:,.3g}"
         if self.compilations is not None:
             rows["compilations"] = f"{self.compilations:,}"
+        if self.compiling is not None:
+            rows["seconds waiting for them"] = f"{float(self.compiling):,.3g}"
         return rows | ({"note": self.note} if self.note else {})
 
 

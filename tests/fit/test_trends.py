@@ -45,14 +45,19 @@ def test_holm_is_the_step_down_procedure(p, error):
     np.testing.assert_array_equal(fit.holm(p) <= error * (1 + 1e-12), rejected)
 
 
-@given(PROBABILITIES)
-def test_tests_together_decide_as_their_adjusted_p_values(up):
-    down = 1 - 0.999 * np.array(up)
+@given(st.lists(st.floats(-20, 20), min_size=1, max_size=12))
+def test_tests_together_decide_as_their_adjusted_p_values(scores):
+    up, down = norm.sf(scores), norm.cdf(scores)
     z, (low, high) = fit.together(up, down)
     assert (low > 0) == (fit.holm(up).max() < 0.05)
     assert (high < 0) == (fit.holm(down).min() < 0.05)
+    assert z == pytest.approx(min(scores), abs=1e-9)  # far out too, where p-values end at 1
     assert low <= z
-    assert z == pytest.approx(norm.isf(np.clip(max(up), None, 1 - 1e-15)))
+
+
+def test_ties_are_neither_and_what_nothing_contradicts_has_no_upper_end():
+    assert fit.together([1.0], [1.0]) == (0.0, (-np.inf, np.inf))
+    assert fit.together([0.0, 0.0], [1.0, 1.0])[1][1] == np.inf
 
 
 def test_one_test_is_the_usual_interval():

@@ -178,13 +178,14 @@ def print_group(verdicts, rules: bool) -> None:
 
 
 def sentence(text: str) -> str:
-    """The text with one full stop.
+    """The text with one full stop, a question with its mark.
 
     Example:
-        >>> sentence("It holds"), sentence("It holds.")
-        ('It holds.', 'It holds.')
+        >>> sentence("It holds"), sentence("It holds."), sentence("Does it?")
+        ('It holds.', 'It holds.', 'Does it?')
     """
-    return text.rstrip(". ") + "."
+    text = text.rstrip(". ")
+    return text if text.endswith("?") else text + "."
 
 
 def number(value: int | float) -> str:

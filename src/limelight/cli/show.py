@@ -111,7 +111,7 @@ def print_paper(paper) -> None:
 def print_figure(paper, figure) -> None:
     """A figure for people."""
     print_title(f"{paper.key} {figure.name}", f"{figure.title} ({figure.reference})")
-    say(sentence(f"\nThe paper reads: {figure.statement}"), hang=2)
+    say(sentence(f"\n{figure.lead}"), hang=2)
     say(sentence(f"Departures: {figure.departures}"), hang=2)
     say("\nClaims")
     for claim in figure.claims:

@@ -17,8 +17,6 @@ from limelight.fit.inputs import Numbers, check_level, counts, numbers
 
 #: One-sided error of a family of tests.
 ERROR = 0.05
-#: Keeps quantiles of p-values at 0 and 1 finite.
-TINY = 1e-15
 
 
 def rising(x: Numbers, successes: Numbers, trials: Numbers) -> float:
@@ -84,19 +82,21 @@ def together(up: Numbers, down: Numbers, error: float = ERROR) -> tuple[float, t
 
     Returns:
         The smallest z, and ends: the lower is above 0 when every adjusted `up` is below `error`,
-        the upper is below 0 when some adjusted `down` is.
+        the upper is below 0 when some adjusted `down` is, and infinite where nothing contradicts.
 
     Example:
         >>> z, (low, high) = together([0.001, 0.01], [0.999, 0.99])
         >>> round(z, 2), low > 0
         (2.33, True)
     """
-    score = lambda p: norm.isf(np.clip(p, TINY, 1 - TINY))
-    up, down = numbers(up, "up"), numbers(down, "down")
+    least = np.finfo(float).tiny  # of a p-value too small for a number
+    up, down = (np.maximum(numbers(p, name), least) for p, name in ((up, "up"), (down, "down")))
+    # The side with the smaller p-value: near 1 it has no digits left.
+    z = np.where(up < down, norm.isf(up), np.where(up > down, -norm.isf(down), 0.0))
     bar = float(norm.isf(error))
-    low = float(score(holm(up)).min()) - bar
-    high = bar - float(score(holm(down)).max())
-    return float(score(up).min()), (low, high)
+    low = float(norm.isf(holm(up)).min()) - bar
+    high = bar - float(norm.isf(holm(down)).max())
+    return float(z.min()), (low, high)
 
 
 def median_interval(

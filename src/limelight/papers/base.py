@@ -78,12 +78,12 @@ class Figure:
     Args:
         name: Short and unique within the paper, such as `fig1a`.
         title: What is drawn.
-        statement: What the paper reads off it, in our words.
+        statement: What the paper reads off it, in our words; what we ask, where it is our own.
         setups: One study a scale.
         claims: What is decided, and how.
         draws: Pictures by name, each drawn from a table; the first is the figure itself.
         summary: Lines for the terminal: the numbers a reader wants first.
-        reference: Where it stands in the paper.
+        reference: Where it stands in the paper; begins with "limelight" where it is our own.
         cost: Measured cost by scale.
         departures: What differs from the paper's protocol, or could not be known.
         paper: The paper's key.
@@ -160,6 +160,12 @@ class Figure:
     def plots(self, table: Table) -> dict[str, Any]:
         """Every picture of the figure, by name."""
         return {name: draw(table) for name, draw in self.draws.items()}
+
+    @property
+    def lead(self) -> str:
+        """The statement, and whose it is."""
+        ours = self.reference.startswith("limelight")
+        return f"{'Asked here' if ours else 'The paper reads'}: {self.statement}"
 
     def verdict(self, table: Table) -> tuple[Verdict, ...]:
         """Every claim decided by its rule, or marked when the table cannot decide it.

@@ -88,7 +88,7 @@ def section(store: str | Path) -> Section:
     return Section(
         name=f"{figure.paper}-{figure.name}",
         title=f"{figure.paper}, {figure.reference or figure.name}: {figure.title}",
-        statement=f"The paper reads: {figure.statement}",
+        statement=figure.lead,
         verdicts=figure.verdict(table),
         figures=pictures,
         settings=_settings(manifest),
@@ -112,7 +112,8 @@ def publish(store: str | Path, folder: str | Path) -> Path:
     table = open_table(store)
     figure = recipe_of(table.manifest, store)
     cost = _cost(store, table)
-    manifest = dict(table.manifest) | {"seconds": cost.seconds, "compilations": cost.compilations}
+    spent = {"seconds": cost.seconds, "compilations": cost.compilations}
+    manifest = dict(table.manifest) | spent | {"compile_seconds": cost.compiling}
     place = Path(folder) / figure.paper / figure.name
     place.mkdir(parents=True, exist_ok=True)
     columns = {name: column for name, column in table.columns.items() if name != WEIGHTS}
@@ -211,10 +212,12 @@ def _cost(store: str | Path, table: Table) -> Cost:
     facts = read_facts(store) if Path(store).is_dir() else []
     seconds = sum(fact["seconds"] for fact in facts) or table.manifest.get("seconds", 0.0)
     compiled = sum(fact.get("compilations", 0) for fact in facts)
+    waited = sum(fact["compile_seconds"] for fact in facts)
     return Cost(
         trials=len(table),
         seconds=seconds,
         compilations=compiled or table.manifest.get("compilations"),
+        compiling=waited if facts else table.manifest.get("compile_seconds"),
     )
 
 

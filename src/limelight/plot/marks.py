@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from limelight.core.errors import InputError
 from limelight.plot.style import TICK, Number
 
-MOST_MARKERS = 16
+MOST_MARKERS = 20
 
 
 @dataclass(frozen=True)

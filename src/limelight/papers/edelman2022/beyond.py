@@ -156,7 +156,7 @@ figures = (
         SPARSITY,
         [2, 3, 4],
         "examples needed to learn an AND of 2, 3 and 4 bits",
-        "the more bits matter, the more examples are needed",
+        "does every further bit raise the number of examples needed?",
         ours(
             "sparsity.grows",
             "Each further bit of the AND raises the number of examples needed.",
@@ -170,7 +170,7 @@ figures = (
         NOISE,
         [0.0, 0.05, 0.1],
         "examples needed when some training labels are wrong",
-        "wrong labels raise the number of examples needed",
+        "do wrong labels raise the number of examples needed?",
         ours(
             "noise.grows",
             "Each step of label noise (0, .05, .1) raises the number of examples needed.",

@@ -71,7 +71,11 @@ def draw_critical(table: Table):
         log_x=True,
         width=4.6,
     )
-    caption(figure, *facts(table), "bands: 95 % intervals, open where they leave the grid")
+    step = np.diff(found.sizes).max(initial=0)
+    off = ", ".join(f"{length:g}" for length in T[np.isinf(found.critical)])
+    laws = "laws: of $m^*$" + (f", without T = {off}, where it is beyond the grid" if off else "")
+    bands = "bands: 95 % intervals, open where they leave the grid"
+    caption(figure, *facts(table), f"$m^*$ in steps of {step}", bands, laws)
     return figure
 
 

@@ -130,7 +130,7 @@ CLAIMS: tuple[Claim, ...] = (
 figure = Figure(
     name="fig2-wide",
     title="examples needed to learn a 3-bit AND, on a grid up to 400 examples",
-    statement="the number of examples grows like the logarithm of the length, not like a line",
+    statement="does the number of examples grow like the logarithm of the length, or like a line?",
     setups={
         "smoke": Setup(
             experiment(16, share=0.0, iterations=60, holdout=1000, first=250),
