@@ -110,6 +110,9 @@ def test_shuffled_pixels_with_positions_shuffled_alike_train_alike():
     plain, alike, other = (jax.jit(s.trial)(jr.key(3)) for s in studies)
     np.testing.assert_allclose(plain["trace.loss"], alike["trace.loss"], atol=1e-5)
     np.testing.assert_allclose(plain["locality.raw"], alike["locality.inverse"], atol=1e-4)
+    maps = [plain["trace.similarity"], alike["trace.inverse"], alike["trace.similarity"]]
+    np.testing.assert_allclose(maps[0], maps[1], atol=1e-4)
+    assert np.abs(maps[0] - maps[2]).max() > 0.01
     assert np.abs(plain["trace.loss"] - other["trace.loss"]).max() > 1e-4
 
 
@@ -236,4 +239,4 @@ def test_figures_5_and_7_at_smoke_scale(recipe):
     assert {v.verdict for v in recipe.verdict(table)} == {"inconclusive"}
     assert np.isfinite(table["accuracy"]).all()
     assert recipe.lines(table)
-    assert recipe.plot(table).axes
+    assert all(figure.axes for figure in recipe.plots(table).values())

@@ -28,9 +28,8 @@ def similarity_maps(
         bar_label: What the colours mean.
         title: One line over the figure.
     """
-    figure = style.new_figure(
-        TWO_COLUMNS, 3.6 + (0.25 if title else 0), columns=len(panels), title=title
-    )
+    height = min(3.6, 0.3 + 6.6 / len(panels)) + (0.25 if title else 0)
+    figure = style.new_figure(TWO_COLUMNS, height, columns=len(panels), title=title)
     scale = Normalize(0.0, float(largest))
     for axes, (name, flat) in zip(figure.axes, panels, strict=True):
         axes.imshow(_mosaic(np.asarray(flat)), cmap=WEIGHT, norm=scale, interpolation="nearest")

@@ -13,7 +13,7 @@ from jaxtyping import Array
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
 from limelight.core.types import PRNGKey
-from limelight.measures.locality import locality
+from limelight.measures.locality import locality, similarity
 from limelight.models.base import Model, Recipe
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision, ViT
@@ -68,7 +68,7 @@ class Classify(Experiment):
             "training_loss": taught.last,
             "diverged": ~taught.finite,
             "trace.loss": taught.losses[: self.watched],
-            **self._localities(start, taught.model, truth),
+            **self._places(start, taught.model, truth),
         }
 
     def start(self, key: PRNGKey, truth: Any) -> Model:
@@ -115,14 +115,20 @@ class Classify(Experiment):
     def _course(self) -> Course:
         return self.cnn_course if self.network == "cnn" and self.cnn_course else self.course
 
-    def _localities(self, start: Model, end: Model, truth: Any) -> dict[str, Array]:
-        if not (isinstance(start, ViT) and isinstance(end, ViT)):
-            return {f"locality.{name}": jnp.array(jnp.nan) for name in ("start", "raw", "inverse")}
-        back = jnp.argsort(self.world.order(truth))
+    def _places(self, start: Model, end: Model, truth: Any) -> dict[str, Array]:
+        """What was learned of the places, as it stands and after the inverse of the shuffle."""
+        order = self.world.order(truth)
+        unknown = jnp.full((len(order), 1), jnp.nan)  # where there are no positions
+        before, after = (
+            model.encodings if isinstance(model, ViT) else unknown for model in (start, end)
+        )
         # Cells that cut patches move no whole one, and positions cannot be moved back.
         whole = self.world.cell % self.world.patch == 0
+        back = after[jnp.argsort(order)] if whole else jnp.full_like(after, jnp.nan)
         return {
-            "locality.start": locality(start.encodings),
-            "locality.raw": locality(end.encodings),
-            "locality.inverse": locality(end.encodings[back]) if whole else jnp.array(jnp.nan),
+            "locality.start": locality(before),
+            "locality.raw": locality(after),
+            "locality.inverse": locality(back),
+            "trace.similarity": similarity(after).reshape(-1),
+            "trace.inverse": similarity(back).reshape(-1),
         }

@@ -11,8 +11,9 @@ from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.digits import AGREEING, AXIS, TOLERANCE
+from limelight.papers.jelassi2022.fig1a import THRESHOLD
 from limelight.papers.jelassi2022.reading import fact, mean
-from limelight.plot import Series, caption, curves, provenance
+from limelight.plot import Series, caption, curves, provenance, similarity_maps
 from limelight.study.classify import Classify
 from limelight.study.course import Course
 from limelight.table import Table
@@ -181,6 +182,20 @@ def draw(table: Table):
     return figure
 
 
+def draw_similarity(table: Table):
+    """How alike learned positions are: as they stand, after the inverse, and of plain images."""
+    few, plain = (rows(table, "vit", cell) for cell in (cells(table)[0], cells(table)[-1]))
+    panels = [
+        ("shuffled images", few["trace.similarity"][0]),
+        ("after the inverse shuffle", few["trace.inverse"][0]),
+        ("plain images", plain["trace.similarity"][0]),
+    ]
+    figure = similarity_maps(panels, THRESHOLD, f"similarity, darkest from {THRESHOLD:g}")
+    side = cells(table)[0]
+    caption(figure, *facts(table, f"one seed; cells of {side} x {side} pixels shuffled"))
+    return figure
+
+
 def draw_twins(table: Table):
     """The losses of both twins, first seed."""
     series = []
@@ -224,7 +239,7 @@ figures = (
             "paper": shuffles(paper(), (4, 8, 16, 32), 5),
         },
         claims=CLAIMS,
-        draws={"accuracy": draw},
+        draws={"accuracy": draw, "similarity": draw_similarity},
         summary=summary,
         reference="Figure 5",
         departures=DEPARTURES + SIZES,
