@@ -79,7 +79,7 @@ def draw(table: Table):
         over.set_title(
             f"T = {rows[LENGTH][0]}, m = {size}", fontsize=7.5, color=INK, loc="left", pad=3
         )
-    names = ("some look above .99", "none")
+    names = ("above .99 at some evaluation", "never")
     lines = [Line2D([], [], color=COLOURS[i], label=name) for i, name in enumerate(names)]
     figure.legend(handles=lines, loc="outside upper right", ncols=2, frameon=False, fontsize=TICK)
     lowest = table["trace.accuracy"].min()

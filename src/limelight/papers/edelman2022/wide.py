@@ -150,6 +150,7 @@ figure = Figure(
     draws={"success": draw_success, "critical": draw_critical},
     summary=summary,
     reference="limelight; the protocol of Figure 2",
+    cost={"paper": "182 s on one H200 that another figure shared"},
     departures=(
         "not in the paper: fewer lengths, other sizes; otherwise as fig2, every trial ending at "
         "its first success"
