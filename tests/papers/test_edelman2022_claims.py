@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from limelight.papers import load
-from limelight.papers.edelman2022 import beyond, claims, critical, fig2, fig3, wide
+from limelight.papers.edelman2022 import beyond, claims, critical, fig2, fig3, precision, wide
 from limelight.plot import render
 from limelight.table import Table
 from limelight.theory.edelman2022.consistent import examples_needed
@@ -370,3 +370,32 @@ def test_the_wider_grid_says_nothing_of_what_it_does_not_hold():
     found = {v.claim: v for v in paper.figure("fig2-wide").verdict(edge)}
     assert found["wide.log"].verdict == found["wide.log50"].verdict == "inconclusive"
     assert "of resamples" in found["wide.log50"].note
+
+
+# --- two precisions -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pairs", "lost", "gained", "verdict"),
+    [
+        (30, 0, 0, "inconclusive"),  # thirty that agree do not show that all but a twentieth do
+        (560, 0, 0, "holds"),
+        (560, 20, 13, "holds"),
+        (560, 60, 0, "fails"),
+    ],
+)
+def test_two_precisions_agree_only_where_enough_pairs_say_so(pairs, lost, gained, verdict):
+    plain = np.arange(pairs) % 2 == 0
+    rounded = plain.copy()
+    rounded[np.flatnonzero(plain)[:lost]] = False
+    rounded[np.flatnonzero(~plain)[:gained]] = True
+    columns = {
+        "numbers": np.repeat(precision.KINDS, pairs),
+        "success": np.concatenate([plain, rounded]),
+    }
+    (claim,) = precision.figure.claims
+    found = claim.decide(Table(columns, ("numbers",), {}), "made up")
+    assert found.verdict == verdict
+    assert found.value == pytest.approx((gained - lost) / pairs)
+    assert found.interval is not None
+    assert found.interval[0] < found.interval[1]
