@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from limelight.core.backend import on_gpu
 from limelight.core.keys import trial_key
 from limelight.measures import FreshLoss
 from limelight.models import Shallow
@@ -106,7 +107,7 @@ def _jax_loop(study: Study, loop: int) -> float:
 def _torch_loop(study: Study, loop: int) -> float:
     """Trials per second, on one thread or on all cores, whichever is faster."""
     torch = importlib.import_module("torch")
-    device = "cuda" if torch.cuda.is_available() and jax.default_backend() == "gpu" else "cpu"
+    device = "cuda" if torch.cuda.is_available() and on_gpu() else "cpu"
     rates = []
     for threads in {1, os.cpu_count() or 1}:
         torch.set_num_threads(threads)

@@ -17,6 +17,7 @@ from limelight.cli import common
 from limelight.papers import KEYS, load
 from limelight.papers.published import publish, section
 from limelight.store import read_manifest, read_table
+from limelight.study import device
 from limelight.study.run import Engine
 from tests.cli import toy
 from tests.cli.conftest import RUN, contents
@@ -64,10 +65,15 @@ def test_a_dry_run_says_what_it_costs_and_writes_nothing(call, monkeypatch):
     assert (plan["cells"], plan["trials"], plan["compilations"]) == (3, 36, 1)
     assert (plan["width"], plan["chunks"]) == (12, 3)
     assert plan["memory_bytes"] > 0
+    assert plan["fits"]
     assert plan["seconds"] >= 0
     words = call(*RUN, "--dry-run").out
     for fact in ("cells", "36 in 3 chunks of 12", "compilations  1", "memory", "time"):
         assert fact in words
+    assert "a trial" not in words
+    with monkeypatch.context() as patch:
+        patch.setattr(device, "memory", lambda: 10)
+        assert "a trial: more than a device here has" in call(*RUN, "--dry-run").out
     more = call(*RUN, "--dry-run", "--json", "--set", "throws=2,3", "--set", "trials=2")
     assert (more.json["trials"], more.json["compilations"]) == (12, 2)
     assert os.listdir() == []

@@ -1,5 +1,6 @@
 """The fixed-sample protocol: lanes, early rejection and early ends against a slow plain loop."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -13,13 +14,15 @@ from limelight.models import decoder
 from limelight.models.decoder import forward
 from limelight.models.decoder.masks import mix
 from limelight.models.decoder.network import decayed
-from limelight.models.decoder.update import Clipped, shape_of
+from limelight.models.decoder.update import Clipped, flatten, shape_of
 from limelight.papers.edelman2022.learning import Learning
 from limelight.papers.edelman2022.looks import cross_entropy, says_one
 from limelight.study.cost import _inner
 from limelight.study.grid import assign
 from limelight.study.lanes import Lanes
+from limelight.study.packed import Layout
 from limelight.worlds import SparseBoolean
+from tests.models.test_decoder import cliff, exactly
 
 RATE, DIVERGES = 6e-3, 1e30
 #: Small enough to train in a moment, and half of its trials succeed.
@@ -179,6 +182,71 @@ def test_looks_that_tables_are_not_trusted_with_are_done_again(lanes, repairs):
     assert not lanes.where(**{"update.rate": RATE})["diverged"].any()
 
 
+def test_where_tables_underflow_the_look_is_done_again_and_right():
+    """Networks of known scores, at the limit as it is: in float32 their tables are right at a gap
+    of 130, wrong at 172 and nothing at 190. Labels are what the networks say in float64.
+    """
+    one = Learning(
+        world=SparseBoolean(length=20, sparsity=2),
+        examples=12,
+        iterations=2,
+        every=1,
+        update=Clipped(rate=1e-30),  # weights stay as they are
+        holdout=60,
+        first=20,
+        width=8,
+        heads=1,
+        hidden=4,
+        block=6,
+    )
+    index = np.arange(6)
+    layout = Layout(index // 2, index % 2, index.reshape(3, 2), np.ones((3, 2), bool),
+                    np.array(6), np.ones(3, bool))  # fmt: skip
+    turned = lambda model: eqx.tree_at(lambda m: m.head, model, model.head[:, ::-1])
+    models = [turned(cliff(20, gap, below=2.0)) for gap in (130.0, 172.0, 190.0)]
+    start = jax.jit(jax.vmap(one.begin))(jr.split(jr.key(0), 3))
+    rows = jnp.concatenate([start.bits.reshape(3, 12, -1)[..., :20], start.holdout], axis=1)
+    said = np.diff([exactly(*pair) for pair in zip(models, rows, strict=True)])[..., 0]
+    assert (said > 0).any(axis=1).all()  # turned for that: of NaN the label is zero
+    start = eqx.tree_at(
+        lambda s: (s.weights, s.labels, s.answers),
+        start,
+        (
+            jnp.stack([flatten(model) for model in models]),
+            jnp.asarray(said[:, :12] > 0).reshape(start.labels.shape),
+            jnp.asarray(said[:, 12:] > 0),
+        ),
+    )
+    moved, broken = jax.jit(one.advance)(start, layout)
+    assert bool(broken)
+    assert not moved.look.any()
+    assert np.isnan(moved.looks.loss).all()
+    np.testing.assert_allclose(moved.weights, start.weights, rtol=0, atol=1e-29)
+
+    @jax.jit
+    def both_ways(states):
+        models, every = one.training.models(states.weights), jnp.ones(3, bool)
+        given = models, jax.vmap(decoder.tables)(models), states
+        states = one.repair(states, every)
+        return one.exam.look(decoder.table, given, every), states, jax.vmap(one.result)(states)
+
+    fast, repaired, left = both_ways(moved)
+    loss = np.log1p(np.exp(-np.abs(said[:, :12]))).mean(axis=1)
+    off = np.abs(fast.loss / loss - 1)
+    assert off[0] < 1e-4
+    assert off[1] > 1e-2
+    assert np.isnan(off[2])
+    assert fast.errors[2] > 0
+
+    now = jax.tree.map(lambda log: np.asarray(log[:, 0]), repaired.looks)
+    assert (repaired.look == 1).all()
+    assert now.whole.all()
+    assert not (now.errors + now.missed).any()
+    np.testing.assert_allclose(now.loss, loss, rtol=1e-4)
+    assert left["success"].all()
+    assert not left["diverged"].any()
+
+
 def test_noise_is_in_training_labels_alone(begin):
     keys, sizes = jr.split(jr.key(1), 2 * TRIALS), np.full(2 * TRIALS, 30)
     clean, noisy = (begin(keys, sizes, noise) for noise in (0.0, 0.3))
@@ -208,7 +276,7 @@ def test_flops_are_those_of_the_products_in_the_program():
     drawn = lambda key: decoder.draw(key, jnp.arange(20), one.places, 64, 0.9, 0.9)
     words = jax.eval_shape(drawn, jnp.zeros(2, jnp.uint32))
     given = model, bits, labels, jnp.ones(20), words, jnp.array(20)
-    slope = jax.make_jaxpr(jax.grad(one._loss))(*given)
+    slope = jax.make_jaxpr(jax.grad(one.training.loss))(*given)
     look = lambda model, ready: decoder.table(model, ready, jnp.zeros((100, 63), bool))
     looked = jax.make_jaxpr(look)(model, jax.eval_shape(decoder.tables, model))
     found = 10 * dots(slope.jaxpr) + dots(looked.jaxpr)
@@ -218,9 +286,14 @@ def test_flops_are_those_of_the_products_in_the_program():
 @pytest.mark.parametrize(
     ("setting", "word"),
     [
-        ({"iterations": 15}, "looks must divide"),
+        ({"iterations": 15}, "every must divide iterations"),
         ({"examples": 2.5}, "whole number"),
-        ({"first": 500}, "first"),
+        ({"first": 500}, "^first = 500"),
+        ({"holdout": 0}, "^holdout = 0"),
+        ({"capacity": -1}, "^capacity = -1"),
+        ({"capacity": 0}, "^capacity = 0"),
+        ({"typical": 0.0}, "^typical = 0"),
+        ({"typical": -3.0}, "^typical = -3"),
         ({"loose": 0.995}, "loose"),
         ({"success": 1.0}, "success"),
         ({"block": 0}, "block"),
@@ -228,8 +301,9 @@ def test_flops_are_those_of_the_products_in_the_program():
         ({"heads": 0}, "heads"),
         ({"examples": 16_300}, "16128"),
         ({"update.rate": -1.0}, "rate"),
-        ({"dropout": 1.0}, "dropout"),
-        ({"embedding_dropout": 1.5}, "dropout"),
+        ({"dropout": 1.0}, "^dropout = 1.0"),
+        ({"dropout": 0.9999999}, "^dropout = 0.9999999"),
+        ({"embedding_dropout": 1.5}, "^embedding_dropout = 1.5"),
         ({"heads": 5}, "heads"),
         ({"numbers": "float16"}, "numbers"),
         ({"share": 2.0}, "share"),

@@ -77,13 +77,16 @@ def test_patience_ends_a_run_and_changes_nothing_before():
 @pytest.mark.parametrize(
     ("setting", "word"),
     [
-        ({"iterations": 15}, "must divide the iterations"),
+        ({"iterations": 15}, "every must divide iterations"),
         ({"batch": 100}, "blocks must divide"),
         ({"batch": 32_768}, "at most 16384"),
         ({"block": 0}, "blocks must divide"),
         ({"heads": 0}, "heads"),
         ({"patience": -1}, "patience"),
-        ({"dropout": 1.0}, "dropout"),
+        ({"dropout": 1.0}, "^dropout = 1.0"),
+        ({"dropout": -1.0}, "^dropout = -1.0"),
+        ({"dropout": 0.9999999}, "^dropout = 0.9999999"),
+        ({"test": 0}, r"^test = 0 \("),
         ({"heads": 5}, "heads"),
         ({"world.length": 5000}, "4000"),
     ],

@@ -13,12 +13,12 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import RunError
+from limelight.core.errors import InputError, RunError
 from limelight.core.keys import fingerprint, trial_key
 from limelight.core.types import Number
-from limelight.study import lanes
-from limelight.study.lanes import FILL
+from limelight.study import device, lanes
 from limelight.study.packed import Packed
+from limelight.study.plan import make_plan
 
 ROOT = Path(__file__).parents[2]
 KILLED = "import sys; from tests.study.test_packed import kill, sweep; sweep(sys.argv[1], kill)"
@@ -128,7 +128,6 @@ def test_alone_is_the_same(table):
 
 @pytest.mark.parametrize(("slots", "blocks", "width"), [(1, 4, None), (40, 90, None), (2, 5, 5)])
 def test_neither_room_nor_order_matters(table, slots, blocks, width):
-    assert FILL < 42  # the largest room takes several fillings
     other = Walk(slots=slots, blocks=blocks).sweep(AXES, trials=7, name="walk", width=width)
     for name in ("cell", "trial", "steps"):
         np.testing.assert_array_equal(other[name], table[name])
@@ -160,6 +159,16 @@ def test_what_goes_wrong_on_the_device_is_told(monkeypatch):
 
     monkeypatch.setattr(lanes.Lanes, "compile", broken)
     with pytest.raises(RunError, match="division by zero"):
+        Walk().sweep(AXES, trials=7, name="walk")
+
+
+def test_a_trial_larger_than_the_memory_is_refused(monkeypatch):
+    plan = make_plan(Walk(), AXES, trials=7, name="walk")
+    monkeypatch.setattr(device, "memory", lambda: plan.cost.bytes)
+    assert plan.fits
+    monkeypatch.setattr(device, "memory", lambda: plan.cost.bytes - 1)
+    assert not plan.fits
+    with pytest.raises(InputError, match="one trial takes"):
         Walk().sweep(AXES, trials=7, name="walk")
 
 

@@ -157,6 +157,7 @@ def print_plan(plan, json: bool) -> None:
         "width": plan.width,
         "chunks": len(plan.chunks),
         "memory_bytes": plan.memory,
+        "fits": plan.fits,
         "flops": plan.cost.flops * plan.rows,
         "seconds": round(plan.seconds, 1),
         "hash": plan.hash,
@@ -168,6 +169,8 @@ def print_plan(plan, json: bool) -> None:
     say(f"trials        {plan.rows} in {plural(len(plan.chunks), 'chunk')} of {plan.width}")
     say(f"compilations  {plan.compilations}, often half a minute each; kept for the next time")
     say(f"memory        at most {size(plan.memory)} a chunk")
+    if not plan.fits:
+        say(f"              and {size(plan.cost.bytes)} a trial: more than a device here has")
     say(f"arithmetic    at most {facts['flops']:.2g} floating-point operations")
     say(f"time          very roughly {clock(plan.seconds)}, and the compilations")
     say("Nothing was computed or written.")

@@ -1,1 +1,1 @@
-"""What every shelf stands on: types, keys by name, numerics, errors, whole files."""
+"""What every shelf stands on: types, keys by name, numerics, errors, whole files, devices."""

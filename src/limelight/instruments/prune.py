@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from limelight.core.arrays import Real
+from limelight.core.backend import on_gpu
 from limelight.core.errors import InputError, check_word
 from limelight.core.types import Example
 from limelight.fit.intervals import paired, wilson
@@ -265,7 +266,7 @@ class _Program:
 
     def compile(self) -> None:
         self.run = self.lowered.compile()
-        counts = self.lowered if jax.default_backend() == "gpu" else self.run
+        counts = self.lowered if on_gpu() else self.run
         counted: Any = counts.cost_analysis() or {}
         self.flops = float(counted.get("flops", np.nan)) / self.shapes[0].shape[0]
         # The first call is never timed.

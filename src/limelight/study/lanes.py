@@ -16,8 +16,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool
 
+from limelight.core.backend import on_gpu
 from limelight.study.device import LIBRARY
-from limelight.study.packed import Layout, Packed, on_cpu
+from limelight.study.packed import Layout, Packed
 
 #: Trials that one call of the filling program starts.
 FILL = 4
@@ -32,7 +33,7 @@ def options() -> dict[str, str | bool] | None:
     fastest products costs more than it brings; and unless it is searched for, a product of the
     compiler's own is slower than the library's, to run and to compile.
     """
-    if jax.default_backend() != "gpu":
+    if not on_gpu():
         return None
     return {"xla_gpu_autotune_level": "0", **LIBRARY}
 
@@ -151,7 +152,7 @@ class Lanes:
 
         On a CPU a small program fills one core, so there are as many sets of lanes as cores.
         """
-        lines = max(1, min(os.cpu_count() or 1, len(parts))) if on_cpu() else 1
+        lines = max(1, min(os.cpu_count() or 1, len(parts))) if not on_gpu() else 1
         # Large and small trials mixed, always alike, so that slots and blocks run out together.
         order = np.random.default_rng(0).permutation(len(parts)).tolist()
         counts, results = [0] * lines, {}

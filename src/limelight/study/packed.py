@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from limelight.core.backend import on_gpu
 from limelight.core.types import PRNGKey
 from limelight.study.base import Experiment
 
@@ -109,17 +110,17 @@ class Packed(Experiment):
         return self.result(first(states))
 
 
-def on_cpu() -> bool:
-    """Whether programs run on cores: there, small and one after another is quick."""
-    return jax.default_backend() == "cpu"
-
-
 def over_slots(f: Callable, trees: tuple, alive: Bool[Array, " slots"]) -> Any:
-    """`f` of every slot: all at once on a GPU, one by one and only the living on a CPU."""
-    if not on_cpu():
+    """`f` of every slot: all at once on a GPU, one by one and only the living elsewhere."""
+    if on_gpu():
         return jax.vmap(f)(*trees)
-    shapes = jax.eval_shape(f, *jax.tree.map(lambda leaf: leaf[0], trees))
-    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
+    nothing = nothing_of(f, trees)
     return jax.lax.map(
         lambda slot: jax.lax.cond(slot[0], lambda: f(*slot[1]), lambda: nothing), (alive, trees)
     )
+
+
+def nothing_of(f: Callable, trees: tuple) -> Any:
+    """Zeros, of the shapes that `f` leaves of the first of everything in `trees`."""
+    shapes = jax.eval_shape(f, *jax.tree.map(lambda leaf: leaf[0], trees))
+    return jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from limelight.core.backend import on_gpu
 from limelight.core.errors import InputError, LimelightError
 from limelight.core.keys import fingerprint, trial_key
 from limelight.store import read_manifest
@@ -93,6 +94,11 @@ class Plan:
         """Bytes that one chunk may take, all devices together."""
         lanes = self.experiment.room()[0] if isinstance(self.experiment, Packed) else self.width
         return self.cost.bytes * lanes
+
+    @property
+    def fits(self) -> bool:
+        """Whether a device of this machine has the memory for one trial."""
+        return self.cost.bytes <= device.memory()
 
     @property
     def seconds(self) -> float:
@@ -187,7 +193,7 @@ def traced(group: Group, arguments: tuple) -> Any:
         start = _of_one_row(group, lambda experiment, key: experiment.begin(key))
         with jax.default_matmul_precision(PRECISION):
             return Lanes(group.experiment, start, arguments)
-    options = dict(group.experiment.compiler) if jax.default_backend() == "gpu" else {}
+    options = dict(group.experiment.compiler) if on_gpu() else {}
     return jax.jit(program(group), compiler_options=options or None).lower(*arguments)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from limelight.core.errors import LimelightError, RunError, StallError
+from limelight.core.errors import InputError, LimelightError, RunError, StallError
 from limelight.store import Store, now
 from limelight.study import device
 from limelight.study.lanes import Lanes
@@ -111,6 +111,7 @@ def run(
     """Compute what is missing of a plan and return the whole table.
 
     Raises:
+        InputError: When a trial is to be computed that no device here can hold.
         RunError: When some chunks failed; the others are stored.
         StallError: When a chunk made no progress for `stall` seconds.
     """
@@ -178,6 +179,7 @@ class Engine:
             return self._attempt(chunk)
 
     def _attempt(self, chunk: Chunk) -> bool:
+        self._check_memory()
         self._report()
         began, compiled = time.monotonic(), self.progress.compile_seconds
         try:
@@ -202,6 +204,15 @@ class Engine:
         self.told += facts["compilations"]
         self.progress.computed += len(chunk.cells)
         return self._report(chunk)
+
+    def _check_memory(self) -> None:
+        """Refuse packed trials too large to be held; the bytes of others are an upper bound."""
+        if isinstance(self.plan.experiment, Packed) and not self.plan.fits:
+            both = self.plan.cost.bytes, device.memory()
+            needed, there = (f"{count / 2**30:.1f} GiB" for count in both)
+            raise InputError(
+                f"one trial takes {needed}, a device here has {there}", "smaller sizes"
+            )
 
     def _compute(self, chunk: Chunk) -> dict[str, np.ndarray]:
         with jax.enable_x64(self.x64):  # a thread does not inherit the caller's choice

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
+from limelight.core.backend import on_gpu
 from limelight.models.decoder.attend import attend
 from limelight.models.decoder.masks import unpack, words
 from limelight.models.decoder.network import Decoder, Dropout
@@ -23,8 +24,6 @@ from limelight.models.decoder.network import Decoder, Dropout
 MOST = 2**14
 #: Where a table in float32 is still exact to rounding: half the gap plus the log of the length.
 SAFE = {"float32": 70.0, "float64": 670.0}
-#: The same where the quotient is also differentiated, which squares it: the gap plus twice the log.
-SAFE_SLOPE = {"float32": 85.0, "float64": 690.0}
 
 
 # --- one example, as the paper has it -----------------------------------------------------------
@@ -186,12 +185,10 @@ class Tables(eqx.Module):
     cls: Float[Array, " width"]
     gap: Float[Array, ""]
 
-    def is_safe(self, slope: bool = False) -> Bool[Array, ""]:
-        """Whether nothing that matters underflows (`slope`: nor in the gradient)."""
-        n, kind = jnp.log(self.terms.shape[1] + 1.0), str(self.terms.dtype)
-        if slope:
-            return self.gap + 2.0 * n <= SAFE_SLOPE[kind]
-        return 0.5 * self.gap + n <= SAFE[kind]
+    def is_safe(self) -> Bool[Array, ""]:
+        """Whether nothing that matters underflows."""
+        length = jnp.log(self.terms.shape[1] + 1.0)
+        return 0.5 * self.gap + length <= SAFE[str(self.terms.dtype)]
 
 
 def tables(model: Decoder) -> Tables:
@@ -228,7 +225,7 @@ def _of_bits(bits: Bool[Array, "s n"], terms: Float[Array, "n k"]) -> Float[Arra
     rounded by `reduce_precision`: a compiler may take a conversion there and back for nothing, and
     the rest would be zero.
     """
-    if terms.dtype != jnp.float32 or jax.default_backend() != "gpu":
+    if terms.dtype != jnp.float32 or not on_gpu():
         return bits.astype(terms.dtype) @ terms
     parts, rest = [], terms
     for _ in range(3):

@@ -11,6 +11,8 @@ Departures: the probability is rounded to 16 binary digits; .9 becomes .899994.
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, UInt32
 
+from limelight.core.errors import InputError
+
 #: Binary digits of a draw.
 DIGITS = 16
 #: Multipliers of the hash, found by C. Wellons's search for low bias (lowbias32).
@@ -28,6 +30,14 @@ def mix(counter: UInt32[Array, "*n"], key: UInt32[Array, "2"]) -> UInt32[Array, 
 def threshold(keep: float) -> int:
     """The 16-bit threshold of a probability."""
     return round(keep * 2**DIGITS)
+
+
+def check_dropout(name: str, dropout: float) -> None:
+    """Refuse what is no probability of dropping, or drops everything."""
+    if not (0 <= dropout < 1 and threshold(1.0 - dropout)):
+        raise InputError(
+            f"{name} = {dropout}", "at least 0, less than 1 - 2^-17: a mask has to keep something"
+        )
 
 
 def words(

@@ -10,25 +10,26 @@ and final accuracy are known for an honest sample). And trials share one program
 number of examples, and their lanes are refilled; see `study.lanes`.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool
 
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
 from limelight.core.types import Number, PRNGKey
 from limelight.models import decoder
-from limelight.models.decoder.kernel import fits, padded
-from limelight.models.decoder.masks import mix
-from limelight.models.decoder.update import Clipped, flatten, shape_of
-from limelight.papers.edelman2022.looks import Holdout, Looks, cross_entropy
+from limelight.models.decoder.kernel import padded
+from limelight.models.decoder.masks import check_dropout
+from limelight.models.decoder.update import Clipped, flatten
+from limelight.papers.edelman2022.looks import Holdout, Looks
+from limelight.papers.edelman2022.training import State, Training
 from limelight.study.grid import assign
-from limelight.study.packed import Layout, Packed, on_cpu
+from limelight.study.packed import Layout, Packed
 from limelight.worlds import SparseBoolean
 
 #: Tokens and examples that one program holds at a time, by kind of device: enough to keep it busy,
@@ -39,23 +40,6 @@ MOST_BLOCK = 256
 MOST = decoder.MOST - MOST_BLOCK
 #: Number of the first holdout example, beyond all training examples.
 HOLDOUT = 2**20
-
-
-class State(eqx.Module):
-    """One trial under way."""
-
-    weights: Float[Array, " weights"]
-    memory: Any
-    update: Clipped
-    drop: Any
-    bits: Bool[Array, "parts block places"]
-    labels: Bool[Array, "parts block"]
-    examples: Int[Array, ""]
-    holdout: Bool[Array, "size length"]
-    answers: Bool[Array, " size"]
-    to_the_end: Bool[Array, ""]
-    look: Int[Array, ""]
-    looks: Looks
 
 
 class Learning(Packed):
@@ -127,20 +111,25 @@ class Learning(Packed):
         check_word("numbers", self.numbers, ("float32", "bfloat16"))
         if not 1 <= self.block <= MOST_BLOCK:
             raise InputError(f"block = {self.block}", f"1 to {MOST_BLOCK}")
-        whole, most = self.examples == round(self.examples), min(self.capacity or MOST, MOST)
+        if self.capacity is not None and not 1 <= self.capacity <= MOST:
+            raise InputError(f"capacity = {self.capacity}", f"1 to {MOST}, or none")
+        if self.typical is not None and not self.typical > 0:
+            raise InputError(f"typical = {self.typical:g}", "above 0, or none")
+        whole, most = self.examples == round(self.examples), self.capacity or MOST
         if not whole or not 1 <= self.examples <= most:
             raise InputError(f"examples = {self.examples}", f"a whole number, 1 to {most}")
         if self.iterations < 1 or self.every < 1 or self.iterations % self.every:
             raise InputError(
                 f"iterations = {self.iterations}, every = {self.every}",
-                "looks must divide the iterations",
+                "at least 1, and every must divide iterations",
             )
+        if self.holdout < 1:
+            raise InputError(f"holdout = {self.holdout}", "at least 1")
         if not 1 <= self.first <= self.holdout:
             raise InputError(f"first = {self.first}", f"1 to holdout = {self.holdout}")
-        for name in ("dropout", "keep_tokens"):
-            value = self.dropout if name == "dropout" else 1.0 - self.keep_tokens
-            if not 0 <= value < 1:
-                raise InputError(f"dropout = {value:g}", "at least 0, less than 1")
+        check_dropout("dropout", self.dropout)
+        if self.embedding_dropout is not None:
+            check_dropout("embedding_dropout", self.embedding_dropout)
         if not 0 < self.loose <= self.success < 1:
             raise InputError(
                 f"success = {self.success:g}, loose = {self.loose:g}",
@@ -170,6 +159,19 @@ class Learning(Packed):
     def places(self) -> int:
         """Places of a program: bits, [CLS], padding."""
         return padded(self.world.length + 1)
+
+    @property
+    def training(self) -> Training:
+        """How networks are trained between two looks."""
+        return Training(
+            self._network(jr.key(0)),
+            self.places,
+            self.block,
+            self.every,
+            self.keep,
+            self.keep_tokens,
+            self.numbers,
+        )
 
     @property
     def exam(self) -> Holdout:
@@ -236,8 +238,9 @@ class Learning(Packed):
 
     def advance(self, states: State, layout: Layout) -> tuple[State, Bool[Array, ""]]:
         """The iterations up to the next look, and the look, if tables are safe."""
-        states = self._train(states, layout)
-        models = self._models(states.weights)
+        training = self.training
+        states = training(states, layout)
+        models = training.models(states.weights)
         ready = jax.vmap(decoder.tables)(models)
         alive = jnp.asarray(layout.alive) & ~jax.vmap(self.ended)(states)
         # What has ended is not looked at: a diverged trial must not slow down the others.
@@ -247,7 +250,7 @@ class Learning(Packed):
 
     def repair(self, states: State, mine: Bool[Array, " slots"]) -> State:
         """The look again, with a maximum an example instead of tables."""
-        models = self._models(states.weights)
+        models = self.training.models(states.weights)
         ready = jax.vmap(decoder.tables)(models)
         slow = lambda model, ready, bits: decoder.plain(model, bits)
         alive = mine & ~jax.vmap(self.ended)(states)
@@ -319,65 +322,3 @@ class Learning(Packed):
         # Numbered apart, so that a holdout does not depend on the room for training examples.
         holdout = HOLDOUT + jnp.arange(self.holdout)
         return jax.vmap(one)(jnp.concatenate([jnp.arange(size), holdout]))
-
-    def _train(self, states: State, layout: Layout) -> State:
-        flat, marked = jax.vmap(flatten), shape_of(self._network(jr.key(0)))[1]
-        mine = lambda leaf: leaf[layout.owner, layout.part]
-        bits, labels = mine(states.bits), mine(states.labels)
-        index = layout.part[:, None] * self.block + jnp.arange(self.block)[None]
-        sizes = states.examples[layout.owner][:, None]
-        share = jnp.where(index < sizes, 1.0 / sizes, 0.0)
-        busy = jnp.arange(len(layout.part)) < layout.taken
-        count = jnp.sum((index < sizes) & busy[:, None], axis=1)
-        slope = jax.grad(self._loss)
-        move = lambda update, *rest: update(*rest, marked)
-
-        def step(carry, words):
-            weights, memory = carry
-            models, given = self._models(weights), (bits, labels, share, words, count)
-            of = lambda i, *block: slope(jax.tree.map(lambda leaf: leaf[i], models), *block)
-            gradient = flat(self._gradient(of, layout, given))
-            return jax.vmap(move)(states.update, weights, gradient, memory), None
-
-        # Drawn ahead of the steps: inside, the compiler would hash anew wherever a bit is read.
-        words = jax.vmap(lambda i: self._words(states, layout, index, i))(jnp.arange(self.every))
-        start = states.weights, states.memory
-        (weights, memory), _ = jax.lax.scan(step, start, words)
-        return eqx.tree_at(lambda s: (s.weights, s.memory), states, (weights, memory))
-
-    def _gradient(self, of: Callable, layout: Layout, given: tuple) -> decoder.Decoder:
-        """The sum of the blocks' gradients, slot by slot."""
-        if not on_cpu():  # all blocks at once fill the machine
-            used = lambda leaf: layout.used.reshape(*layout.used.shape, *(1,) * (leaf.ndim - 1))
-            total = lambda leaf: jnp.sum(jnp.where(used(leaf), leaf[layout.members], 0.0), axis=1)
-            return jax.tree.map(total, jax.vmap(of)(layout.owner, *given))
-
-        def add(i, total):  # one block at a time stays in the cache, and idle ones cost nothing
-            block = jax.tree.map(lambda leaf: leaf[i], (layout.owner, *given))
-            return jax.tree.map(lambda leaf, new: leaf.at[block[0]].add(new), total, of(*block))
-
-        shapes = jax.eval_shape(of, *jax.tree.map(lambda leaf: leaf[0], (layout.owner, *given)))
-        slots = len(layout.alive)
-        nothing = jax.tree.map(lambda leaf: jnp.zeros((slots, *leaf.shape), leaf.dtype), shapes)
-        return jax.lax.fori_loop(0, layout.taken, add, nothing)
-
-    def _words(self, states: State, layout: Layout, index, step) -> decoder.Words:
-        count = (2 * (states.look * self.every + step)).astype(jnp.uint32)
-        both = lambda drop, count: mix(count + jnp.arange(2, dtype=jnp.uint32), drop)
-        keys = jax.vmap(both)(states.drop, count)
-        settings = self.places, self.width, self.keep, self.keep_tokens
-        return jax.vmap(lambda key, rows: decoder.draw(key, rows, *settings))(
-            keys[layout.owner], index
-        )
-
-    def _loss(self, model: decoder.Decoder, bits, labels, share, words, count) -> Float[Array, ""]:
-        fused = jax.default_backend() == "gpu" and fits(self.width, self.heads)
-        settings = self.keep, self.keep_tokens, jnp.dtype(self.numbers), fused
-        narrow = "highest" if self.numbers == "float32" else "tensorfloat32"
-        with jax.default_matmul_precision(narrow):
-            logits = decoder.absorbed(model, bits, words, *settings, count)
-        return jnp.sum(share * cross_entropy(logits, labels))
-
-    def _models(self, weights: Float[Array, "slots weights"]) -> decoder.Decoder:
-        undo, _ = shape_of(self._network(jr.key(0)))
-        return jax.vmap(undo)(weights)

@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.study.packed import on_cpu, over_slots
+from limelight.core.backend import on_gpu
+from limelight.study.packed import over_slots
 
 #: Trials that the second stage of a look takes at a time.
 SECOND = 8
@@ -103,7 +104,7 @@ class Holdout:
     def _second(self, rest: Callable, trees: tuple, errors, alive):
         """The rest of the holdout for the trials that the first part did not settle."""
         slots = len(errors)
-        turn = jnp.arange(1 if on_cpu() else min(SECOND, slots))
+        turn = jnp.arange(min(SECOND, slots) if on_gpu() else 1)
 
         def more(carry):
             errors, waiting = carry

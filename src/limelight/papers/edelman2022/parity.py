@@ -13,14 +13,17 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float
 
+from limelight.core.backend import on_gpu
 from limelight.core.errors import InputError
 from limelight.core.keys import named
 from limelight.core.types import PRNGKey
 from limelight.models import decoder
+from limelight.models.decoder.masks import check_dropout
 from limelight.models.decoder.update import Clipped, flatten, shape_of
 from limelight.papers.edelman2022.looks import cross_entropy, says_one
 from limelight.study import Experiment
 from limelight.study.grid import assign
+from limelight.study.packed import nothing_of
 from limelight.worlds import SparseBoolean
 
 #: Loss below which a run has left the plateau for good.
@@ -86,7 +89,7 @@ class Parity(Experiment):
         if self.iterations < 1 or self.every < 1 or self.iterations % self.every:
             raise InputError(
                 f"iterations = {self.iterations}, every = {self.every}",
-                "logged spans must divide the iterations",
+                "at least 1, and every must divide iterations",
             )
         if self.patience is not None and self.patience < 0:
             raise InputError(f"patience = {self.patience}", "at least 0, or none")
@@ -95,11 +98,9 @@ class Parity(Experiment):
                 f"batch = {self.batch}, block = {self.block}",
                 f"blocks must divide the batch, which is at most {decoder.MOST}",
             )
-        if self.test < 1 or not 0 <= self.dropout < 1:
-            raise InputError(
-                f"test = {self.test}, dropout = {self.dropout:g}",
-                "at least one test input, dropout from 0 to less than 1",
-            )
+        if self.test < 1:
+            raise InputError(f"test = {self.test}", "at least 1")
+        check_dropout("dropout", self.dropout)
 
     @property
     def places(self) -> int:
@@ -185,7 +186,7 @@ class Parity(Experiment):
         words = decoder.draw(jnp.zeros(2, jnp.uint32), one, *sizes, 1.0, 1.0)
         logits = lambda part: decoder.absorbed(model, part, words)
         parts = self._padded(bits).reshape(-1, self.block, self.places)
-        return (jax.vmap if _on_gpu() else _mapped)(logits)(parts).reshape(n, 2)
+        return (jax.vmap if on_gpu() else _mapped)(logits)(parts).reshape(n, 2)
 
     def _sample(self, key: PRNGKey, truth, size: int):
         one = lambda index: self.world.labelled(jr.fold_in(key, index), truth)
@@ -205,18 +206,12 @@ class Parity(Experiment):
         return decoder.init(jr.key(0), self.world.length, self.width, self.heads, self.hidden)
 
 
-def _on_gpu() -> bool:
-    return jax.default_backend() == "gpu"
-
-
 def _over_blocks(of, *parts) -> tuple[Float[Array, ""], Float[Array, " weights"]]:
     """Losses and gradients added up over blocks: all at once on a GPU, one by one elsewhere."""
-    if _on_gpu():
+    if on_gpu():
         return jax.tree.map(lambda leaf: jnp.sum(leaf, axis=0), jax.vmap(of)(*parts))
-    shapes = jax.eval_shape(of, *jax.tree.map(lambda leaf: leaf[0], parts))
-    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
     add = lambda total, one: (jax.tree.map(jnp.add, total, of(*one)), None)
-    return jax.lax.scan(add, nothing, parts)[0]
+    return jax.lax.scan(add, nothing_of(of, parts), parts)[0]
 
 
 def _mapped(of):
