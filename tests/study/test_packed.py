@@ -186,6 +186,16 @@ def sweep(store, progress=None):
     return Walk().sweep(AXES, trials=7, name="walk", store=store, progress=progress)
 
 
+def test_what_a_gpu_compiler_is_told_is_in_words_that_it_knows(monkeypatch):
+    """XLA refuses unknown options and values of the wrong kind, whatever device is there."""
+    program = jax.jit(lambda x: x @ x).lower(jnp.ones((4, 4)))
+    program.compile(dict(device.LIBRARY))
+    monkeypatch.setattr(lanes, "on_gpu", lambda: True)
+    program.compile(lanes.options())
+    with pytest.raises(Exception, match="xla_gpu_enable_triton_gemm"):
+        program.compile({"xla_gpu_enable_triton_gemm": "false"})
+
+
 def test_a_kill_in_the_middle_of_a_chunk_costs_that_chunk_alone(table, tmp_path):
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path / "run")],
