@@ -187,8 +187,8 @@ def traced(group: Group, arguments: tuple) -> Any:
         start = _of_one_row(group, lambda experiment, key: experiment.begin(key))
         with jax.default_matmul_precision(PRECISION):
             return Lanes(group.experiment, start, arguments)
-    options = dict(group.experiment.compiler) if jax.default_backend() == "gpu" else {}
-    return jax.jit(program(group), compiler_options=options or None).lower(*arguments)
+    options = device.for_gpu(group.experiment.compiler)
+    return jax.jit(program(group), compiler_options=options).lower(*arguments)
 
 
 def _of_one_row(group: Group, read: Callable, counter: Callable[[], None] = lambda: None):
