@@ -123,8 +123,8 @@ def print_blocks(found) -> None:
     say(
         "\nMeans over heads. entropy: of the class token's row; keys: effective number, itself:"
         " weight on itself, both of patches. The last three: noise that attention lets through over"
-        " no attention (A = I), for noisy patches, spared ones, and noise on tokens; below 1 it"
-        " distils noise."
+        " no attention (A = I), for noisy patches, spared ones, and noise on tokens; with 95 %"
+        " intervals over images, which one image has not. All below 1, it distils noise."
     )
     if found.relevant_share is not None:
         say(
