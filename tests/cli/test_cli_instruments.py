@@ -4,10 +4,14 @@ import dataclasses
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from limelight.cli.prune import print_pruned
+from limelight.instruments.gallery import Gallery
 from limelight.instruments.prune import Pruned, Row
+from limelight.instruments.sight import Sight
 from limelight.measures.locality import locality
 from limelight.models import load_vit, save_vit
 from tests.instruments.vits import DIGITS, larger, shaken
@@ -47,9 +51,27 @@ def test_the_table_for_people(capsys, monkeypatch):
     print_pruned("vit", "imagenet", Pruned((row, fewer), 3, "2,000 images", 16, 125, machine))
     printed = capsys.readouterr().out
     for words in ("behind block 3", "2 CPU cores", "58.00", "-7.15", "-8.6 to -5.7", "1.68x",
-                  "no fused kernel", "differ by more than 2 % in 1 of 2 rows"):  # fmt: skip
-        assert words in printed
+                  "no fused kernel", "GFLOPs by formula", "counts the compiled program",
+                  "count is 1.615 times the formula's in 1 of 2 rows"):  # fmt: skip
+        assert words in " ".join(printed.split())
     assert max(map(len, printed.splitlines())) <= 100
+
+
+def test_small_networks_are_counted_in_small_units_and_gpus_before_compilation(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    row = Row("attention", 0.5, 9, 0.85, (0.739, 0.919), -0.15, (-0.238, -0.052), 376_500, 350_000,
+              377_000.0, 0.0365, 1.17, None)  # fmt: skip
+    machine = {"device": {"platform": "gpu", "cores": 2, "kind": "an H200"}}
+    print_pruned("vit", "centred", Pruned((row,), 1, "60 images", 16, 10, machine))
+    printed = capsys.readouterr().out
+    table = printed.splitlines()
+    assert table[2].split() == [
+        "attention", "0.5", "9", "85.00", "73.9", "to", "91.9", "-15.00", "-23.8", "to", "-5.2",
+        "376", "377", "0.0365", "1.17x",
+    ]  # fmt: skip
+    for words in ("kFLOPs by formula", "counts the program before compilation", "library"):
+        assert words in " ".join(printed.split())
+    assert "2 % apart" not in printed
 
 
 @pytest.mark.parametrize(
@@ -67,6 +89,11 @@ def test_the_table_for_people(capsys, monkeypatch):
         (("--images", "digits", "--policy", "truth"), "matter is not known"),
         (("--images", "digits", "--limit", "0"), "--limit 0"),
         (("--images", "digits", "--batch", "-1"), "--batch -1"),
+        (("--images", "digits", "--batch", "0"), "--batch 0"),
+        (("--images", "four.npz"), "images of 4 channels"),
+        (("--images", "digits", "--behind", "four.npz"), "images of 4 channels"),
+        (("--images", "flat"), "no images in folders by class"),
+        (("--images", "flat/a.png"), "no kind of data set"),
         (("--images", "digits", "--pixels", "loud"), "--pixels"),
         (("--images", "digits", "--size", "2", "--behind", "tiles"), "--size 2"),
         (("--images", "digits", "--behind", "nowhere"), "there are no images at nowhere"),
@@ -82,6 +109,9 @@ def test_the_table_for_people(capsys, monkeypatch):
 def test_what_cannot_be_done_is_one_line(call, tiny, tmp_path, words, message):
     here = tmp_path / "here"
     (here / "empty").mkdir()
+    (here / "flat").mkdir()
+    Image.new("RGB", (9, 5)).save(here / "flat" / "a.png")
+    np.savez(here / "four.npz", images=np.zeros((2, 8, 8, 4), np.uint8), labels=np.arange(2))
     (here / "list.json").write_text("[1, 2]")
     (here / "bad.json").write_text("{")
     (here / "few.json").write_text(json.dumps({"0": [0]}))
@@ -123,6 +153,26 @@ def test_a_probe_on_the_command_line(call):
     assert "Content-Security-Policy" in Path("page.html").read_text()
 
 
+def test_a_probe_takes_pictures_without_classes(call, tmp_path):
+    """One file, or a folder of them, of any size; a folder of one class with one image too."""
+    photos = tmp_path / "here" / "photos"
+    (photos / "one" / "cat").mkdir(parents=True)
+    rng = np.random.default_rng(0)
+    for name in ("b.png", "a.png", "one/cat/c.png"):
+        Image.fromarray(rng.integers(0, 256, (9, 5, 3), dtype=np.uint8)).save(photos / name)
+    (photos / "notes.txt").write_text("no image")
+    told = call("probe", DIGITS, "--images", "photos/a.png", "--shown", 1)
+    assert told.code == 0, told.err
+    assert "1 of all images of a.png" in told.out
+    assert "nan" not in told.out
+    assert "this image (a.png)" in Path("digits.probe.html").read_text()
+    sight = Sight.of(load_vit(DIGITS))
+    load = lambda path: Gallery.load(str(path), sight, labelled=False).pictures
+    assert load(photos).names == ("a.png", "b.png")
+    assert load(photos / "one").names == ("cat",)
+    np.testing.assert_array_equal(load(photos).images[:1], load(photos / "a.png").images)
+
+
 def test_without_images_that_fit_only_positions_are_read(call, tmp_path):
     path = tmp_path / "larger.safetensors"
     save_vit(larger(), path, channels=1)
@@ -140,6 +190,7 @@ def test_without_images_that_fit_only_positions_are_read(call, tmp_path):
     [
         (("--images", "nowhere"), "there are no images at nowhere"),
         (("--images", "empty"), "no images in folders"),
+        (("--images", "two.npz"), "images of 2 channels"),
         (("-o", "page.pdf"), "cannot write page.pdf"),
         (("-o", "no/page.html"), "there is no folder no"),
         (("--shown", "-1"), "--shown -1"),
@@ -150,7 +201,9 @@ def test_without_images_that_fit_only_positions_are_read(call, tmp_path):
     ],
 )
 def test_a_probe_refuses_in_one_line(call, tiny, tmp_path, words, message):
-    (tmp_path / "here" / "empty").mkdir()
+    here = tmp_path / "here"
+    (here / "empty").mkdir()
+    np.savez(here / "two.npz", images=np.zeros((2, 8, 8, 2), np.uint8), labels=np.arange(2))
     slip = call("probe", tiny, *words)
     assert (slip.code, slip.out) == (2, "")
     assert message in slip.err.splitlines()[0]

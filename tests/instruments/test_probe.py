@@ -15,7 +15,7 @@ from limelight.instruments.gallery import Behind, Gallery
 from limelight.instruments.overlay import overlay, silhouette
 from limelight.instruments.page import pictures, write_page
 from limelight.instruments.positions import partitions, read_positions
-from limelight.instruments.probe import KINDS, distils, probe
+from limelight.instruments.probe import KINDS, distils, probe, told
 from limelight.instruments.sight import Sight
 from limelight.measures.association import association_overlap
 from limelight.measures.denoising import (
@@ -29,6 +29,7 @@ from limelight.measures.denoising import (
 from limelight.measures.heads import looked_at, summary
 from limelight.measures.locality import cosines, locality
 from limelight.models import Vision, ViT, load_vit
+from limelight.study import device
 from tests.instruments.vits import DIGITS, shaken
 
 CLASS = Vision(width=12, depth=2, heads=2, hidden=24, pool="class", outputs=10)
@@ -335,9 +336,12 @@ def test_a_probe_holds_together(found):
     assert len(first["heads"]["entropy"]) == 2
     assert 0 < json["relevant_patches"] < 1
     for block in range(2):
-        for k, kind in enumerate(KINDS[:1]):
+        for k, kind in enumerate(KINDS):
             ends = found.noise.against_identity[block, k]
-            assert ends[1] <= ends[0] <= ends[2], kind
+            if (block, kind) == (0, "spared"):  # A = I lets nothing through
+                np.testing.assert_array_equal(ends, [np.inf, np.nan, np.nan])
+            else:
+                assert 0 < ends[1] < ends[0] < ends[2] < np.inf, (block, kind)
     assert found.shown[0].maps.shape == (2, 2, 4, 4)
     weights = found.shown[0].maps.sum((2, 3))
     assert (weights > 0).all()
@@ -345,12 +349,56 @@ def test_a_probe_holds_together(found):
 
 
 @pytest.mark.parametrize(
-    ("ends", "says"),
-    [((0.5, 0.4, 0.6), "yes"), ((2.0, 1.5, 2.5), "no"), ((1.0, 0.9, 1.1), "open")],
+    ("ends", "says", "words"),
+    [
+        ((0.5, 0.4, 0.6), "yes", "0.50 [0.40, 0.60]"),
+        ((2.0, 1.5, 2.5), "no", "2.00 [1.50, 2.50]"),
+        ((1.0, 0.9, 1.1), "open", "1.00 [0.90, 1.10]"),
+        ((0.5, math.nan, math.nan), "open", "0.50"),
+        ((math.inf, math.nan, math.nan), "no", ""),  # A = I lets nothing through
+        ((math.nan,) * 3, "open", ""),  # nor does attention
+    ],
 )
-def test_what_distils_is_decided_by_the_interval(ends, says):
+def test_what_distils_is_decided_by_the_interval(ends, says, words):
     assert distils(ends) == says
-    assert distils((math.nan,) * 3) == "no"
+    assert told(ends) == words
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """A probe of one image, compiled as on a GPU, and what the compiler was told."""
+    model, told, plain = shaken(CLASS), {}, jax.jit
+
+    def spy(function, **options):
+        told[function.__name__] = options.get("compiler_options")
+        return plain(function, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jax, "default_backend", lambda: "gpu")
+        patch.setattr(jax, "jit", spy)
+        device.by_library.cache_clear()
+        found = probe(model, Gallery.load("digits", Sight.of(model), limit=1), shown=0)
+    device.by_library.cache_clear()
+    return found, told
+
+
+def test_on_a_gpu_products_are_calls_of_its_library(alone):
+    """What a GPU's compiler must be told a CPU's hears and ignores."""
+    for program in ("_read", "_several", "_reads"):
+        assert alone[1][program] == device.LIBRARY
+
+
+def test_one_image_leaves_open_what_distils(alone, tmp_path):
+    one, _ = alone
+    against = [block["against_identity"] for block in one.as_json()["blocks"]]
+    assert against[0]["spared"] == {"ratio": None, "low": None, "high": None, "distils": "no"}
+    for found in (against[0]["hit"], against[0]["feature"], *against[1].values()):
+        assert found["ratio"] > 0
+        assert (found["low"], found["high"], found["distils"]) == (None, None, "open")
+    write_page(tmp_path / "page.html", "vit", one, MACHINE, [])
+    page = (tmp_path / "page.html").read_text()
+    assert "nan" not in re.sub('data:image/png;base64,[^"]*', "", page)
+    assert "none to begin with" in page
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(found, tmp_path):

@@ -13,10 +13,11 @@ import pytest
 from limelight.core.errors import InputError
 from limelight.core.types import Example
 from limelight.instruments.gallery import Behind, Gallery, group
-from limelight.instruments.prune import kept_patches, output, patch_scores, prune
+from limelight.instruments.prune import Pruned, _Program, kept_patches, output, patch_scores, prune
 from limelight.instruments.sight import Sight
 from limelight.models import Vision
 from limelight.models.flops import vit_flops
+from limelight.study.device import LIBRARY
 from limelight.worlds import Patterns
 from tests.instruments.vits import WORLD, filled, shaken, shapes
 
@@ -135,8 +136,32 @@ def test_flops_by_formula_are_those_that_xla_counts(recipe, tokens, keep):
     inputs = jax.ShapeDtypeStruct((4, tokens, 48), jnp.float32)
     arrays, rest = eqx.partition(model, eqx.is_array)
     many = lambda a, x: jax.vmap(lambda t: output(eqx.combine(a, rest), t, None))(x)
-    counted = jax.jit(many).lower(arrays, inputs).compile().cost_analysis()["flops"] / 4
-    assert counted / vit_flops(model).total == pytest.approx(1.0, abs=0.02)
+    lowered = jax.jit(many).lower(arrays, inputs)
+    for program in (lowered, lowered.compile()):  # what is counted on a GPU, and elsewhere
+        counted = program.cost_analysis()["flops"] / 4
+        assert counted / vit_flops(model).total == pytest.approx(1.0, abs=0.02)
+
+
+def test_on_a_gpu_the_program_before_compilation_is_counted(monkeypatch):
+    """There products are calls of a library; the table and its JSON say so."""
+    told, plain = [], jax.jit
+
+    def spy(function, **options):
+        told.append(options.get("compiler_options"))
+        return plain(function, **options)
+
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(jax, "jit", spy)
+    program = _Program(shaken(), "attention", 0.5, 1, 2, 16)
+    program.compile()
+    assert LIBRARY in told
+    assert program.flops == program.lowered.cost_analysis()["flops"] / 2
+    assert program.flops != program.run.cost_analysis()["flops"] / 2
+    json = lambda kind: Pruned((), 1, "", 2, 2, {"device": {"platform": kind}}).as_json()
+    assert "library" in json("gpu")["kernel"]
+    assert json("gpu")["counted"].endswith("by XLA: the program before compilation")
+    assert "library" not in json("cpu")["kernel"]
+    assert json("cpu")["counted"].endswith("by XLA: the compiled program")
 
 
 def test_dropped_tokens_save_what_they_cost():

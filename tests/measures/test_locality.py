@@ -69,5 +69,6 @@ def test_similarity_lies_between_minus_one_and_one():
 
 @pytest.mark.parametrize(("count", "says"), [(10, "square"), (4, "far apart")])
 def test_odd_grids_are_refused(count, says):
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=says) as error:
         locality(jnp.ones((count, 3)))
+    assert error.value.hint

@@ -103,6 +103,7 @@ def test_what_is_not_a_plain_vit_is_refused_in_one_line(change, says, tmp_path):
     with pytest.raises(InputError, match=says) as error:
         load_vit(path, HEADS)
     assert "\n" not in str(error.value)
+    assert error.value.hint
 
 
 def test_what_a_layout_cannot_say_is_refused(tmp_path):

@@ -79,7 +79,7 @@ def test_few_seeds_and_absent_arms_decide_nothing():
 @pytest.mark.slow
 def test_digits_at_smoke_scale_end_to_end(tmp_path):
     """Shuffled pixels with positions shuffled alike: the same training, to rounding."""
-    settings = {"course.steps": "50", "course.batch": "32"}
+    settings = {"course.steps": "150", "course.batch": "32"}
     table = DIGITS.run("smoke", tmp_path / "run", settings=settings)
     plain, moved = (digits.arm(table, name) for name in ("vanilla", "shuffled, P alike"))
     loss = plain["trace.loss"][0]
@@ -88,7 +88,7 @@ def test_digits_at_smoke_scale_end_to_end(tmp_path):
     assert digits.disagreement(table).value <= digits.TOLERANCE
     np.testing.assert_allclose(plain["locality.raw"], moved["locality.inverse"], atol=1e-3)
     assert abs(float(plain["locality.raw"][0] - moved["locality.raw"][0])) > 1e-3
-    assert 0.1 < plain["accuracy"][0] <= 1.0
+    assert plain["accuracy"][0] == moved["accuracy"][0] > 0.2  # measured .50; chance .10
     assert set(decided(table).values()) == {"inconclusive"}
     assert len(DIGITS.lines(table)) == 2
     assert DIGITS.plot(table).axes

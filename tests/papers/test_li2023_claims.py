@@ -79,7 +79,7 @@ def test_a_ratio_with_a_boundary_outside_the_grid_decides_nothing():
     assert decided["1b.noise.loss"] == "holds"  # the fallback: the loss at 16 examples
     found = quotients(boundary.boundary(table), "world.noise", 0.4, 0.01)
     assert np.isnan(found.values).all()
-    assert found.why == ("N50 at noise 0.4 is outside the converged cells",)
+    assert found.why == ("N50 at noise 0.4 is beyond the sizes that can be used",)
 
 
 def test_a_ratio_beside_a_stuck_trial_decides_nothing_and_says_so():

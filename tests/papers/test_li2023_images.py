@@ -105,6 +105,8 @@ def test_the_claims_of_figures_6a_and_6b(options, fails):
 def test_the_claims_of_figure_6c(options, fails):
     found = verdicts("fig6c", spurious(**options))
     assert found == {name: "fails" if name in fails else "holds" for name in found}
+    notes = {v.claim: v.note for v in load("li2023").figure("fig6c").verdict(spurious(**options))}
+    assert "one start of each kind" in notes["6c.start"]
 
 
 def test_few_trials_decide_nothing_and_pictures_are_drawn():

@@ -140,6 +140,15 @@ def test_the_claims_on_trained_networks(options, fails):
     assert len(render(figure.plot(table), "png", 60)) > 2000
 
 
+def test_an_interval_of_an_accuracy_ends_at_1():
+    table = met(vit=(0.999, 0.9), cnn=(0.97, 0.8))
+    wide = table["accuracy"].copy()
+    wide[table["study.network"] == "cnn"] = [0.9, 0.99, 1.0, 0.98, 1.0]
+    table = Table({**table.columns, "accuracy": wide}, ("study.network",), table.manifest)
+    found = paper.figure("networks").claims[0].decide(table, "")
+    assert found.interval[0] < 0.95 < found.interval[1] == 1.0
+
+
 def test_an_under_trained_network_decides_nothing():
     figure = paper.figure("networks")
     found = [c.decide(met(cnn=(0.6, 0.1)), "").verdict for c in figure.claims]

@@ -40,23 +40,25 @@ def compiled_quickly():
     jax.config.update("jax_disable_most_optimizations", False)
 
 
-@pytest.mark.parametrize("fresh", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_a_course_is_a_loop_over_images(fresh):
-    """Two steps, image by image, with optax's own AdamW, clip, warm-up and cosine."""
+def test_a_course_is_a_loop_over_images():
+    """Two steps, image by image, with optax's own AdamW, clip, warm-up and cosine.
+
+    Images are made anew at every step, or example by example once and for all.
+    """
     world = Images(patch=4, augment="crop")
-    course = Course(2, 3, 0.01, examples=5, decay=0.1, warmup=1, clip=0.5, smoothing=0.1,
-                    fresh=fresh)  # fmt: skip
+    course = Course(2, 3, 0.01, examples=5, decay=0.1, warmup=1, clip=0.5, smoothing=0.1)
+    fixed = dataclasses.replace(course, fresh=False)
     truth = world.draw(jr.key(0))
     start = TINY.init(jr.key(1), world, truth)
-    found = jax.jit(lambda key: course(key, world, truth, start).model)(jr.key(2))
+    train = lambda key: [to_vector(c(key, world, truth, start).model) for c in (course, fixed)]
+    anew, same = jax.jit(train)(jr.key(2))
 
     k_batch, k_image, _ = named(jr.key(2), "batch", "image", "drop")
     rule = optax.chain(
         optax.clip_by_global_norm(0.5),
         optax.adamw(course.pace, weight_decay=0.1, mask=decays),
     )
-    weights = eqx.filter(start, eqx.is_inexact_array)
-    memory = jax.jit(rule.init)(weights)
+    begin = jax.jit(rule.init)
 
     @jax.jit
     @jax.grad
@@ -69,15 +71,19 @@ def test_a_course_is_a_loop_over_images(fresh):
         change, memory = rule.update(gradient, memory, weights)
         return eqx.apply_updates(weights, change), memory
 
-    for step in range(2):
-        numbers = jnp.floor(jr.uniform(jr.fold_in(k_batch, step), (3,)) * 5).astype(int)
-        keys = jr.split(jr.fold_in(k_image, step), 3)
-        keys = keys if fresh else [jr.fold_in(k_image, i) for i in numbers]
-        gradient = [gradients(weights, key, i) for key, i in zip(keys, numbers, strict=True)]
-        gradient = jax.tree.map(lambda *parts: sum(parts) / 3, *gradient)
-        weights, memory = update(gradient, memory, weights)
-    np.testing.assert_allclose(to_vector(found), to_vector(weights), rtol=1e-4, atol=1e-6)
-    assert np.abs(to_vector(found) - to_vector(start)).max() > 1e-3
+    for fresh, found in ((True, anew), (False, same)):
+        weights = eqx.filter(start, eqx.is_inexact_array)
+        memory = begin(weights)
+        for step in range(2):
+            numbers = jnp.floor(jr.uniform(jr.fold_in(k_batch, step), (3,)) * 5).astype(int)
+            keys = jr.split(jr.fold_in(k_image, step), 3)
+            keys = keys if fresh else [jr.fold_in(k_image, i) for i in numbers]
+            gradient = [gradients(weights, key, i) for key, i in zip(keys, numbers, strict=True)]
+            gradient = jax.tree.map(lambda *parts: sum(parts) / 3, *gradient)
+            weights, memory = update(gradient, memory, weights)
+        np.testing.assert_allclose(found, to_vector(weights), rtol=1e-4, atol=1e-6)
+        assert np.abs(found - to_vector(start)).max() > 1e-3
+    assert np.abs(anew - same).max() > 1e-4
 
 
 def test_steps_in_bfloat16_follow_those_in_float32():
@@ -114,21 +120,22 @@ def test_training_resumes_and_a_saved_network_has_the_accuracy_that_was_stored(t
 
 
 def test_digits_from_a_saved_start_end_to_end(tmp_path):
-    """A new head for new classes; the whole of it is trained; fractions are counted."""
+    """A new head on the body that was saved; it learns; fractions are counted."""
     table, models = trained(5)
     save_starts(table, STARTS, tmp_path)
     starts = dataclasses.replace(STARTS, folder=str(tmp_path))
-    study = Finetune(OBJECTS, starts, Course(8, 16, 0.02, fresh=False), looked=4, keep=True)
+    objects = dataclasses.replace(OBJECTS, only=(0, 1))
+    study = Finetune(objects, starts, Course(60, 16, 0.02, fresh=False), looked=4)
     found = study.sweep({"world.relevant": [0.3, 1.0]}, trials=1, shared=("world.relevant",))
     np.testing.assert_allclose(found["alpha"][1], 1.0)
     np.testing.assert_allclose(found["mass.end"][1], 1.0, rtol=1e-5)
     assert found["alpha"][0] < 1.0
     assert found["kept"][0] == 4.0 > found["kept"][1]
-    like = jax.eval_shape(study.fitted([]).headed, jr.key(0))
-    moved = from_vector(found[WEIGHTS][0], like)
-    assert moved.head.weight.shape == (4, 2)
-    assert np.abs(moved.embed.weight - models["wide"].embed.weight).max() > 0.01
-    assert 0.2 < found["accuracy"][0] <= 1.0
+    headed = study.fitted([]).headed(jr.key(0))
+    assert headed.head.weight.shape == (4, 2)
+    np.testing.assert_array_equal(headed.embed.weight, models["wide"].embed.weight)
+    # Measured .77 and .87; one of two classes named always has .5, give or take .06.
+    assert (found["accuracy"] > 0.68).all()
 
 
 def test_a_start_does_not_depend_on_the_trial():
@@ -182,6 +189,8 @@ def test_starts_are_saved_and_read(tmp_path):
         (Finetune(Composites(patch=5), STARTS, looked=0), "looked"),
         (Finetune(Composites(patch=2), STARTS), "the start reads"),
         (Finetune(OBJECTS, STARTS, Course(examples=9999)), "course.examples"),
+        (Finetune(OBJECTS, STARTS, Course(clip=0.0)), "course.clip = 0"),
+        (Finetune(OBJECTS, STARTS, Course(decay=-1.0)), "course.decay = -1"),
         (Pretraining(dataclasses.replace(STARTS, folder="/tmp")), "no /tmp"),
     ],
 )
@@ -189,6 +198,7 @@ def test_bad_settings_are_refused_in_one_line(study, says):
     with pytest.raises(InputError, match=says) as error:
         study.check()
     assert "\n" not in str(error.value)
+    assert error.value.hint
 
 
 def test_numbers_that_do_not_fit_are_refused():

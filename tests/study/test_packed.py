@@ -190,7 +190,7 @@ def test_what_a_gpu_compiler_is_told_is_in_words_that_it_knows(monkeypatch):
     """XLA refuses unknown options and values of the wrong kind, whatever device is there."""
     program = jax.jit(lambda x: x @ x).lower(jnp.ones((4, 4)))
     program.compile(dict(device.LIBRARY))
-    monkeypatch.setattr(lanes, "on_gpu", lambda: True)
+    monkeypatch.setattr(device, "on_gpu", lambda: True)
     program.compile(lanes.options())
     with pytest.raises(Exception, match="xla_gpu_enable_triton_gemm"):
         program.compile({"xla_gpu_enable_triton_gemm": "false"})

@@ -264,3 +264,4 @@ def test_bad_settings_are_refused_in_one_line(world, says):
     with pytest.raises(InputError, match=says) as error:
         world.check()
     assert "\n" not in str(error.value)
+    assert error.value.hint

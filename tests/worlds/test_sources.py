@@ -24,6 +24,7 @@ def refused(path, says: str, **options) -> None:
         load_pictures(str(path), **options)
     assert "\n" not in str(error.value)
     assert len(str(error.value)) < 400
+    assert error.value.hint
 
 
 # --- pickles ----------------------------------------------------------------------------------

@@ -34,12 +34,13 @@ def probe(
 
     Writes one page with attention maps over images, entropy and mass by block and head, similarity
     of positions beside fresh ones, and noise followed through every block with other attention in
-    place of its own. Without --images only positions are read, unless the ViT takes the bundled
-    digits.
+    place of its own. Labels are not needed: --images may be one picture, or a folder of some.
+    Without --images only positions are read, unless the ViT takes the bundled digits.
 
     Examples:
       limelight probe vit.safetensors
       limelight probe vit.safetensors --images photos/ -o vit.html
+      limelight probe vit.safetensors --images cat.jpg
       limelight probe vit.safetensors --images cifar10 --behind tiles --json
     """
     from limelight.core.errors import InputError
@@ -63,7 +64,7 @@ def probe(
         gallery = None
         if chosen:
             options = {"limit": limit, "scale": pixels, "seed": seed, "behind": ground}
-            gallery = Gallery.load(chosen, sight, **options)
+            gallery = Gallery.load(chosen, sight, **options, labelled=False)
     with Bar(f"probing {file.name}", "images") as bar:
         found = look(model, gallery, shown=shown, noise=noise, share=share, seed=seed, progress=bar)
     machine = describe_machine()
@@ -107,7 +108,7 @@ def print_found(name: str, found) -> None:
 
 def print_blocks(found) -> None:
     """A line for every block."""
-    from limelight.instruments.probe import KINDS
+    from limelight.instruments.probe import KINDS, told
 
     names = {"entropy": "class_entropy", "keys": "effective_keys", "itself": "itself"}
     if found.relevant_share is not None:
@@ -116,15 +117,14 @@ def print_blocks(found) -> None:
     rows = []
     for b, against in enumerate(found.noise.against_identity):
         means = [f"{found.heads[name][b].mean():.3g}" for name in names.values()]
-        ratios = ["" if r != r else f"{r:.2f} [{a:.2f}, {z:.2f}]" for r, a, z in against]
-        rows.append((str(b + 1), *means, *ratios))
+        rows.append((str(b + 1), *means, *map(told, against)))
     say()
     print_table(titles, rows, right=titles)
     say(
         "\nMeans over heads. entropy: of the class token's row; keys: effective number, itself:"
         " weight on itself, both of patches. The last three: noise that attention lets through over"
-        " no attention (A = I), for noisy patches, spared ones, and noise on tokens; below 1 it"
-        " distils noise."
+        " no attention (A = I), for noisy patches, spared ones, and noise on tokens; with 95 %"
+        " intervals over images, which one image has not. All below 1, it distils noise."
     )
     if found.relevant_share is not None:
         say(

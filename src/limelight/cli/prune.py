@@ -57,7 +57,8 @@ def prune(
 
     Behind one block the patches that the policy ranks low are dropped, not masked: those the class
     token attends to least, random ones, or (for images pasted on others) those of the background.
-    All rows see the same images, in turn. Test images are used where a source keeps some apart.
+    All rows see the same images, in turn. Test images are used where a source keeps some apart. A
+    folder names the class of each image: photos/CLASS/*.jpg.
 
     Examples:
       limelight prune vit.safetensors --images cifar10 --groups groups.json
@@ -110,28 +111,42 @@ def print_pruned(name: str, pixels: str, found) -> None:
     device = found.machine["device"]
     where = f"{device['cores']} CPU cores" if device["platform"] == "cpu" else device["kind"]
     say(f"{name} on {found.images}; pruned behind block {found.at}; pixels {pixels}; {where}")
-    titles = ("policy", "keep", "tokens", "acc. %", "95 %", "change", "95 %", "GFLOPs",
+    unit, size = flops_unit(max(row.flops for row in found.rows))
+    titles = ("policy", "keep", "tokens", "acc. %", "95 %", "change", "95 %", unit,
               "by XLA", "ms", "faster")  # fmt: skip
-    rows = [row_cells(row) for row in found.rows]
+    rows = [row_cells(row, size) for row in found.rows]
     print_table(titles, rows, right=titles[1:])
-    say(
-        "\nChange: against no pruning, in points, on the same images. GFLOPs by formula, and as XLA"
-        f" counts the program; ms the median of {found.rounds} calls of {found.batch} images,"
-        " taken in turn; all for one image."
-    )
-    from limelight.instruments.prune import KERNEL
+    from limelight.instruments.prune import counted, kernel
 
-    say(f"Attention kernel: {KERNEL}.")
-    apart = [row for row in found.rows if not row.agrees]
+    say(
+        f"\nChange: against no pruning, in points, on the same images. {unit} by formula, and as"
+        f" XLA counts {counted(found.backend)}; ms the median of {found.rounds} calls of"
+        f" {found.batch} images, taken in turn; all for one image."
+    )
+    say(f"Attention kernel: {kernel(found.backend)}.")
+    apart = [row.compiled_flops / row.flops for row in found.rows if not row.agrees]
     if apart:
+        ends = dict.fromkeys(f"{ratio:.3f}" for ratio in (min(apart), max(apart)))
         say(
-            f"The two counts of FLOPs differ by more than 2 % in {len(apart)} of"
-            f" {len(found.rows)} rows: this backend counts otherwise."
+            f"XLA's count is {' to '.join(ends)} times the formula's in {len(apart)} of"
+            f" {len(found.rows)} rows, more than 2 % apart: in a small network what the formula"
+            " leaves out (masks, the choice of tokens) shows."
         )
 
 
-def row_cells(row) -> tuple[str, ...]:
-    """One line of the table."""
+def flops_unit(largest: int) -> tuple[str, float]:
+    """The unit for counts up to this one, and its size.
+
+    Example:
+        >>> flops_unit(423_000), flops_unit(2_600_000_000)
+        (('kFLOPs', 1000.0), ('GFLOPs', 1000000000.0))
+    """
+    units = (("TFLOPs", 1e12), ("GFLOPs", 1e9), ("MFLOPs", 1e6))
+    return next((unit for unit in units if largest >= unit[1]), ("kFLOPs", 1e3))
+
+
+def row_cells(row, size: float) -> tuple[str, ...]:
+    """One line of the table, FLOPs in a unit of this size."""
     ends = lambda pair, sign="": " to ".join(f"{100 * end:{sign}.1f}" for end in pair)
     plain = row.policy == "none"
     return (
@@ -142,8 +157,8 @@ def row_cells(row) -> tuple[str, ...]:
         ends(row.interval),
         "" if plain else f"{100 * row.difference:+.2f}",
         "" if plain else ends(row.difference_interval, "+"),
-        f"{row.flops / 1e9:.3g}",
-        f"{row.compiled_flops / 1e9:.3g}",
+        f"{row.flops / size:.3g}",
+        f"{row.compiled_flops / size:.3g}",
         f"{row.milliseconds:.3g}",
         "" if plain else f"{row.speedup:.2f}x",
     )

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int, UInt8
 from limelight.core.arrays import Real
 from limelight.core.errors import InputError, suggest
 from limelight.instruments.sight import Sight
+from limelight.worlds.patches import mostly, tiled
 from limelight.worlds.sources import Pictures, load_pictures
 
 #: Backgrounds made here: tiles of this share of a side.
@@ -50,12 +51,12 @@ class Behind:
         """The backgrounds; nothing for tiles."""
         if self.source == TILES:
             return None
-        found = load_pictures(self.source, side)
+        found = load_seen(self.source, side)
         if not self.only:
             return found
         if set(self.only) - set(found.names):  # perhaps coarse classes are meant
             with contextlib.suppress(InputError):
-                found = load_pictures(self.source, side, coarse=True)
+                found = load_seen(self.source, side, coarse=True)
         for name in self.only:
             if name not in found.names:
                 raise InputError(
@@ -96,6 +97,7 @@ class Gallery:
         scale: str = "",
         seed: int = 0,
         behind: Behind | None = None,
+        labelled: bool = True,
     ) -> "Gallery":
         """Test images where the source keeps some apart, else all.
 
@@ -106,8 +108,9 @@ class Gallery:
             scale: See `sight.SCALES`; by default what fits the channels.
             seed: Fixes the draw, and the places of pasted images.
             behind: What to paste the images on.
+            labelled: Whether the images must have labels.
         """
-        found = load_pictures(source, sight.side)
+        found = load_seen(source, sight.side, labelled=labelled)
         first = found.training if found.official else 0
         numbers = np.arange(first, len(found.labels))
         if limit is not None and limit < 1:
@@ -166,15 +169,24 @@ class Gallery:
         return np.rint(sight.fit(chosen) * scale).astype(np.uint8)
 
 
+def load_seen(source: str, side: int, *, coarse: bool = False, labelled: bool = False) -> Pictures:
+    """Images that a ViT can be shown: grey ones, or ones in colour."""
+    found = load_pictures(source, side, coarse, labelled)
+    if found.channels not in (1, 3):
+        raise InputError(
+            f"{found.name}: images of {found.channels} channels",
+            "1 for grey or 3 for colour; leave transparency out",
+        )
+    return found
+
+
 def paste(rng: np.random.Generator, image, behind, sight: Sight):
     """A small image at a random place of a large one, and which patches show it."""
     row, column = rng.integers(0, sight.side - len(image) + 1, 2)
     place = (slice(row, row + len(image)), slice(column, column + len(image)))
     whole, inside = behind.copy(), np.zeros((sight.side, sight.side))
     whole[place], inside[place] = image, 1.0
-    g, p = sight.grid, sight.patch
-    share = inside.reshape(g, p, g, p).mean(axis=(1, 3)).reshape(-1)
-    return whole, share >= 0.5
+    return whole, mostly(inside, sight.patch)
 
 
 def tiles(rng: np.random.Generator, sight: Sight, brightest: int):
@@ -182,8 +194,7 @@ def tiles(rng: np.random.Generator, sight: Sight, brightest: int):
     tile = max(1, round(TILE * sight.side))
     count = -(-sight.side // tile)
     level = rng.integers(0, brightest + 1, (count, count, sight.channels), dtype=np.uint8)
-    whole = level.repeat(tile, axis=0).repeat(tile, axis=1)
-    return whole[: sight.side, : sight.side]
+    return tiled(level, tile)[: sight.side, : sight.side]
 
 
 @dataclass(frozen=True)

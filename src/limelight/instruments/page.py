@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from limelight.instruments.overlay import Overlay
-from limelight.instruments.probe import KINDS, PARTS, Noise, Probe, Shown, distils
+from limelight.instruments.probe import KINDS, PARTS, Noise, Probe, Shown, distils, told
 from limelight.measures.denoising import CONTROLS, POPULATIONS, STAGES
 from limelight.plot import Panel, Series, attention_over_image, panels, similarity_maps
 from limelight.plot.files import render
@@ -249,8 +249,9 @@ def _denoising(found: Probe, drawn: dict[str, bytes]) -> Section | None:
     rows = [_noise_row(found.noise, block) for block in range(len(found.noise.stages))]
     lower = "Noise that attention lets through over what no attention (A = I, same value and"
     numbers = Numbers(
-        f"{lower} output maps) does: geometric mean over images, 95 % interval. Below 1, attention"
-        " distils noise. A spared patch of the first block has none to begin with.",
+        f"{lower} output maps) does: geometric mean over images, 95 % interval (one image has"
+        " none). Below 1, attention distils noise. A spared patch of the first block has no noise"
+        " to begin with.",
         ("block", *(KIND_WORDS[kind] for kind in KINDS)),
         rows,
     )
@@ -296,11 +297,8 @@ def _denoising(found: Probe, drawn: dict[str, bytes]) -> Section | None:
 def _noise_row(noise: Noise, block: int) -> list[str]:
     cells = [str(block + 1)]
     for ends in noise.against_identity[block]:
-        middle, low, high = ends
-        if np.isnan(middle):
-            cells.append("none to begin with")
-        else:
-            cells.append(f"{middle:.2f} [{low:.2f}, {high:.2f}] {_WORD[distils(ends)]}")
+        ratio = told(ends)
+        cells.append(f"{ratio} {_WORD[distils(ends)]}" if ratio else "none to begin with")
     return cells
 
 

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from limelight.core.types import PRNGKey
 from limelight.measures.association import association_overlap, chance_overlap
 from limelight.measures.locality import cosines, locality, neighbour_share, side_of, similarity
+from limelight.study.device import by_library
 
 #: Fresh positions to compare with.
 DRAWS = 200
@@ -70,7 +71,7 @@ def partitions(side: int) -> dict[str, np.ndarray]:
 def read_positions(encodings: Float[Array, "patches width"], seed: int = 0) -> Positions:
     """Score positions, and fresh Gaussian ones."""
     groups = partitions(side_of(len(encodings)))
-    trained, drawn, maps, fresh = _read(encodings, jr.key(seed))
+    trained, drawn, maps, fresh = by_library(_read)(encodings, jr.key(seed))
     association = {
         name: {
             "overlap": round(float(trained[2][name]), 6),
@@ -90,7 +91,6 @@ def read_positions(encodings: Float[Array, "patches width"], seed: int = 0) -> P
     )
 
 
-@jax.jit
 def _read(P: Float[Array, "patches width"], key: PRNGKey):
     """Scores of positions and of fresh draws; similarities of the positions and the first draw."""
     keys = jr.split(key, DRAWS)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -33,6 +32,7 @@ from limelight.measures.denoising import (
 )
 from limelight.measures.heads import looked_at, summary
 from limelight.models.vit import ViT
+from limelight.study.device import by_library
 from limelight.study.run import Progress
 
 #: Images in one call.
@@ -59,7 +59,8 @@ class Noise:
         gains: Noise behind the output map over noise behind the norm, by what stands in for
             attention: blocks, controls, and (hit, spared, feature).
         against_identity: Noise that attention lets through over what $A = I$ does: blocks, (hit,
-            spared, feature), (geometric mean over images, lower and upper end, 95 %).
+            spared, feature), (geometric mean over images, lower and upper end, 95 %). Infinite
+            where $A = I$ lets nothing through; ends are NaN where there is no interval.
         parts: Of noise on features, over noise behind the norm: `total`, `frozen`, `response`,
             `predicted`, by block.
     """
@@ -188,7 +189,7 @@ def _read_all(model: ViT, gallery: Gallery, noise: Real, share: Real, seed: int,
         images, own = gallery.images(places)
         inputs = (jnp.asarray(gallery.tokens(images)), jnp.asarray(own), keys[places])
         with jax.default_matmul_precision("highest"):
-            out = _several(model, *inputs, *sizes)
+            out = by_library(_several)(model, *inputs, *sizes)
         found.append(jax.tree.map(np.asarray, out) | {"own": own})
         if not first:
             report.compiling, report.compile_seconds = False, time.perf_counter() - began
@@ -198,7 +199,6 @@ def _read_all(model: ViT, gallery: Gallery, noise: Real, share: Real, seed: int,
     return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(gallery)], *found)
 
 
-@eqx.filter_jit
 def _several(model: ViT, tokens, own, keys, noise: Array, share: Array) -> dict[str, Any]:
     return jax.vmap(lambda t, o, k: one_image(model, t, o, k, noise, share))(tokens, own, keys)
 
@@ -222,7 +222,7 @@ def one_image(model: ViT, tokens, own, key, noise: Number, share: Number) -> dic
 def _overlays(model: ViT, gallery: Gallery, seed: int) -> tuple[tuple[Overlay, ...], ...]:
     """The cluster model fitted to every block, for a few images."""
     images, _ = gallery.images(np.arange(min(OVERLAID, len(gallery))))
-    read = (_reads(model, jnp.asarray(tokens)) for tokens in gallery.tokens(images))
+    read = (by_library(_reads)(model, jnp.asarray(tokens)) for tokens in gallery.tokens(images))
     plain = lambda array: np.asarray(array, dtype=float)
     return tuple(
         tuple(overlay(plain(rows), plain(A), seed) for rows, A in zip(*parts, strict=True))
@@ -230,7 +230,6 @@ def _overlays(model: ViT, gallery: Gallery, seed: int) -> tuple[tuple[Overlay, .
     )
 
 
-@eqx.filter_jit
 def _reads(model: ViT, tokens):
     """Patches behind the norm of every block, and attention among them."""
     first, found = model.first, model.read(_whole(tokens))
@@ -253,12 +252,15 @@ def _noise(stage: dict[str, np.ndarray], feature: dict[str, np.ndarray]) -> Nois
     taken = np.concatenate([stage["taken"], feature["taken"][..., None]], axis=-1)
     gains = ratio(through.sum(0), np.broadcast_to(taken.sum(0)[:, None], through.shape[1:]))
     attention, identity = (through[:, :, CONTROLS.index(c)] for c in ("attention", "identity"))
-    with np.errstate(divide="ignore"):
-        logs = 0.5 * (np.log(attention) - np.log(np.where(identity > 0, identity, np.nan)))
-    ends = mean_interval(logs.reshape(len(logs), -1))
-    low, high = (end.reshape(logs.shape[1:]) for end in ends)
+    with np.errstate(
+        divide="ignore", invalid="ignore"
+    ):  # infinite where A = I lets nothing through
+        logs = 0.5 * (np.log(attention) - np.log(identity))
+        middle = logs.mean(0)
+    finite = np.where(np.isfinite(logs), logs, np.nan)
+    low, high = (end.reshape(middle.shape) for end in mean_interval(finite.reshape(len(logs), -1)))
     parts = {k: ratio(feature[k].sum(0), feature["taken"].sum(0)) for k in PARTS}
-    return Noise(g, gains, np.exp(np.stack([logs.mean(0), low, high], axis=-1)), parts)
+    return Noise(g, gains, np.exp(np.stack([middle, low, high], axis=-1)), parts)
 
 
 def _noise_json(noise: Noise, block: int) -> dict[str, Any]:
@@ -280,9 +282,21 @@ def _model_json(fits: list[Overlay]) -> dict[str, Any]:
 
 
 def distils(ends) -> str:
-    """Whether attention lets less noise through than none at all: yes, no or open."""
-    _, low, high = ends
-    return "yes" if high < 1 else "no" if low > 1 or np.isnan(low) else "open"
+    """Whether attention lets less noise through than none at all: yes, no or open.
+
+    Open is also what has no interval, as with one image; unless $A = I$ lets nothing through and
+    attention does.
+    """
+    middle, low, high = ends
+    return "yes" if high < 1 else "no" if low > 1 or np.isposinf(middle) else "open"
+
+
+def told(ends) -> str:
+    """The ratio and its interval, as far as there are any."""
+    middle, low, high = ends
+    if not np.isfinite(middle):
+        return ""
+    return f"{middle:.2f}" + (f" [{low:.2f}, {high:.2f}]" if np.isfinite([low, high]).all() else "")
 
 
 def _plain(values: Any) -> Any:

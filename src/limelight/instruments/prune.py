@@ -28,14 +28,12 @@ from limelight.fit.trends import median_interval
 from limelight.instruments.gallery import Gallery, Groups
 from limelight.models.flops import vit_flops
 from limelight.models.vit import ViT
-from limelight.study.device import describe_machine
+from limelight.study.device import LIBRARY, describe_machine, for_gpu
 from limelight.study.run import Progress
 
 #: By what the class token attends to; by chance; by what is known of the patches.
 POLICIES = ATTENTION, RANDOM, TRUTH = ("attention", "random", "truth")
 NONE = "none"
-#: How attention is computed here, for whoever compares times.
-KERNEL = "plain: einsum, softmax, einsum in float32, compiled by XLA; no fused kernel"
 #: How far XLA's count of FLOPs may be from the formula.
 AGREES = 0.02
 #: Images in one call.
@@ -56,9 +54,7 @@ class Row:
         difference_interval: Of the difference, 95 %, paired.
         flops: For one image, by formula.
         products: Of these, in matrix products.
-        compiled_flops: For one image, XLA's count of the compiled program; on a GPU of the program
-            as it enters the compiler, because products become library calls there, which XLA does
-            not count.
+        compiled_flops: For one image, XLA's count, of the program that `counted` names.
         milliseconds: For one image: the median over calls.
         speedup: Time without pruning over time with it, both in one round: the median.
         speedup_interval: Of that median, 95 %, from order statistics; `None` with under six rounds.
@@ -106,13 +102,30 @@ class Pruned:
             "images": self.images,
             "pruned_behind_block": self.at,
             "rows": [row.as_json() for row in self.rows],
-            "kernel": KERNEL,
+            "kernel": kernel(self.backend),
             "batch": self.batch,
             "timed_rounds": self.rounds,
             "load_average": self.load,
-            "counted": "matrix products, biases, layer norms, softmax, GELU, sums; of one image",
+            "counted": "matrix products, biases, layer norms, softmax, GELU, sums; of one image;"
+            f" by XLA: {counted(self.backend)}",
             **self.machine,
         }
+
+    @property
+    def backend(self) -> str:
+        """The kind of device it was measured on."""
+        return self.machine["device"]["platform"]
+
+
+def kernel(backend: str) -> str:
+    """How attention is computed there, for whoever compares times."""
+    products = "; products are calls of the GPU's library" if backend == "gpu" else ""
+    return f"plain: einsum, softmax, einsum in float32, compiled by XLA{products}; no fused kernel"
+
+
+def counted(backend: str) -> str:
+    """Which program XLA's count of FLOPs is of: calls of a library it does not count."""
+    return "the program before compilation" if backend == "gpu" else "the compiled program"
 
 
 def usual_cut(depth: int) -> int:
@@ -168,7 +181,8 @@ def prune(
         progress: Told after every call.
     """
     at = usual_cut(len(model.blocks)) if at is None else at
-    batch = min(batch or BATCH.get(jax.default_backend(), 16), len(gallery))
+    batch = BATCH.get(jax.default_backend(), 16) if batch is None else batch
+    batch = min(batch, len(gallery))
     _check(model, gallery, policies, at, batch, rounds)
     policies = policies or (POLICIES if gallery.knows_roles else (ATTENTION, RANDOM))
     shares = sorted({r for r in keep if kept_patches(r, gallery.sight.patches) and r < 1})[::-1]
@@ -260,15 +274,16 @@ class _Program:
             vit = eqx.combine(arrays, rest)
             return jax.vmap(lambda x, s: output(vit, x, s))(inputs, scores)
 
+        program = jax.jit(run, compiler_options=for_gpu(LIBRARY))
         with jax.default_matmul_precision("highest"):
-            self.lowered = jax.jit(run).lower(self.arrays, inputs, *([scores] if scored else []))
+            self.lowered = program.lower(self.arrays, inputs, *([scores] if scored else []))
         self.shapes = inputs, scores
 
     def compile(self) -> None:
         self.run = self.lowered.compile()
         counts = self.lowered if on_gpu() else self.run
-        counted: Any = counts.cost_analysis() or {}
-        self.flops = float(counted.get("flops", np.nan)) / self.shapes[0].shape[0]
+        cost: Any = counts.cost_analysis() or {}
+        self.flops = float(cost.get("flops", np.nan)) / self.shapes[0].shape[0]
         # The first call is never timed.
         self(*(jnp.zeros(given.shape, given.dtype) for given in self.shapes))
 

@@ -13,7 +13,7 @@ def side_of(patches: int) -> int:
     """Patches along the side of a square grid of them."""
     side = round(patches**0.5)
     if side * side != patches:
-        raise InputError(f"{patches} patches do not make a square")
+        raise InputError(f"{patches} patches do not make a square", "such as 49, 7 x 7, or 196")
     return side
 
 

@@ -151,7 +151,10 @@ class Convolutional(Recipe):
                 "use Images or another world with patches",
             )
         if not self.widths or min(*self.widths, *self.strides, self.outputs or 1, 1) < 1:
-            raise InputError("widths, strides and outputs must be at least 1")
+            raise InputError(
+                f"widths {self.widths}, strides {self.strides}, outputs {self.outputs}",
+                "all at least 1, and at least one width",
+            )
         if len(self.widths) != len(self.strides):
             raise InputError(
                 f"{len(self.widths)} widths and {len(self.strides)} strides", "one for each layer"

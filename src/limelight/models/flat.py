@@ -33,7 +33,10 @@ def from_vector(vector: Float[Array | np.ndarray, " numbers"], like: Kind) -> Ki
             trained.
     """
     if count(like) != len(vector):
-        raise InputError(f"{len(vector)} numbers for a model of {count(like)}")
+        raise InputError(
+            f"{len(vector)} numbers for a model of {count(like)}",
+            "are its sizes those it was trained with?",
+        )
     leaves, places = jax.tree.flatten(like)
     ends = np.cumsum([math.prod(leaf.shape) for leaf in leaves])
     parts = jnp.split(jnp.asarray(vector), ends[:-1])

@@ -105,7 +105,9 @@ def load_vit(path: str | Path, heads: int | None = None) -> ViT:
     checkpoint, tensors = Checkpoint.load(path, heads), read(path)
     known = {names.layout: names for names in LAYOUTS.values()}
     if checkpoint.layout not in known:
-        raise InputError(f"{tensors.path.name}: {checkpoint.layout}, not a ViT")
+        raise InputError(
+            f"{tensors.path.name}: {checkpoint.layout}, not a ViT", "known: " + ", ".join(known)
+        )
     return _Reader(tensors, known[checkpoint.layout]).vit(checkpoint.blocks)
 
 
@@ -143,21 +145,33 @@ class _Reader:
                 f"{name}: {left[0]} has no place in a plain ViT", f"{len(left)} such tensors"
             )
         if vit.pool not in POOLS or (vit.pool == "class") != (vit.class_token is not None):
-            raise InputError(f"{name}: pool {vit.pool!r} does not fit its tensors")
+            raise InputError(
+                f"{name}: pool {vit.pool!r} does not fit its tensors",
+                "class where there is a class token, else mean or sum",
+            )
         if len(vit.positions) <= (vit.class_token is not None):
-            raise InputError(f"{name}: {self.names.positions} has no row for a patch")
+            raise InputError(
+                f"{name}: {self.names.positions} has no row for a patch",
+                "one for every patch, and one for a class token",
+            )
 
     def _block(self, number: int, found: Found) -> Block:
         n, stem = self.names, self.names.block.format(number)
         if found.name != stem.rstrip("."):
-            raise InputError(f"{self.tensors.path.name}: expected {stem}*, found {found.name}.*")
+            raise InputError(
+                f"{self.tensors.path.name}: expected {stem}*, found {found.name}.*",
+                "blocks are counted from 0, none left out",
+            )
         self.read |= set(found.keys)
         width, norm = len(found.query), self._norm(stem + n.norm_attention, len(found.query))
         query = _affine(found.query, found.query_bias)
         key = _affine(found.key, found.key_bias)
         value = _affine(found.value, found.value_bias)
         if any(m.weight.shape != (width, width) for m in (query, key, value)):
-            raise InputError(f"{self.tensors.path.name}: {stem}* maps are not {width} x {width}")
+            raise InputError(
+                f"{self.tensors.path.name}: {stem}* maps are not {width} x {width}",
+                "queries, keys and values of a plain ViT are as wide as its tokens",
+            )
         output = self._affine(stem + n.output, width, width)
         into = self._affine(stem + n.into, width)
         out = self._affine(stem + n.out, into.weight.shape[1], width)

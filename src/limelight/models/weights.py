@@ -18,7 +18,10 @@ class Tensors:
     def __getitem__(self, name: str) -> np.ndarray:
         raw = self.raw(name)
         if not np.issubdtype(raw.dtype, np.floating):
-            raise InputError(f"{self.path.name}: {name} is {raw.dtype}, not floating point")
+            raise InputError(
+                f"{self.path.name}: {name} is {raw.dtype}, not floating point",
+                "weights in float16, bfloat16, float32 or float64 are read",
+            )
         value = raw.astype(np.float64)
         if not np.isfinite(value).all():
             raise InputError(

@@ -145,6 +145,10 @@ class Course(eqx.Module):
                 raise InputError(f"course.{name} = {getattr(self, name)}", "at least 1")
         if not self.rate > 0:
             raise InputError(f"course.rate = {self.rate:g}", "a positive step size")
+        if not self.decay >= 0:
+            raise InputError(f"course.decay = {self.decay:g}", "0 or above")
+        if self.clip is not None and not self.clip > 0:
+            raise InputError(f"course.clip = {self.clip:g}", "a positive norm, or none")
         if not 0 <= self.examples <= world.available:
             raise InputError(
                 f"course.examples = {self.examples}", f"up to {world.available}, or 0 for all"

@@ -1,17 +1,20 @@
 """The machine under a study: its devices, their memory, and the compilation cache."""
 
+import functools
 import math
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import jax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from limelight.core.backend import on_gpu
 
 #: Share of a device's memory that one chunk may take.
 SHARE = 0.4
@@ -27,6 +30,20 @@ PACE = {"cpu": 5e9, "gpu": 2e12, "tpu": 2e12}
 #: own takes a minute or two, and with JAX 0.11 it can end the process: a failed check of the pass
 #: that makes them (`triton_tiling_propagation`), which nobody can catch.
 LIBRARY: Mapping[str, str | bool] = {"xla_gpu_enable_triton_gemm": False}
+
+
+def for_gpu(options: Mapping[str, str | bool]) -> dict[str, str | bool] | None:
+    """What to tell the compiler: these options if it is a GPU's, else nothing."""
+    return dict(options) if options and on_gpu() else None
+
+
+@functools.cache
+def by_library(function: Callable) -> Callable:
+    """The function of arrays compiled, on a GPU with `LIBRARY`.
+
+    To be called when it is used, not as a decorator: it asks which device there is.
+    """
+    return jax.jit(function, compiler_options=for_gpu(LIBRARY))
 
 
 def memory() -> int:

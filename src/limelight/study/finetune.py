@@ -11,13 +11,12 @@ from limelight.core.errors import InputError
 from limelight.core.keys import named
 from limelight.core.types import PRNGKey, Role
 from limelight.measures.attention import relevant_mass
-from limelight.models.flat import to_vector
 from limelight.models.layers import affine
 from limelight.models.vit import ViT
 from limelight.study.base import Experiment
 from limelight.study.course import Course, accuracy
 from limelight.study.device import LIBRARY
-from limelight.study.starts import WEIGHTS, Starts
+from limelight.study.starts import Starts
 from limelight.worlds.base import dataset
 from limelight.worlds.composites import Composites
 
@@ -34,7 +33,6 @@ class Finetune(Experiment):
         starts: Where the network comes from.
         course: Trains it.
         looked: Test composites on which attention and fractions are read.
-        keep: Whether the trained weights are left too.
 
     Reference: li2023, Section 5.2 and Figure 6.
     """
@@ -43,7 +41,6 @@ class Finetune(Experiment):
     starts: Starts = Starts()
     course: Course = Course(steps=200, batch=32, rate=1e-3, fresh=False)
     looked: int = eqx.field(static=True, default=100)
-    keep: bool = eqx.field(static=True, default=False)
 
     compiler = LIBRARY
 
@@ -57,7 +54,7 @@ class Finetune(Experiment):
         tokens = jnp.sum(test.kept, axis=1, dtype=float)
         relevant = jnp.sum(test.kept & (test.roles == Role.RELEVANT), axis=1)
         mass = lambda model: jnp.mean(jax.vmap(lambda e: relevant_mass(model, e)[0])(test))
-        left = {
+        return {
             "accuracy": accuracy(taught.model, self.world, truth, k_test),
             "training_loss": taught.last,
             "diverged": ~taught.finite,
@@ -66,7 +63,6 @@ class Finetune(Experiment):
             "mass.start": mass(start),
             "mass.end": mass(taught.model),
         }
-        return left | ({WEIGHTS: to_vector(taught.model)} if self.keep else {})
 
     def headed(self, key: PRNGKey) -> ViT:
         """The start with a head for the classes of these composites."""
@@ -89,7 +85,8 @@ class Finetune(Experiment):
         if (start.tokens, start.dimension) != (self.world.tokens, self.world.dimension):
             raise InputError(
                 f"the start reads {start.tokens} patches of {start.dimension} numbers, the"
-                f" composites have {self.world.tokens} of {self.world.dimension}"
+                f" composites have {self.world.tokens} of {self.world.dimension}",
+                "give both one canvas, one size of patch, and as many channels",
             )
         self.course.check(self.world)
         if not 1 <= self.looked <= self.world.held_out().available:

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from limelight.core.backend import on_gpu
-from limelight.study.device import LIBRARY
+from limelight.study.device import LIBRARY, for_gpu
 from limelight.study.packed import Layout, Packed
 
 #: Trials that one call of the filling program starts.
@@ -33,9 +33,7 @@ def options() -> dict[str, str | bool] | None:
     fastest products costs more than it brings; and unless it is searched for, a product of the
     compiler's own is slower than the library's, to run and to compile.
     """
-    if not on_gpu():
-        return None
-    return {"xla_gpu_autotune_level": "0", **LIBRARY}
+    return for_gpu({"xla_gpu_autotune_level": "0", **LIBRARY})
 
 
 class Device:

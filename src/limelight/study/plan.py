@@ -14,7 +14,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from limelight.core.backend import on_gpu
 from limelight.core.errors import InputError, LimelightError
 from limelight.core.keys import fingerprint, trial_key
 from limelight.store import read_manifest
@@ -193,8 +192,8 @@ def traced(group: Group, arguments: tuple) -> Any:
         start = _of_one_row(group, lambda experiment, key: experiment.begin(key))
         with jax.default_matmul_precision(PRECISION):
             return Lanes(group.experiment, start, arguments)
-    options = dict(group.experiment.compiler) if on_gpu() else {}
-    return jax.jit(program(group), compiler_options=options or None).lower(*arguments)
+    options = device.for_gpu(group.experiment.compiler)
+    return jax.jit(program(group), compiler_options=options).lower(*arguments)
 
 
 def _of_one_row(group: Group, read: Callable, counter: Callable[[], None] = lambda: None):

@@ -16,7 +16,7 @@ from limelight.core.keys import named
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.images import AUGMENTS, PARTS, augmented, centred, label_of
-from limelight.worlds.patches import to_patches
+from limelight.worlds.patches import mostly, tiled, to_patches
 from limelight.worlds.sources import DIGITS, Pictures, Shape, known_shape, load_pictures
 
 #: Backgrounds made here, nothing at all and tiles, and how large those are.
@@ -157,7 +157,7 @@ class Composites(World[Int[Array, " count"], Example]):
         inside = jax.lax.dynamic_update_slice(
             jnp.zeros(canvas.shape[:2]), jnp.ones(pasted.shape[:2]), corner[:2]
         )
-        ours = jnp.mean(to_patches(inside[..., None], self.patch), axis=-1) >= 0.5
+        ours = jnp.asarray(mostly(inside, self.patch))
         other = Role.IDLE if self.spurious is None else Role.CONFUSING
         roles = jnp.where(ours, Role.RELEVANT, other)
         tokens, label = to_patches(canvas, self.patch), label_of(objects, number)
@@ -196,13 +196,15 @@ class Composites(World[Int[Array, " count"], Example]):
         if not 1 <= self.size <= self.canvas or self.canvas % max(self.patch, 1) or self.patch < 1:
             raise InputError(
                 f"objects of {self.size} and patches of {self.patch} do not fit a canvas of"
-                f" {self.canvas} pixels"
+                f" {self.canvas} pixels",
+                "world.size at most world.canvas, which world.patch must divide",
             )
         found = self._behind_shape()
         if found is not None and found != (self.canvas, self.shape.channels):
             raise InputError(
                 f"backgrounds are {found[0]} x {found[0]} x {found[1]}, the canvas"
-                f" {self.canvas} x {self.canvas} x {self.shape.channels}"
+                f" {self.canvas} x {self.canvas} x {self.shape.channels}",
+                "choose world.canvas, or backgrounds of another size",
             )
         if self.relevant is not None and not 0 < self.relevant <= 1:
             raise InputError(f"relevant = {self.relevant:g}", "above 0, at most 1, or none")
@@ -227,6 +229,6 @@ def tiles(key: PRNGKey, side: int, channels: int) -> Float[Array, "side side cha
     k_level, k_place = named(key, "level", "place")
     count = -(-side // TILE) + 1
     level = jr.normal(k_level, (count, count, channels))
-    whole = jnp.repeat(jnp.repeat(level, TILE, axis=0), TILE, axis=1)
     row, column = jr.randint(k_place, (2,), 0, TILE)
-    return jax.lax.dynamic_slice(whole, (row, column, jnp.zeros_like(row)), (side, side, channels))
+    corner = (row, column, jnp.zeros_like(row))
+    return jax.lax.dynamic_slice(tiled(level, TILE), corner, (side, side, channels))

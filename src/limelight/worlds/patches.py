@@ -1,7 +1,8 @@
 """Images as tokens and back: square patches, shuffled cells, their inverses."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
 
 Image = Float[Array, "height width channels"]
 Tokens = Float[Array, "patches numbers"]
@@ -18,6 +19,31 @@ def to_patches(image: Image, patch: int) -> Tokens:
     rows, columns = height // patch, width // patch
     cut = image.reshape(rows, patch, columns, patch, channels).swapaxes(1, 2)
     return cut.reshape(rows * columns, -1)
+
+
+def mostly(
+    inside: Float[Array | np.ndarray, "side side"], patch: int
+) -> Bool[Array | np.ndarray, " patches"]:
+    """Which patches have at least half of their pixels inside; a pixel is 1 there, else 0.
+
+    Example:
+        >>> inside = np.array([[1.0, 0, 0, 0], [1, 0, 1, 0], [1, 1, 0, 0], [1, 1, 1, 0]])
+        >>> mostly(inside, 2).tolist()
+        [True, False, True, False]
+    """
+    count = len(inside) // patch
+    shares = inside.reshape(count, patch, count, patch).mean(axis=(1, 3))
+    return shares.reshape(-1) >= 0.5
+
+
+def tiled(levels, size: int):
+    """An image in which every level fills a square of so many pixels.
+
+    Example:
+        >>> tiled(jnp.array([[1, 2]]), 2).tolist()
+        [[1, 1, 2, 2], [1, 1, 2, 2]]
+    """
+    return levels.repeat(size, axis=0).repeat(size, axis=1)
 
 
 def from_patches(tokens: Tokens, patch: int) -> Image:

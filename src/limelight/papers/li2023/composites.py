@@ -200,7 +200,9 @@ def better_start(table: Table) -> Estimate:
     bias = float(table["world.spurious"].max())
     wide, narrow = (arm(table, which, bias) for which in ("wide", "narrow"))
     pairs = [points(cut(wide, a)) - points(cut(narrow, a)) for a in fractions(table)]
-    return mean(np.mean(pairs, axis=0))
+    values = np.mean(pairs, axis=0)
+    note = "one start of each kind: the interval is of fine-tuning alone"
+    return mean(values, note if len(values) else "")
 
 
 def correlated(table: Table) -> Estimate:

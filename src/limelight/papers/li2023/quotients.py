@@ -72,7 +72,9 @@ def _trouble(edge: Edge, axis: str, i: int) -> str:
     """Why one boundary is unresolved: a curve that crosses may still pass a hole in the grid."""
     found = edge.thresholds[i]
     crosses = fit.resolved(found.x, np.round([found.rates * found.trials]), found.trials)[0]
-    where = "beside a cell that did not converge" if crosses else "outside the converged cells"
+    where = (
+        "beside a cell that did not converge" if crosses else "beyond the sizes that can be used"
+    )
     return f"N50 at {axis.rpartition('.')[2]} {edge.coordinates[axis][i]} is {where}"
 
 

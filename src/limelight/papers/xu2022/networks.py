@@ -58,13 +58,13 @@ def under_trained(table: Table) -> Estimate | None:
 
 
 def trained(table: Table) -> Estimate:
-    """Accuracy on plain images, of the worse network."""
+    """Accuracy on plain images, of the worse network; no interval of it reaches past 1."""
     points = [
         families.mean_point(name, seeds(table, network)["accuracy"], len(NETWORKS))
         for network, name in NETWORKS.items()
     ]
     worst = min(points, key=lambda p: p.low)
-    return Estimate(worst.value, (worst.low, worst.high), worst.draws, f"at {worst.name}")
+    return Estimate(worst.value, (worst.low, min(worst.high, 1.0)), worst.draws, f"at {worst.name}")
 
 
 def lost(table: Table) -> Estimate:

@@ -22,7 +22,9 @@ DIGITS = "digits"
 DIGITS_TRAINING = 1_400
 
 
-def load_pictures(source: str, side: int | None = None, coarse: bool = False) -> Pictures:
+def load_pictures(
+    source: str, side: int | None = None, coarse: bool = False, labelled: bool = True
+) -> Pictures:
     """Images by name or path.
 
     Args:
@@ -31,6 +33,8 @@ def load_pictures(source: str, side: int | None = None, coarse: bool = False) ->
             folder in it), a folder of sheets, of IDX files, or of images by class, or an npz.
         side: Pixels along a side, to which images in folders are resized.
         coarse: Whether the label is the coarse one, where there are two (CIFAR-100).
+        labelled: Whether labels are needed, and images to test on; else one image will do, and a
+            folder with images in it, each a class of its own.
 
     Raises:
         InputError: In one line, for what is missing, damaged, or not a data set.
@@ -44,11 +48,14 @@ def load_pictures(source: str, side: int | None = None, coarse: bool = False) ->
         path = find_known(source)
     if not path.exists():
         raise InputError(f"there are no images at {source}", WHERE)
-    return _read(path, side, coarse, path.stat().st_mtime)
+    found = _read(path, side, coarse, labelled, path.stat().st_mtime)
+    if labelled and not found.testing:
+        raise InputError(f"{found.name} has no image to test on", "at least two images are needed")
+    return found
 
 
 @functools.lru_cache(maxsize=4)
-def _read(path: Path, side: int | None, coarse: bool, changed: float) -> Pictures:
+def _read(path: Path, side: int | None, coarse: bool, labelled: bool, changed: float) -> Pictures:
     if cifar.is_folder(path):
         return cifar.load_folder(path, coarse)
     if cifar.is_archive(path):
@@ -59,6 +66,9 @@ def _read(path: Path, side: int | None, coarse: bool, changed: float) -> Picture
         raise InputError(NO_COARSE.format(path.name), "only CIFAR-100 has both")
     if files.is_idx(path):
         return files.load_idx(path)
+    loose = [] if labelled else files.loose_images(path)
+    if loose:
+        return files.load_loose(path, loose, side)
     if path.is_dir():
         return files.load_folders(path, side)
     if path.suffix == ".npz":

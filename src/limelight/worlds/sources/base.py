@@ -86,7 +86,8 @@ class Pictures(eqx.Module):
         if not (1 <= training <= self.training and 1 <= testing <= self.testing):
             raise InputError(
                 f"{self.name} has {self.training} training and {self.testing} test images,"
-                f" not {training} and {testing}"
+                f" not {training} and {testing}",
+                "ask for at most as many, and at least one of each",
             )
         chosen = np.r_[0:training, self.training : self.training + testing]
         images, labels = self.images[chosen], self.labels[chosen]
@@ -106,18 +107,18 @@ def pictures(
     for images, labels in parts:
         _check(name, images, labels)
     if len({images.shape[1:] for images, _ in parts}) > 1:
-        raise InputError(f"{name}: training and test images differ in size")
+        raise InputError(
+            f"{name}: training and test images differ in size", "bring them to one size"
+        )
     images = np.concatenate([_coloured(images) for images, _ in parts])
     labels = np.concatenate([labels.reshape(-1) for _, labels in parts]).astype(np.int32)
     classes = max(int(labels.max()) + 1, len(names))
     if labels.min() < 0 or classes > 100_000:
-        raise InputError(f"{name}: labels must count classes from 0")
+        raise InputError(f"{name}: labels must count classes from 0", "at most 100,000 classes")
     if images.max() > brightest:
         raise InputError(f"{name}: a pixel of {images.max()}", f"at most {brightest}")
     named = tuple(names) + tuple(str(i) for i in range(len(names), classes))
     held = len(train[1]) if test is not None else (training or max(len(labels) * 4 // 5, 1))
-    if held >= len(labels):
-        raise InputError(f"{name} has no image to test on", "at least two images are needed")
     mean, deviation = _moments(images[: held if test is not None else None], brightest)
     official = test is not None
     return Pictures(images, labels, held, official, brightest, mean, deviation, name, named)

@@ -18,6 +18,9 @@ HUNDRED = (("train",), ("test",), "meta")
 #: By folder name: training batches, test batches, names of classes.
 FOLDERS = {"cifar-10-batches-py": TEN, "cifar-100-python": HUNDRED}
 
+#: What to do about an archive that cannot be one of theirs.
+OFFICIAL = "download the official one again: www.cs.toronto.edu/~kriz/cifar.html"
+
 Read = Callable[[str], bytes]
 
 
@@ -64,11 +67,15 @@ def _members(path: Path) -> dict[str, bytes]:
                 name = member.name.removeprefix("./")
                 total += member.size
                 if not (member.isfile() or member.isdir()):
-                    raise InputError(f"{path.name} holds a link or a device, {name[:80]!r}")
+                    raise InputError(
+                        f"{path.name} holds a link or a device, {name[:80]!r}", OFFICIAL
+                    )
                 if name.startswith("/") or ".." in name.split("/"):
-                    raise InputError(f"{path.name} has a path that leaves it, {name[:80]!r}")
+                    raise InputError(
+                        f"{path.name} has a path that leaves it, {name[:80]!r}", OFFICIAL
+                    )
                 if count >= MOST_MEMBERS or member.size > MOST_BATCH or total > MOST_ARCHIVE:
-                    raise InputError(f"{path.name} is too large for a CIFAR archive")
+                    raise InputError(f"{path.name} is too large for a CIFAR archive", OFFICIAL)
                 file = archive.extractfile(member) if member.isfile() else None
                 if file is not None:
                     found[name] = file.read(MOST_BATCH)

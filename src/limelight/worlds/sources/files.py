@@ -3,6 +3,7 @@
 import gzip
 import warnings
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -107,21 +108,47 @@ def load_folders(path: Path, side: int | None = None) -> Pictures:
 
 
 def _by_class(root: Path, names: list[str], side: int | None) -> tuple[np.ndarray, np.ndarray]:
-    images, labels = [], []
-    for label, name in enumerate(names):
-        for file in sorted((root / name).glob("*")):
-            if file.suffix.lower() not in KINDS:
-                continue
-            images.append(_decode(file, side))
-            labels.append(label)
-            if len(images) * images[0].nbytes > MOST_BYTES or len(images) > MOST_IMAGES:
-                raise InputError(f"{root} has too many images", "name a smaller folder")
-    if not images:
-        raise InputError(f"{root} has no images in folders by class", "expected CLASS/IMAGE.png")
+    found = [(file, label) for label, name in enumerate(names) for file in _images_in(root / name)]
+    if not found:
+        raise InputError(
+            f"{root} has no images in folders by class",
+            f"expected {root.name}/CLASS/IMAGE.jpg; only a probe and backgrounds need no classes",
+        )
+    files, labels = zip(*found, strict=True)
+    return _squares(root, files, side), np.array(labels, dtype=np.int32)
+
+
+def loose_images(path: Path) -> list[Path]:
+    """Images without a class: the file itself, or those of a folder with no folders of images."""
+    if not path.is_dir():
+        return [path] if path.suffix.lower() in KINDS else []
+    classed = any(_images_in(folder) for folder in path.iterdir() if folder.is_dir())
+    return [] if classed else _images_in(path)
+
+
+def load_loose(path: Path, files: Sequence[Path], side: int | None = None) -> Pictures:
+    """Images without labels: each is a class of its own, named for its file."""
+    images = _squares(path, files, side)
+    return pictures(path.name, (images, np.arange(len(files))), None, [f.name for f in files])
+
+
+def _images_in(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.glob("*") if file.suffix.lower() in KINDS)
+
+
+def _squares(root: Path, files: Sequence[Path], side: int | None) -> np.ndarray:
+    images: list[np.ndarray] = []
+    for file in files:
+        images.append(_decode(file, side))
+        if len(images) * images[0].nbytes > MOST_BYTES or len(images) > MOST_IMAGES:
+            raise InputError(f"{root} has too many images", "name a smaller folder")
     shapes = {image.shape for image in images}
     if len(shapes) > 1 or images[0].shape[0] != images[0].shape[1]:
-        raise InputError(f"{root}: images are not squares of one size", "say one with world.side")
-    return np.stack(images), np.array(labels, dtype=np.int32)
+        raise InputError(
+            f"{root}: images are not squares of one size",
+            "resize them; the world of images does it with world.side",
+        )
+    return np.stack(images)
 
 
 def _decode(path: Path, side: int | None = None) -> np.ndarray:
