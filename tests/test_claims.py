@@ -70,11 +70,21 @@ def test_what_is_not_a_number_decides_nothing():
     for estimate in (
         Estimate(math.nan, None, 3),
         Estimate(2.0, (math.nan, math.nan), 3),
-        Estimate(2.0, (2.0, math.inf), 3),
+        Estimate(math.inf, None, 3),
+        Estimate(math.inf, (math.inf, math.inf), 3),
+        Estimate(2.0, (-math.inf, math.inf), 3),
+        Estimate(2.0, (0.5, math.inf), 3),
     ):
         verdict = claim(estimate).decide(Table({}), "test")
         assert verdict.verdict == "inconclusive"
         json.dumps(verdict.as_json(), allow_nan=False)
+
+
+def test_one_end_decides_where_the_other_is_open():
+    for ends, verdict in (((1.5, math.inf), "holds"), ((-math.inf, 0.5), "fails")):
+        found = claim(Estimate(2.0, ends, 3)).decide(Table({}), "test")
+        assert found.verdict == verdict
+        json.dumps(found.as_json(), allow_nan=False)
 
 
 def test_a_verdict_carries_what_decided_it():

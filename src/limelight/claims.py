@@ -178,10 +178,13 @@ class Claim:
         return f"{self.statistic}: {self.rule}"
 
     def decide(self, table: Table, source: str) -> Verdict:
-        """Read the estimate and apply the rule; what is not a number decides nothing."""
+        """Read the estimate and apply the rule; what is not a number decides nothing.
+
+        Where one end of an interval is open, the other one may decide.
+        """
         estimate = self.estimate(table)
         low, high = estimate.interval or (estimate.value, estimate.value)
-        known = not np.isnan([estimate.value, low, high]).any()
+        known = not np.isnan([estimate.value, low, high]).any() and np.isfinite([low, high]).any()
         return Verdict(
             claim=self.name,
             statement=self.statement,
