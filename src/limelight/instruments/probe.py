@@ -252,9 +252,8 @@ def _noise(stage: dict[str, np.ndarray], feature: dict[str, np.ndarray]) -> Nois
     taken = np.concatenate([stage["taken"], feature["taken"][..., None]], axis=-1)
     gains = ratio(through.sum(0), np.broadcast_to(taken.sum(0)[:, None], through.shape[1:]))
     attention, identity = (through[:, :, CONTROLS.index(c)] for c in ("attention", "identity"))
-    with np.errstate(
-        divide="ignore", invalid="ignore"
-    ):  # infinite where A = I lets nothing through
+    # Infinite where A = I lets nothing through.
+    with np.errstate(divide="ignore", invalid="ignore"):
         logs = 0.5 * (np.log(attention) - np.log(identity))
         middle = logs.mean(0)
     finite = np.where(np.isfinite(logs), logs, np.nan)

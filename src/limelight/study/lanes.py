@@ -150,7 +150,7 @@ class Lanes:
 
         On a CPU a small program fills one core, so there are as many sets of lanes as cores.
         """
-        lines = max(1, min(os.cpu_count() or 1, len(parts))) if not on_gpu() else 1
+        lines = 1 if on_gpu() else max(1, min(os.cpu_count() or 1, len(parts)))
         # Large and small trials mixed, always alike, so that slots and blocks run out together.
         order = np.random.default_rng(0).permutation(len(parts)).tolist()
         counts, results = [0] * lines, {}
