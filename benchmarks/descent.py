@@ -4,10 +4,10 @@
 
 FLOPs of the formula count matrix products, two for a multiply and an add: 4NDd + 6ND^2 a step with
 constant rates, 2ND^2 more where the steps follow the curvature; 4NDd with attention still. Beside
-them stands XLA's own count of one compiled step, everything elementwise included. Time is per trial
-and step, many trials in one program, without drawing the data. The share of the memory-bandwidth
-limit counts only the two passes over the patches, 8NDd bytes, over the rate at which a large array
-is read and written, measured in the same run.
+them stands XLA's own count of one step before compilation, everything elementwise included. Time is
+per trial and step, many trials in one program, without drawing the data. The share of the
+memory-bandwidth limit counts only the two passes over the patches, 8NDd bytes, over the rate at
+which a large array is read and written, measured in the same run.
 """
 
 import json
@@ -20,6 +20,7 @@ import jax.random as jr
 from timing import about, copy_rate, seconds
 
 from limelight.models import Positional
+from limelight.study.cost import xla_flops
 from limelight.study.descent import Descent, Sample, train, tune
 from limelight.worlds import Spatial
 
@@ -53,9 +54,7 @@ def measure(kind: str, D: int, N: int, d: int, trials: int, limit: float) -> dic
     nets, samples = jax.jit(jax.vmap(net))(keys), jax.jit(jax.vmap(data))(keys)
     with jax.default_matmul_precision("highest"):
         z = jnp.zeros((trials, N, D))
-        program = jax.jit(jax.vmap(one)).lower(nets, samples, z)
-        # On a GPU products may become library calls, which the count of a compiled program omits.
-        counted = (program if jax.default_backend() == "gpu" else program.compile()).cost_analysis()
+        counted = xla_flops(jax.jit(jax.vmap(one)), nets, samples, z)
         spent = seconds(jax.jit(jax.vmap(many)), nets, samples) / STEPS / trials
     return {
         "step": kind,
@@ -64,7 +63,7 @@ def measure(kind: str, D: int, N: int, d: int, trials: int, limit: float) -> dic
         "dimension": d,
         "trials": trials,
         "formula_flops": formula,
-        "xla_flops_over_formula": counted["flops"] / trials / formula,
+        "xla_flops_over_formula": counted / trials / formula,
         "microseconds_per_trial_step": 1e6 * spent,
         "gflops": formula / spent / 1e9,
         "trials_per_second_300_steps": 1 / (300 * spent),

@@ -236,6 +236,7 @@ def parity_table(times, iterations=10_000):
 NEVER = (np.inf, np.inf)
 sharp = lambda start: [(start + 20 * i, start + 20 * i + 40) for i in range(10)]
 LEARNED = {10: sharp(200), 15: sharp(900), 20: sharp(3000), 60: [NEVER] * 10, 100: [NEVER] * 10}
+SHORT = {T: LEARNED[T] for T in fig3.SHORT}
 
 
 def test_parity_as_the_paper_has_it():
@@ -263,6 +264,15 @@ def test_parity_as_the_paper_has_it():
 )
 def test_parity_otherwise(change, claim):
     assert verdicts(parity_table(LEARNED | change), "fig3")[claim] == "fails"
+
+
+def test_forty_runs_tell_half_from_three_quarters_where_ten_cannot():
+    half = sharp(3000)[:5] + [NEVER] * 5
+    ten, forty = ({T: n * runs for T, runs in SHORT.items()} for n in (1, 4))
+    assert verdicts(parity_table(ten | {20: half}), "fig3-runs")["runs.learned"] == "inconclusive"
+    found = verdicts(parity_table(forty | {20: 4 * half}), "fig3-runs")
+    assert found.pop("runs.learned") == "fails"
+    assert found == dict.fromkeys(("runs.abrupt", "runs.panels", "runs.slower"), "holds")
 
 
 def test_a_run_that_ends_wrong_keeps_abruptness_open():

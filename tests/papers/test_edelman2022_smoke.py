@@ -12,7 +12,15 @@ from limelight.study.grid import assign
 
 paper = load("edelman2022")
 ALONE = ("fig2", "fig3")
-OTHERS = ("fig4", "fig2-wide", "fig2-sparsity", "fig2-noise", "fig2-dropout", "fig2-precision")
+OTHERS = (
+    "fig4",
+    "fig3-runs",
+    "fig2-wide",
+    "fig2-sparsity",
+    "fig2-noise",
+    "fig2-dropout",
+    "fig2-precision",
+)
 
 
 def checked(name):

@@ -20,6 +20,7 @@ LONG = (
     "fig5-long",
     "fig5-samples",
     "fig6",
+    "fig6-close",
     "fig6c",
     "fig6-starts",
     "fig7",

@@ -2,8 +2,10 @@
 
 import jax
 import jax.numpy as jnp
+import pytest
 
-from limelight.study.cost import trial_cost
+from limelight.core.errors import InputError
+from limelight.study.cost import trial_cost, xla_flops
 
 
 def test_a_product_costs_two_flops_an_entry_and_loops_multiply():
@@ -38,3 +40,20 @@ def test_flops_agree_with_xla_on_a_matrix_chain():
     f = lambda x: (x @ a) @ x
     theirs = jax.jit(f).lower(a).compile().cost_analysis()["flops"]
     assert abs(trial_cost(f, (a,), 1).flops - theirs) <= 0.01 * theirs
+
+
+def test_xla_counts_products_and_additions_before_compilation():
+    def f(x, shift):
+        return {"out": x @ x + shift["by"]}
+
+    given = jnp.ones((8, 8)), {"by": jnp.ones((8, 8))}
+    assert xla_flops(jax.jit(f), *given) == 2 * 8**3 + 8**2
+
+
+def test_without_a_cpu_nothing_is_counted_and_a_line_says_why(monkeypatch):
+    def none(backend=None):
+        raise RuntimeError("Unknown backend cpu")
+
+    monkeypatch.setattr(jax, "local_devices", none)
+    with pytest.raises(InputError, match="leave out the CPU"):
+        xla_flops(jax.jit(jnp.sin), jnp.ones(3))

@@ -28,6 +28,7 @@ from limelight.fit.trends import median_interval
 from limelight.instruments.gallery import Gallery, Groups
 from limelight.models.flops import vit_flops
 from limelight.models.vit import ViT
+from limelight.study.cost import xla_flops
 from limelight.study.device import LIBRARY, describe_machine, for_gpu
 from limelight.study.run import Progress
 
@@ -261,7 +262,7 @@ class _Program:
     """A ViT that keeps so many patches, traced when it is made; `compile` before it is called."""
 
     def __init__(self, model: ViT, policy: str, keep: Real, at: int, batch: int, patches: int):
-        self.policy, self.keep = policy, keep
+        self.policy, self.keep, self.batch = policy, keep, batch
         count = kept_patches(keep, patches)
         self.model = dataclasses.replace(model, keep=((at - 1, count),))
         self.tokens = count + len(model.positions) - patches
@@ -275,15 +276,16 @@ class _Program:
             return jax.vmap(lambda x, s: output(vit, x, s))(inputs, scores)
 
         program = jax.jit(run, compiler_options=for_gpu(LIBRARY))
+        given = self.arrays, inputs, *([scores] if scored else [])
         with jax.default_matmul_precision("highest"):
-            self.lowered = program.lower(self.arrays, inputs, *([scores] if scored else []))
+            self.lowered = program.lower(*given)
+            self.before = xla_flops(program, *given) if on_gpu() else None
         self.shapes = inputs, scores
 
     def compile(self) -> None:
         self.run = self.lowered.compile()
-        counts = self.lowered if on_gpu() else self.run
-        cost: Any = counts.cost_analysis() or {}
-        self.flops = float(cost.get("flops", np.nan)) / self.shapes[0].shape[0]
+        cost: Any = self.run.cost_analysis()
+        self.flops = (cost["flops"] if self.before is None else self.before) / self.batch
         # The first call is never timed.
         self(*(jnp.zeros(given.shape, given.dtype) for given in self.shapes))
 

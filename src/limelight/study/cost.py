@@ -13,6 +13,8 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from limelight.core.errors import InputError
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -27,6 +29,24 @@ def trial_cost(function: Callable, arguments: Any, loop_trips: int) -> Cost:
     """Count one call of `function`; a while loop is taken to run `loop_trips` times."""
     closed, leaves = jax.make_jaxpr(function, return_shape=True)(*arguments)
     return Cost(_flops(closed.jaxpr, loop_trips), _peak(closed.jaxpr), leaves)
+
+
+def xla_flops(program: Any, *given: Any) -> float:
+    """XLA's own count for a jitted function, before compilation, whatever device it is for.
+
+    Where a GPU's products are calls of a library, the count of the compiled program leaves them
+    out; and before compilation a GPU's runtime counts nothing. So it is lowered for the host.
+    """
+    shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), given)
+    try:
+        host = jax.local_devices(backend="cpu")[0]
+    except RuntimeError:
+        raise InputError(
+            "JAX was told to leave out the CPU, which counts FLOPs",
+            "name it too: JAX_PLATFORMS=cuda,cpu",
+        ) from None
+    with jax.default_device(host):
+        return float(program.lower(*shapes).cost_analysis()["flops"])
 
 
 def _flops(jaxpr: Jaxpr, trips: int) -> float:

@@ -4,12 +4,12 @@
 its tables, `claims` how the paper's sentences are decided; `fig2` the sample complexity, `fig4` the
 course of training, `wide` the sample complexity on a grid that holds all of it, `beyond` the same
 with other sparsities, noise and dropout, `precision` in two precisions; `parity` the online
-protocol, `fig3` its loss; `capacity` the bound against the length for constructed, trained and real
-heads.
+protocol, `fig3` its loss, `runs` the same with more runs; `capacity` the bound against the length
+for constructed, trained and real heads.
 """
 
 from limelight.papers.base import Paper, Statement
-from limelight.papers.edelman2022 import beyond, capacity, fig2, fig3, fig4, precision, wide
+from limelight.papers.edelman2022 import beyond, capacity, fig2, fig3, fig4, precision, runs, wide
 from limelight.theory.edelman2022 import consistent, errata, lipschitz, statements
 
 paper = Paper(
@@ -52,6 +52,7 @@ paper = Paper(
     figures=(
         fig2.figure,
         fig3.figure,
+        runs.figure,
         fig4.figure,
         wide.figure,
         *beyond.figures,

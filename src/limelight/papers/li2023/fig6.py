@@ -25,11 +25,12 @@ from limelight.papers.li2023.fig6_pictures import (
     draw_samples,
     draw_spurious,
     draw_starts,
+    needed_summary,
     spurious_summary,
     start_summary,
     summary,
 )
-from limelight.papers.li2023.reach import REACH_CLAIMS
+from limelight.papers.li2023.reach import CLOSE_CLAIMS, REACH_CLAIMS
 from limelight.study.course import Course
 from limelight.study.finetune import Finetune
 from limelight.study.starts import Pretraining, Start, Starts, save_starts
@@ -117,9 +118,9 @@ def cifar(steps: int, **options) -> Finetune:
 # --- recipes ----------------------------------------------------------------------------------
 
 
-def removal(base: Finetune, levels, examples, trials: int) -> Setup:
-    """Fractions by examples, and beside them as many patches of any kind removed."""
-    cuts = [(False, a) for a in levels] + [(True, ALL)]
+def removal(base: Finetune, levels, examples, trials: int, control: bool = True) -> Setup:
+    """Fractions by examples; beside them, as a control, as many patches of any kind removed."""
+    cuts = [(False, a) for a in levels] + [(True, ALL)] * control
     shared = (*CUT, EXAMPLES)
     return Setup(base, {CUT: cuts, EXAMPLES: list(examples)}, trials, shared)
 
@@ -155,6 +156,8 @@ LEVELS_OF_ALPHA = (0.5, 0.78, 0.85, 0.92, ALL)
 #: Over these fractions alpha^-2 grows by a factor of 1.9, and trials differ little: by N50 these
 #: sizes tell whether it falls, by interpolation with which power.
 SIZES = (1000, 1750, 3000, 5000, 9000, 16_000, 28_000, 50_000)
+#: Each 12 % above the one before, around those at which 60 % is reached.
+CLOSE = tuple(int(round(2600 * 1.12**i, -1)) for i in range(13))
 
 figures = (
     Figure(
@@ -176,6 +179,30 @@ figures = (
         summary=summary,
         reference="Figure 6(a) and (b)",
         departures=DEPARTURES + "; 1,000 steps of 64 for every N",
+    ),
+    Figure(
+        name="fig6-close",
+        title="examples needed against the fraction of object patches, sizes 12 % apart",
+        statement="with which power of the relevant fraction do the examples needed grow?",
+        setups={
+            "smoke": removal(
+                digits(TINY, 10, (0, 1, 2), 30), (0.5, ALL), (40, 60, 90), 2, control=False
+            ),
+            "small": removal(
+                digits(MODEST, 12, (0, 1, 2), 400),
+                (0.4, 0.6, 0.75, 0.9, ALL),
+                (12, 17, 24, 34, 48, 68, 96),
+                5,
+                control=False,
+            ),
+            "paper": removal(cifar(1000), LEVELS_OF_ALPHA, CLOSE, 10, control=False),
+        },
+        claims=CLOSE_CLAIMS,
+        draws={"samples": draw_samples},
+        summary=needed_summary,
+        reference="limelight; the protocol of Figure 6(b)",
+        departures=DEPARTURES + "; not in the paper: sizes that lie closer, at 60 %; 1,000 steps of"
+        " 64 for every N",
     ),
     Figure(
         name="fig6c",

@@ -172,6 +172,12 @@ def summary(table: Table) -> list[str]:
             f"N {n:g}: accuracy by alpha_* {', '.join(found)} %; as many removed of any kind"
             f" {control:.1f} %"
         )
+    return lines + needed_summary(table)
+
+
+def needed_summary(table: Table) -> list[str]:
+    """N50 at every level, and N by interpolation."""
+    lines = []
     for level in LEVELS:
         edge = boundary(table, level)
         at = counted(table, edge)
