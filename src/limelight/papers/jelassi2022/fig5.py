@@ -13,7 +13,16 @@ from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.digits import AGREEING, AXIS, TOLERANCE
 from limelight.papers.jelassi2022.fig1a import THRESHOLD
 from limelight.papers.jelassi2022.reading import fact, mean
-from limelight.plot import Series, caption, curves, provenance, similarity_maps
+from limelight.plot import (
+    TWO_COLUMNS,
+    Series,
+    caption,
+    curves,
+    new_figure,
+    provenance,
+    similarity_maps,
+)
+from limelight.plot.style import COLOURS, DASHES, INK, label, legend_above, open_frame
 from limelight.study.classify import Classify
 from limelight.study.course import Course
 from limelight.table import Table
@@ -104,11 +113,17 @@ def regained(table: Table) -> Estimate:
     return mean(found["locality.inverse"].astype(float) - found["locality.raw"])
 
 
-def disagreement(table: Table) -> Estimate:
-    """Largest difference of loss between the twins."""
+def twin_losses(table: Table) -> tuple[np.ndarray, np.ndarray]:
+    """Losses of the plain and of the shuffled twins, seed by seed."""
     order = np.argsort(table["trial"], kind="stable")
     aligned, loss = table["aligned"][order].astype(bool), table["trace.loss"][order].astype(float)
-    gap = np.abs(loss[aligned] - loss[~aligned])[:, :AGREEING]
+    return loss[~aligned], loss[aligned]
+
+
+def disagreement(table: Table) -> Estimate:
+    """Largest difference of loss between the twins."""
+    plain, shuffled = twin_losses(table)
+    gap = np.abs(shuffled - plain)[:, :AGREEING]
     return Estimate(float(gap.max()), None, len(gap), f"over {gap.shape[1]} steps of every seed")
 
 
@@ -178,7 +193,10 @@ def draw(table: Table):
         series.append(Series(name, cells(table), [f.mean() for f in found], *ends))
     figure = curves(series, x_label="side of a shuffled cell, pixels", y_label="test accuracy",
                     log_x=True)  # fmt: skip
-    caption(figure, *facts(table, "mean and range over seeds; the largest cell is the plain image"))
+    *shuffled, plain = cells(table)
+    figure.axes[0].minorticks_off()
+    figure.axes[0].set_xticks([*shuffled, plain], [*map(str, shuffled), f"{plain}\nplain"])
+    caption(figure, *facts(table, "mean and range"))
     return figure
 
 
@@ -186,35 +204,50 @@ def draw_similarity(table: Table):
     """How alike learned positions are: as they stand, after the inverse, and of plain images."""
     few, plain = (rows(table, "vit", cell) for cell in (cells(table)[0], cells(table)[-1]))
     panels = [
-        ("shuffled images", few["trace.similarity"][0]),
-        ("after the inverse shuffle", few["trace.inverse"][0]),
-        ("plain images", plain["trace.similarity"][0]),
+        ("learned from shuffled images", few["trace.similarity"][0]),
+        ("the same after the inverse shuffle", few["trace.inverse"][0]),
+        ("learned from plain images", plain["trace.similarity"][0]),
     ]
     figure = similarity_maps(panels, THRESHOLD, f"similarity, darkest from {THRESHOLD:g}")
     side = cells(table)[0]
-    caption(figure, *facts(table, f"one seed; cells of {side} x {side} pixels shuffled"))
+    note = f"the first; a map a patch, its similarity to all; cells of {side} x {side} pixels"
+    caption(figure, *facts(table, note))
     return figure
 
 
 def draw_twins(table: Table):
-    """The losses of both twins, first seed."""
-    series = []
-    for aligned, name in ((False, "plain"), (True, "shuffled, positions alike")):
-        found = table.rows((table["aligned"].astype(bool) == aligned) & (table["trial"] == 0))
-        loss = found["trace.loss"][0]
-        series.append(Series(name, np.arange(len(loss)), loss))
-    figure = curves(series, x_label="step", y_label="training loss")
-    caption(figure, *facts(table, "one seed"))
+    """The losses of both twins, first seed, and how far apart those of any seed are."""
+    plain, shuffled = twin_losses(table)
+    step = np.arange(plain.shape[1])
+    figure = new_figure(TWO_COLUMNS, 2.2, columns=2)
+    left, right = figure.axes
+    # The plain line is broad, so that it shows under the other where both are the same.
+    left.plot(step, plain[0], color=COLOURS[5], linewidth=3.0, label="plain")
+    dashed = {"color": INK, "linewidth": 0.9, "linestyle": DASHES[1]}
+    left.plot(step, shuffled[0], label="shuffled, positions alike", **dashed)
+    right.plot(step, 1e6 * np.abs(shuffled - plain).max(axis=0), "o", color=COLOURS[0], ms=2.6)
+    words = "training loss, one seed", "largest difference over seeds, $10^{-6}$"
+    for axes, y_label in zip(figure.axes, words, strict=True):
+        open_frame(axes)
+        label(axes, "step", y_label)
+    legend_above(left, list(left.lines), room=3.0)
+    caption(figure, *facts(table, f"left the first, right all; the claim allows {TOLERANCE:g}"))
     return figure
 
 
 def facts(table: Table, note: str) -> tuple[str, ...]:
-    """The line under a figure."""
-    trials = table.manifest.get("configuration", {}).get("trials")
+    """The line under a figure; "a cell" would be misread here, so trials are seeds."""
+    seeds = table.manifest.get("configuration", {}).get("trials")
+    many = f"{seeds} seed{'' if seeds == 1 else 's'}: " if seeds else ""
     source = str(fact(table, "world.source")).rpartition("/")[2]
     steps = fact(table, "course.steps")
-    told = provenance(scale=table.manifest.get("scale", ""), trials=trials, note=note)
+    told = provenance(scale=table.manifest.get("scale", ""), note=many + note)
     return (*told, f"{source}, {steps} steps")
+
+
+def sharing(seconds: int, waiting: int) -> str:
+    """A measured cost in words."""
+    return f"{seconds} s on one H200 beside other figures, {waiting} s of it waiting for programs"
 
 
 DEPARTURES = (
@@ -242,6 +275,7 @@ figures = (
         draws={"accuracy": draw, "similarity": draw_similarity},
         summary=summary,
         reference="Figure 5",
+        cost={"paper": sharing(207, 43)},
         departures=DEPARTURES + SIZES,
     ),
     Figure(
@@ -264,6 +298,7 @@ figures = (
         draws={"losses": draw_twins},
         summary=summary,
         reference="Figure 5",
+        cost={"paper": sharing(70, 67)},
         departures=DEPARTURES + SIZES + "; at paper scale 50 steps in full float32",
     ),
 )

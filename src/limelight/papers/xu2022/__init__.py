@@ -35,6 +35,7 @@ PAPER: dict[str, tuple[int, int] | str] = {
     "scaling": (369, 317),
     "depth": (106, 27),
     "cross": (27, 19),
+    "networks": (69, 63),
     "trained": "376 s by two processes on one H200 beside other runs, five sixths of it compiling",
     "autopsy": "9 minutes on 2 busy CPU cores",
     "patches": "4 minutes on 2 busy CPU cores",
