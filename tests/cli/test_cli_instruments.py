@@ -36,7 +36,8 @@ def test_pruning_on_the_command_line(call):
     assert rows["random", 0.5]["difference_interval"][1] < 0  # half the patches do not say it all
     assert found["checkpoint"] == "digits.safetensors"
     assert found["images"] == "1,797 of all images of digits"
-    assert {"kernel", "device", "versions", "counted"} <= set(found)
+    assert {"kernel", "device", "versions", "counted", "commit", "date"} <= set(found)
+    assert found["command"].startswith("limelight ")
 
 
 def test_the_table_for_people(capsys, monkeypatch):

@@ -14,6 +14,8 @@ import pytest
 from limelight.bench import Row
 from limelight.claims import Verdict
 from limelight.cli import common
+from limelight.models import load_vit
+from limelight.models.flat import count, to_vector
 from limelight.papers import KEYS, load
 from limelight.papers.published import publish, section
 from limelight.store import read_manifest, read_table
@@ -200,6 +202,42 @@ def test_plot_and_report(call, copy):
     text = Path("page.html").read_text()
     assert "dice.half" in text
     assert f"--store {copy}" in text
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """A run that keeps its networks."""
+    store = tmp_path_factory.mktemp("starts") / "run"
+    load("li2023").figure("fig6-starts").run("smoke", store)
+    return store
+
+
+def test_networks_of_a_run_become_files_that_others_read(call, trained, tmp_path):
+    """Written, read again, and started from by a figure."""
+    store, folder = trained, tmp_path / "starts"
+    made = call("run", "li2023", "fig6-starts", "--scale", "smoke", "--store", store)
+    assert f"limelight weights {store}" in made.out
+    files = call("weights", store, "-o", folder, "--json").json["files"]
+    assert [Path(file).name for file in files] == ["wide.safetensors", "narrow.safetensors"]
+    assert files[0] in call("weights", store, "-o", folder).out
+    model = load_vit(files[0])
+    kept = read_table(store)["trace.weights"][0]
+    np.testing.assert_array_equal(to_vector(model), kept[: count(model)])
+    plan = ("run", "li2023", "fig6c", "--scale", "smoke", "--dry-run")
+    assert call(*plan, "--set", f"starts.folder={folder}").code == 0
+    lost = call(*plan, "--set", f"starts.folder={tmp_path / 'nowhere'}")
+    assert (lost.code, "limelight weights" in lost.err) == (2, True)
+
+
+def test_networks_that_are_not_there(call, copy, trained, tmp_path):
+    slip = call("weights", copy)
+    assert (slip.code, "keeps no networks" in slip.err) == (2, True)
+    publish(trained, tmp_path / "results")
+    slip = call("weights", tmp_path / "results" / "li2023" / "fig6-starts")
+    assert (slip.code, "published tables" in slip.err) == (2, True)
+    (tmp_path / "file").write_text("")
+    slip = call("weights", trained, "-o", tmp_path / "file")
+    assert (slip.code, "is a file" in slip.err) == (2, True)
 
 
 def test_an_unfinished_run_is_drawn_with_a_note_and_decides_nothing(call, copy):

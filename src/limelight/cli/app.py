@@ -27,6 +27,7 @@ from limelight.cli import (
     run,
     show,
     verify,
+    weights,
 )
 from limelight.cli.common import Stopped, console, tell
 from limelight.core.errors import LimelightError
@@ -51,6 +52,7 @@ COMMANDS = {
     "plot": plot.plot,
     "report": report.report,
     "verify": verify.verify,
+    "weights": weights.weights,
     "bound": bound.bound,
     "construct": construct.construct,
     "probe": probe.probe,

@@ -1,5 +1,7 @@
 """`limelight prune`: what keeping fewer tokens of a real ViT costs, and what it saves."""
 
+import shlex
+import sys
 from pathlib import Path
 
 import typer
@@ -75,6 +77,7 @@ def prune(
         from limelight.instruments.prune import prune as measure
         from limelight.instruments.sight import Sight
         from limelight.models import load_vit
+        from limelight.store import now
 
         for share in keep:
             kept_patches(share, 1)
@@ -89,7 +92,8 @@ def prune(
             progress=bar,
         )  # fmt: skip
     if json:
-        emit({"checkpoint": file.name, "pixels": gallery.scale} | found.as_json())
+        made = {"command": "limelight " + shlex.join(sys.argv[1:]), "date": now()}
+        emit(made | {"checkpoint": file.name, "pixels": gallery.scale} | found.as_json())
     else:
         print_pruned(file.name, gallery.scale, found)
 

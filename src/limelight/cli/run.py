@@ -106,7 +106,8 @@ def work(
         say(line, hang=4)
     print_verdicts(verdicts)
     here = quoted(place)
-    say(f"\nStored in {place}. Next:\n  limelight plot {here}\n  limelight report {here}")
+    commands = ("plot", "report", *(["weights"] if recipe.save else []))
+    say("\n".join([f"\nStored in {place}. Next:", *(f"  limelight {c} {here}" for c in commands)]))
 
 
 def stopped(place: Path, last) -> Stopped:

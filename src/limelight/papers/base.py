@@ -86,6 +86,7 @@ class Figure:
         reference: Where it stands in the paper; begins with "limelight" where it is our own.
         cost: Measured cost by scale.
         departures: What differs from the paper's protocol, or could not be known.
+        save: Writes the networks that its table keeps into a folder; `None` where it keeps none.
         paper: The paper's key.
     """
 
@@ -99,6 +100,7 @@ class Figure:
     reference: str = ""
     cost: Mapping[str, str] = field(default_factory=dict)
     departures: str = "none"
+    save: Callable[[Table, Path], list[Path]] | None = None
     paper: str = ""
 
     def setup(self, scale: str, settings: Mapping[str, str] | None = None) -> Setup:

@@ -127,7 +127,7 @@ class Starts(eqx.Module):
         check_word("starts.which", self.which, STARTS)
         self.chosen.check()
         if self.folder and not self._file().exists():
-            hint = "run li2023 fig6-starts and save its models, as docs/papers/li2023.md says"
+            hint = "limelight weights RUN -o FOLDER writes it, from a run of li2023 fig6-starts"
             raise InputError(f"no {self._file()}", hint)
 
     def _file(self) -> Path:
@@ -183,6 +183,9 @@ def save_starts(table: Table, starts: Starts, folder: str | Path, trial: int = 0
         folder: Where the files go.
         trial: Which trial of each start.
     """
+    if WEIGHTS not in table.columns:
+        hint = "published tables leave them out: run the figure, and give its folder"
+        raise InputError("this table does not hold the networks", hint)
     found = []
     for which in STARTS:
         rows = table.rows((table["starts.which"] == which) & (table["trial"] == trial))

@@ -237,5 +237,6 @@ figures = (
         summary=start_summary,
         reference="Figure 6, initial models",
         departures=DEPARTURES,
+        save=save_models,
     ),
 )

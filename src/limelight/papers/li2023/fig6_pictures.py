@@ -182,7 +182,8 @@ def needed_summary(table: Table) -> list[str]:
         edge = boundary(table, level)
         at = counted(table, edge)
         told = [f"{a:.2f}: {found}" for a, found in zip(at, edge.thresholds, strict=True)]
-        lines.append(f"N50 at accuracy {level:.1%}, by alpha_*: {'; '.join(told)}")
+        found = "; ".join(told) if edge.resolved.any() else "not in the grid"
+        lines.append(f"N50 at accuracy {level:.1%}, by alpha_*: {found}")
     return lines + reach.summary(table)
 
 
