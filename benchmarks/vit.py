@@ -24,6 +24,7 @@ from timing import about, seconds
 
 from limelight.models import Vision
 from limelight.study.course import Course
+from limelight.study.device import LIBRARY, for_gpu
 from limelight.worlds import Images
 from limelight.worlds.sources.base import pictures
 
@@ -118,8 +119,9 @@ def ours(batch: int, steps: int, many: int) -> float:
 
         return jax.vmap(one)(keys)
 
+    program = jax.jit(train, compiler_options=for_gpu(LIBRARY))  # as the studies of images do
     keys = jr.split(jr.key(0), many)
-    return many * steps * batch / seconds(jax.jit(train), keys, jnp.asarray(found.images))
+    return many * steps * batch / seconds(program, keys, jnp.asarray(found.images))
 
 
 def flops() -> float:
