@@ -213,5 +213,7 @@ def test_a_paper_is_whole(key):
         assert set(figure.setups) == {"smoke", "small", "paper"}
         assert figure.claims
         assert figure.statement
+        # A question is ours: no paper is made to ask it.
+        assert figure.lead.startswith("Asked") or not figure.statement.endswith("?")
         for setup in figure.setups.values():
             setup.experiment.check()

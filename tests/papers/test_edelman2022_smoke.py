@@ -9,6 +9,8 @@ from limelight.papers.edelman2022 import fig3
 from limelight.papers.edelman2022.parity import Parity
 from limelight.plot import render
 from limelight.study.grid import assign
+from limelight.study.plan import make_plan
+from limelight.worlds import SparseBoolean
 
 paper = load("edelman2022")
 ALONE = ("fig2", "fig3")
@@ -102,3 +104,11 @@ def test_patience_ends_a_run_and_changes_nothing_before():
 def test_nonsense_is_refused(setting, word):
     with pytest.raises(InputError, match=word):
         assign(Parity(), setting).check()
+
+
+def test_the_plan_of_a_parity_counts_every_iteration():
+    """Three times the products of the [CLS] row by absorption, and elementwise work beside them."""
+    one = Parity(world=SparseBoolean(length=20, sparsity=3, rule="xor"), batch=64, test=32)
+    flops = lambda n: make_plan(assign(one, {"iterations": n}), {}, trials=1).cost.flops
+    products = 3 * 64 * (4 * 21 * 64 * 16 + 24 * 64**2)
+    assert 1 < (flops(500) - flops(20)) / (480 * products) < 3

@@ -340,7 +340,8 @@ def _cost(group: Group, grid: Grid) -> Cost:
         return _packed_cost(group.experiment, [grid.cells[index] for index in group.cells])
     swept = {name: jnp.asarray(cell[name]) for name in group.swept}
     still = {k: jnp.asarray(v) for k, v in leaves(group.experiment).items() if k not in swept}
-    loop = getattr(group.experiment, "train", None) or getattr(group.experiment, "descent", None)
+    loops = [getattr(group.experiment, name, None) for name in ("train", "descent")]
+    loop = next(filter(None, loops), group.experiment)
 
     def one(seed, words, trial):
         return assign(group.experiment, swept | still).trial(trial_key(seed, words, trial))

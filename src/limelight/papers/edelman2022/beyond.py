@@ -129,7 +129,14 @@ def setups(axis: str, values: list, sizes: list = SIZES) -> dict[str, Setup]:
 
 
 def made(
-    name: str, axis: str, values: list, title: str, statement: str, claim: Claim, sizes=SIZES
+    name: str,
+    axis: str,
+    values: list,
+    title: str,
+    statement: str,
+    claim: Claim,
+    cost: str,
+    sizes=SIZES,
 ) -> Figure:
     """A figure of ours."""
     return Figure(
@@ -141,6 +148,7 @@ def made(
         draws={"success": picture(axis)},
         summary=summary(axis),
         reference="limelight; the protocol of Figure 2",
+        cost={"paper": f"{cost} on one H200 that another figure shared"},
         departures="not in the paper; otherwise as fig2, every trial ending at its first success",
     )
 
@@ -164,6 +172,7 @@ figures = (
             lambda table: steps(table, SPARSITY),
             Above(0.0),
         ),
+        "133 s",
     ),
     made(
         "fig2-noise",
@@ -179,6 +188,7 @@ figures = (
             lambda table: steps(table, NOISE),
             Above(0.0),
         ),
+        "175 s",
         [*SIZES, 500, 600, 800],  # a tenth of the labels wrong needs more than 400 examples
     ),
     made(
@@ -194,5 +204,6 @@ figures = (
             lambda table: against(table, EMBEDDING, 0.0, 0.1),
             Inside(0.8, 1.25),
         ),
+        "63 s",
     ),
 )
