@@ -214,6 +214,6 @@ def test_a_paper_is_whole(key):
         assert figure.claims
         assert figure.statement
         # A question is ours: no paper is made to ask it.
-        assert figure.lead.startswith("Asked") or not figure.statement.endswith("?")
+        assert figure.lead.startswith("Asked") == figure.statement.endswith("?")
         for setup in figure.setups.values():
             setup.experiment.check()

@@ -277,8 +277,8 @@ figure = Figure(
     name="capacity",
     title="capacity against length, for constructed, trained and real heads",
     statement=(
-        "attention heads of bounded norms have a capacity that grows like the logarithm of the "
-        "length, and compute sparse functions with norms that grow as slowly"
+        "does the capacity of heads of bounded norms grow like the logarithm of the length, and do"
+        " the norms of heads that compute a sparse function grow as slowly?"
     ),
     setups={
         "smoke": setup([8], 2, 20, 50),

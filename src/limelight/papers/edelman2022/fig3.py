@@ -198,7 +198,7 @@ CLAIMS = (
 # --- words and pictures -------------------------------------------------------------------------
 
 
-def summary(table: Table) -> list[str]:
+def learned_lines(table: Table) -> list[str]:
     """Runs that learned and when, by length."""
     lines = []
     for at, rows in table.cells(LENGTH):
@@ -210,8 +210,13 @@ def summary(table: Table) -> list[str]:
             f"T = {at[LENGTH]}: {right} of {len(rows)} learned; below .1 at iterations {listed};"
             f" last dropout-off loss {np.nanmedian(rows['last_clean']):.2g} (median)"
         )
+    return lines
+
+
+def summary(table: Table) -> list[str]:
+    """Runs that learned and when, and what becomes of B2."""
     found = {c.name: c.decide(table, "").verdict for c in CLAIMS}
-    return [*lines, f"B2, all parts: {all_parts('B2', found)}"]
+    return [*learned_lines(table), f"B2, all parts: {all_parts('B2', found)}"]
 
 
 def draw_loss(table: Table):
@@ -233,9 +238,7 @@ def draw_loss(table: Table):
         label(axes, "iteration", "batch loss" if axes is figure.axes[0] else "")
         title = f"T = {T}: {passed.sum()} of {len(rows)}"
         axes.set_title(title, fontsize=7.5, color=INK, loc="left", pad=3)
-    note = (
-        "blue: runs that learn, counted above; dashed: chance; mean over 10 iterations, dropout on"
-    )
+    note = "blue: learned, counted above; orange: not; dashed: chance; mean over 10, dropout on"
     caption(figure, *facts(table), note)
     return figure
 

@@ -15,7 +15,7 @@ from limelight.papers.edelman2022.fig3 import (
     draw_loss,
     draw_times,
     experiment,
-    summary,
+    learned_lines,
 )
 
 figure = Figure(
@@ -33,7 +33,7 @@ figure = Figure(
         if claim.name != "B4.not_beyond"
     ),
     draws={"loss": draw_loss, "times": draw_times},
-    summary=summary,
+    summary=learned_lines,
     reference="limelight; the protocol of Figure 3",
     cost={
         "smoke": "21 s of processor time, 17 s of it compiling",
