@@ -149,6 +149,16 @@ def flops_unit(largest: int) -> tuple[str, float]:
     return next((unit for unit in units if largest >= unit[1]), ("kFLOPs", 1e3))
 
 
+def three_digits(number: float) -> str:
+    """Three digits, zeros at the end too, so that a column reads as one.
+
+    Example:
+        >>> three_digits(2.0037), three_digits(40.01), three_digits(423.0)
+        ('2.00', '40.0', '423')
+    """
+    return f"{number:#.3g}".removesuffix(".")
+
+
 def row_cells(row, size: float) -> tuple[str, ...]:
     """One line of the table, FLOPs in a unit of this size."""
     ends = lambda pair, sign="": " to ".join(f"{100 * end:{sign}.1f}" for end in pair)
@@ -161,8 +171,8 @@ def row_cells(row, size: float) -> tuple[str, ...]:
         ends(row.interval),
         "" if plain else f"{100 * row.difference:+.2f}",
         "" if plain else ends(row.difference_interval, "+"),
-        f"{row.flops / size:.3g}",
-        f"{row.compiled_flops / size:.3g}",
-        f"{row.milliseconds:.3g}",
+        three_digits(row.flops / size),
+        three_digits(row.compiled_flops / size),
+        three_digits(row.milliseconds),
         "" if plain else f"{row.speedup:.2f}x",
     )

@@ -3,7 +3,8 @@
 At paper scale on one H200 with a cold compilation cache, all figures from one command and four of
 them at a time. At smoke and small scale the CPU time of the whole command, most of it compiling,
 because the wall clock of a shared machine says little. The figures on real images were made apart
-from the others, several programs at once on the GPU: their times are no speeds.
+from the others, and all but `fig6-close` with several programs at once on the GPU: those times are
+no speeds.
 """
 
 #: Seconds in all, and seconds of it waiting for programs.
