@@ -188,10 +188,10 @@ def draw(table: Table):
     """Accuracy against the size of the cells; the band holds every seed."""
     series = []
     for network, name in NETWORKS.items():
-        found = [rows(table, network, cell)["accuracy"] for cell in cells(table)]
+        found = [100 * rows(table, network, cell)["accuracy"] for cell in cells(table)]
         ends = [f.min() for f in found], [f.max() for f in found]
         series.append(Series(name, cells(table), [f.mean() for f in found], *ends))
-    figure = curves(series, x_label="side of a shuffled cell, pixels", y_label="test accuracy",
+    figure = curves(series, x_label="side of a shuffled cell, pixels", y_label="test accuracy, %",
                     log_x=True)  # fmt: skip
     *shuffled, plain = cells(table)
     figure.axes[0].minorticks_off()
