@@ -7,8 +7,13 @@ os.environ.setdefault("LIMELIGHT_CACHE", "off")
 
 import jax
 import pytest
+from hypothesis import settings
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+# The same examples every time; `pytest --hypothesis-profile=default` looks for others.
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 
 def pytest_configure(config):

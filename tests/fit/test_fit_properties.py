@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from limelight.fit import fit_threshold, power, threshold_values, wilson
 
-quick = settings(max_examples=25, deadline=None, derandomize=True)
+quick = settings(max_examples=25, deadline=None)
 
 
 @st.composite
