@@ -7,33 +7,26 @@ numbers. The rules are those of Figure 3, fixed before either was run.
 
 from dataclasses import replace
 
-from limelight.papers.base import Figure, Setup
+from limelight.papers.base import Setup
+from limelight.papers.edelman2022 import fig3
 from limelight.papers.edelman2022.critical import LENGTH
-from limelight.papers.edelman2022.fig3 import (
-    CLAIMS,
-    SHORT,
-    draw_loss,
-    draw_times,
-    experiment,
-    learned_lines,
-)
 
-figure = Figure(
+figure = replace(
+    fig3.figure,
     name="fig3-runs",
     title="loss of a network that learns a sparse parity online, forty runs a length",
     statement="how many runs learn within 10,000 iterations, and by when have half of them?",
     setups={
-        "smoke": Setup(experiment(2, 6, batch=256, iterations=150, test=2000), {LENGTH: [6]}, 4),
-        "small": Setup(experiment(iterations=1500, patience=100), {LENGTH: [10]}, 6),
-        "paper": Setup(experiment(), {LENGTH: list(SHORT)}, 40),
+        "smoke": fig3.figure.setups["smoke"],
+        "small": replace(fig3.figure.setups["small"], trials=6),
+        "paper": Setup(fig3.experiment(), {LENGTH: list(fig3.SHORT)}, 40),
     },
     claims=tuple(
         replace(claim, name=f"runs.{claim.name.split('.')[1]}")
-        for claim in CLAIMS
+        for claim in fig3.CLAIMS
         if claim.name != "B4.not_beyond"
     ),
-    draws={"loss": draw_loss, "times": draw_times},
-    summary=learned_lines,
+    summary=fig3.learned_lines,
     reference="limelight; the protocol of Figure 3",
     cost={
         "smoke": "21 s of processor time, 17 s of it compiling",
