@@ -45,7 +45,7 @@ def pictures(found: Probe) -> dict[str, Figure]:
         drawn["positions"] = similarity_maps(
             [("drawn afresh", found.positions.fresh), ("trained", found.positions.similarity)],
             DARKEST,
-            f"similarity, darkest from {DARKEST:g}",
+            "similarity of positions",
         )
     for number, shown in enumerate(found.shown, 1):
         drawn[f"attention-{number}"] = draw_attention(shown)

@@ -66,7 +66,7 @@ def summary(table: Table) -> list[str]:
 def draw(table: Table):
     """Every patch's similarity to all others, as a grid of maps: at the start and trained."""
     panels = [("at the start", table["trace.fresh"][0]), ("trained", table["trace.similarity"][0])]
-    figure = similarity_maps(panels, THRESHOLD, f"similarity, darkest from {THRESHOLD:g}")
+    figure = similarity_maps(panels, THRESHOLD, "similarity of positions")
     caption(figure, *facts(table))
     return figure
 

@@ -208,7 +208,7 @@ def draw_similarity(table: Table):
         ("the same after the inverse shuffle", few["trace.inverse"][0]),
         ("learned from plain images", plain["trace.similarity"][0]),
     ]
-    figure = similarity_maps(panels, THRESHOLD, f"similarity, darkest from {THRESHOLD:g}")
+    figure = similarity_maps(panels, THRESHOLD, "similarity of positions")
     side = cells(table)[0]
     note = f"the first; a map a patch, its similarity to all; cells of {side} x {side} pixels"
     caption(figure, *facts(table, note))
