@@ -12,17 +12,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from limelight import fit, measures, models, papers, plot, theory, worlds
     from limelight.certificate import certify
+    from limelight.experiments import Experiment, Study
     from limelight.models.construct import construct
-    from limelight.study import Experiment, Study
     from limelight.table import Table
-    from limelight.train import Train
+    from limelight.train.minibatch import Train
 
-_SHELVES = ("fit", "measures", "models", "papers", "plot", "theory", "worlds")
+_SHELVES = (
+    "engine",
+    "experiments",
+    "fit",
+    "measures",
+    "models",
+    "papers",
+    "plot",
+    "theory",
+    "worlds",
+)
 _NAMES = {
-    "Experiment": "limelight.study",
-    "Study": "limelight.study",
+    "Experiment": "limelight.experiments",
+    "Study": "limelight.experiments",
     "Table": "limelight.table",
-    "Train": "limelight.train",
+    "Train": "limelight.train.minibatch",
     "certify": "limelight.certificate",
     "construct": "limelight.models.construct",
 }

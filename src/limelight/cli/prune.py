@@ -72,12 +72,12 @@ def prune(
     if images is None:
         raise InputError("no images", "add --images with a folder, or a name such as cifar10")
     with busy("reading"):
+        from limelight.engine.store import now
         from limelight.instruments.gallery import Gallery, group
         from limelight.instruments.prune import kept_patches
         from limelight.instruments.prune import prune as measure
         from limelight.instruments.sight import Sight
         from limelight.models import load_vit
-        from limelight.store import now
 
         for share in keep:
             kept_patches(share, 1)

@@ -22,8 +22,8 @@ def resume(
       limelight resume runs/li2023-fig1a-small --stall 7200 --json
     """
     from limelight.core.errors import InputError
+    from limelight.engine.store import read_manifest
     from limelight.papers.published import recipe_of
-    from limelight.store import read_manifest
 
     if (store / "table.parquet").exists():
         raise InputError(

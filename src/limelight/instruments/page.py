@@ -11,10 +11,10 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 from limelight.instruments.overlay import Overlay
 from limelight.instruments.probe import KINDS, PARTS, Noise, Probe, Shown, distils, told
 from limelight.measures.denoising import CONTROLS, POPULATIONS, STAGES
+from limelight.page.report import Numbers, Picture, Section, write_report
 from limelight.plot import Panel, Series, attention_over_image, panels, similarity_maps
 from limelight.plot.files import render
 from limelight.plot.patches import MOST
-from limelight.report import Numbers, Picture, Section, write_report
 
 #: As in jelassi2022, Figure 1(a): what is drawn darkest.
 DARKEST = 0.55

@@ -13,11 +13,11 @@ from typing import Any
 from limelight.claims import Claim, Verdict, undecided
 from limelight.core.errors import InputError, suggest
 from limelight.core.words import parse
+from limelight.engine.grid import Axes, assign, lookup, read
+from limelight.engine.plan import Plan, make_plan
+from limelight.engine.run import run
+from limelight.experiments.base import Experiment
 from limelight.papers.contents import Paper, Statement
-from limelight.study.base import Experiment
-from limelight.study.grid import Axes, assign, lookup, read
-from limelight.study.plan import Plan, make_plan
-from limelight.study.run import run
 from limelight.table import Table
 
 __all__ = ["SCALES", "Figure", "Paper", "Setup", "Statement", "planned_rows", "unknown"]

@@ -12,12 +12,12 @@ from typing import Any
 from limelight.claims import Verdict
 from limelight.core.errors import InputError, RunError
 from limelight.core.files import write_whole
+from limelight.engine.store import read_facts, read_manifest, read_table
+from limelight.experiments.starts import WEIGHTS
+from limelight.page.report import Cost, Picture, Section, write_report
 from limelight.papers import load
 from limelight.papers.base import Figure, Paper, planned_rows, unknown
 from limelight.plot import save
-from limelight.report import Cost, Picture, Section, write_report
-from limelight.store import read_facts, read_manifest, read_table
-from limelight.study.starts import WEIGHTS
 from limelight.table import Table
 
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from limelight import fit
 from limelight.claims import Claim, Estimate, Inside
+from limelight.engine.grid import Axes
 from limelight.papers.base import Figure, Setup
 from limelight.papers.edelman2022.critical import LENGTH, SIZE
 from limelight.papers.edelman2022.fig2 import experiment, facts
 from limelight.plot import Panel, Series, caption, panels
-from limelight.study.grid import Axes
 from limelight.table import Table
 
 NUMBERS = "numbers"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.experiments.recovery import Recovery
 from limelight.models.positional import Positional
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.reading import (
@@ -20,9 +21,8 @@ from limelight.papers.jelassi2022.reading import (
     steps,
 )
 from limelight.plot import Panel, Series, caption, panels
-from limelight.study.descent import Descent
-from limelight.study.recovery import Recovery
 from limelight.table import Table
+from limelight.train.descent import Descent
 from limelight.worlds import Spatial
 
 EXAMPLES = "examples"

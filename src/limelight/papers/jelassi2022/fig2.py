@@ -3,6 +3,7 @@ r"""Figure 2: spatially structured data on which no association needs to be lear
 import numpy as np
 
 from limelight.claims import AtMost, Claim, Estimate, Inside
+from limelight.experiments.students import Students
 from limelight.measures.association import chance_overlap
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.reading import fact, highest, median
@@ -18,7 +19,6 @@ from limelight.plot.style import (
     label,
     open_frame,
 )
-from limelight.study.students import Students
 from limelight.table import Table
 from limelight.worlds.projected import GaussianPatches
 

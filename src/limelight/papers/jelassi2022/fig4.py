@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from limelight.claims import AtLeast, Claim, Estimate
+from limelight.experiments.recovery import Recovery
 from limelight.models.positional import Positional
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.reading import (
@@ -31,10 +32,9 @@ from limelight.plot.style import (
     label,
     open_frame,
 )
-from limelight.study.descent import Descent
-from limelight.study.recovery import Recovery
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
+from limelight.train.descent import Descent
 from limelight.worlds import Spatial
 
 PARTITION = "world.partition"

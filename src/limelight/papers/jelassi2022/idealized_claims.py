@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.experiments.idealized import LATE
 from limelight.papers.jelassi2022.reading import worst
-from limelight.study.idealized import LATE
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.worlds.spatial import label_failure

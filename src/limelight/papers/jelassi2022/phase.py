@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.colors import LogNorm
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.experiments.recovery import Recovery
 from limelight.models.positional import Positional
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.reading import (
@@ -26,10 +27,9 @@ from limelight.papers.jelassi2022.reading import (
 )
 from limelight.plot import TWO_COLUMNS, Panel, Series, caption, new_figure, panels
 from limelight.plot.style import COLOURS, INK, LABEL, SUCCESS, TICK, WEIGHT, dress_bar, halo, label
-from limelight.study.descent import Descent
-from limelight.study.recovery import Recovery
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
+from limelight.train.descent import Descent
 from limelight.worlds import Spatial
 
 TOKENS, DENSITY, EXAMPLES = "world.tokens", "world.density", "examples"

@@ -5,15 +5,15 @@ import numpy as np
 from limelight import fit
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
 from limelight.core.types import Role
+from limelight.experiments import Study
 from limelight.measures import Accuracy, AttentionMass, FreshLoss, RoleMass
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
 from limelight.papers.li2023.boundary import setting
 from limelight.plot import Reference, Series, caption, curves, mass_by_role, provenance
-from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.li2023 import mass_ceiling
-from limelight.train import Train
+from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
 
 POOLS = ("all", *Role.NAMES)

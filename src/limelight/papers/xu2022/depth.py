@@ -6,6 +6,8 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from limelight.claims import AtMost, Claim, Estimate, Inside
+from limelight.engine.grid import Axes
+from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import noise_path
 from limelight.models import Smoother
@@ -21,8 +23,6 @@ from limelight.papers.xu2022.reading import (
 )
 from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import COLOURS, DASHES, INK, LABEL, MARKERS, MUTED
-from limelight.study import Study
-from limelight.study.grid import Axes
 from limelight.table import Table
 from limelight.theory.xu2022 import limit
 from limelight.theory.xu2022.setting import Number

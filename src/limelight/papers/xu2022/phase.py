@@ -9,6 +9,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 
 from limelight.claims import AtLeast, AtMost, Claim
+from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import noise_parts
 from limelight.models import Smoother
@@ -25,7 +26,6 @@ from limelight.papers.xu2022.reading import (
 )
 from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import COLOURS, DASHES, INK, WEIGHT, dress_bar, halo
-from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum, prediction
 from limelight.theory.xu2022.setting import Setting
