@@ -24,7 +24,7 @@ from limelight.measures.accuracy import margins
 from limelight.measures.norms import head_norms
 from limelight.models import Constructed, Sequence, SequenceNet
 from limelight.papers.base import Figure, Setup
-from limelight.plot import Panel, Series, caption, panels, provenance
+from limelight.plot import Axis, Panel, Series, caption, panels, provenance
 from limelight.study import Experiment
 from limelight.study.grid import assign
 from limelight.table import Table
@@ -236,7 +236,11 @@ def draw(table: Table):
     ]
     figure = panels(
         [
-            Panel("capacity of one head", lines, r"$\ln \mathcal{N}$ at resolution 1", log_y=True),
+            Panel(
+                "capacity of one head",
+                lines,
+                Axis(r"$\ln \mathcal{N}$ at resolution 1", log=True),
+            ),
             Panel("measured gap", gaps, "test minus training loss"),
             Panel("measured error", wrong, "share of wrong labels"),
         ],
