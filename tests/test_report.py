@@ -10,7 +10,8 @@ from matplotlib.figure import Figure
 
 from limelight.claims import Verdict
 from limelight.core.errors import InputError
-from limelight.plot import curves, render
+from limelight.plot import lines as curves
+from limelight.plot import render
 from limelight.report import Cost, Illustration, Section, report, write_report
 
 HOSTILE = "</code></pre><script src=\"//evil/x.js\">alert('1')</script><img src=x onerror=alert(1)>"
@@ -189,7 +190,7 @@ def test_numbers_that_are_not():
 
 
 def test_figures_are_inside_with_words_for_those_who_do_not_see_them():
-    figure = curves([("a", [0, 1], [0, 1])], x_label="x", y_label="y")
+    figure = curves([("a", [0, 1], [0, 1])], x_label="x", y_label="y", width=3.4)
     seen = Illustration(render(figure), "C", "An alt text")
     pictures = [figure, Illustration(figure, "A caption"), seen]
     found = Reader(report("T", figures=pictures))

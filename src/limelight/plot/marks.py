@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -277,7 +277,7 @@ def as_guide(line: Line) -> Guide:
     return Guide(line.label, line.x, line.y, colour=line.colour, dash=line.dash, width=line.width)
 
 
-def flat(values: ArrayLike) -> np.ndarray:
+def flat(values: Any) -> np.ndarray:
     """Values as one row of floats."""
     return np.atleast_1d(np.asarray(values, dtype=float)).ravel()
 

@@ -92,7 +92,7 @@ def phase_diagram(
     grid = make_grid(x, y, rate, marked, top)
     cells = Map(grid.rate, bar_label, x=grid.x, y=grid.y, low=0, high=1, dark="low")
     cells = replace(cells, missing="hatched", bar_ticks=(0, 0.25, 0.5, 0.75, 1))
-    marks: list[Mark] = [cells]
+    marks: list[Mark] = []
     if edge is not None:
         marks.append(replace(edge, colour=EDGE, marker="o", dash=0))
     marks += [
@@ -102,6 +102,7 @@ def phase_diagram(
     if validity is not None:
         ends = (-np.inf, validity.at) if validity.fails == "left" else (validity.at, np.inf)
         marks.append(Span(validity.label, *ends, hatched=True))
+    marks.append(cells)
     rows, columns = np.nonzero(grid.marked)
     if marked is not None and len(rows):
         crosses = grid.x[columns], grid.y[rows]

@@ -169,14 +169,17 @@ def _share(axes: Axes, picture: Picture, number: int, columns: int) -> None:
 
 
 def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> list[Artist]:
-    """One entry for each label, in the order of the marks; cells that were not run come last."""
+    """One entry for each label, in the order of the marks."""
     found: dict[str, Artist] = {}
     single = len(picture.panels) == 1
     for mark in marks:
         label = getattr(mark, "label", "")
-        if not label or isinstance(mark, Map):
+        if not label:
             continue
-        if isinstance(mark, Reference):
+        if isinstance(mark, Map):
+            if maps.has_missing(mark):
+                found.setdefault("not run", Patch(**maps.NOT_RUN))
+        elif isinstance(mark, Reference):
             if mark.vertical or not single:
                 found.setdefault(label, Line2D([], [], **lines.reference_look(mark, looks)))
         elif isinstance(mark, Span):
@@ -190,8 +193,7 @@ def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> lis
             _add(found, mark, look_of(mark, looks))
     for label, artist in found.items():
         artist.set_label(label)
-    missing = [maps.missing_entry(mark) for mark in marks if isinstance(mark, Map)]
-    return [*found.values(), *[entry for entry in missing if entry is not None][:1]]
+    return list(found.values())
 
 
 def _add(found: dict[str, Artist], mark: Series | Bundle | Contour, look: Look) -> None:

@@ -5,7 +5,6 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, LogNorm, Normalize, PowerNorm
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from limelight.plot import style
 from limelight.plot.draw.frame import cell_borders, is_matrix
@@ -39,17 +38,16 @@ def draw_map(axes: Axes, cells: Map, *, log_x: bool, log_y: bool) -> ScalarMappa
     for place in cells.borders:
         axes.axvline(float(place), color=style.COLOURS[1], linewidth=0.7)
         axes.axhline(float(place), color=style.COLOURS[1], linewidth=0.7)
-    if cells.missing == "hatched" and values.mask.any():
+    if has_missing(cells):
         axes.fill_between(ends[0], *ends[1], zorder=0, **NOT_RUN)
     if cells.numbers:
         _write_numbers(axes, np.asarray(cells.values, dtype=float), cells)
     return mesh
 
 
-def missing_entry(cells: Map) -> Patch | None:
-    """The entry of the legend for cells without trials."""
-    missing = np.isnan(np.asarray(cells.values, dtype=float)).any()
-    return Patch(label="not run", **NOT_RUN) if cells.missing == "hatched" and missing else None
+def has_missing(cells: Map) -> bool:
+    """Whether the legend must say what hatched cells are."""
+    return cells.missing == "hatched" and bool(np.isnan(np.asarray(cells.values, float)).any())
 
 
 def _ends(cells: Map) -> tuple[float, float]:
