@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 
 from limelight.claims import Verdict
 from limelight.core.errors import InputError
-from limelight.page.report import Cost, Picture, Section, report, write_report
-from limelight.plot import curves, render
+from limelight.page.report import Cost, Illustration, Section, report, write_report
+from limelight.plot import lines as curves
+from limelight.plot import render
 
 HOSTILE = "</code></pre><script src=\"//evil/x.js\">alert('1')</script><img src=x onerror=alert(1)>"
 EMPTY = {"meta", "img", "br"}
@@ -58,7 +59,7 @@ def verdict(word="1a.line", decision="holds", **more):
 def section(word="a study", **more):
     parts = {
         "verdicts": [verdict(word)],
-        "figures": [Picture(PIXEL, word, word)],
+        "figures": [Illustration(PIXEL, word, word)],
         "settings": {word: word, "world": {word: [word, 2]}},
         "cost": Cost(1200, 40.0, 1, word),
         "versions": {word: word},
@@ -189,8 +190,9 @@ def test_numbers_that_are_not():
 
 
 def test_figures_are_inside_with_words_for_those_who_do_not_see_them():
-    figure = curves([("a", [0, 1], [0, 1])], x_label="x", y_label="y")
-    pictures = [figure, Picture(figure, "A caption"), Picture(render(figure), "C", "An alt text")]
+    figure = curves([("a", [0, 1], [0, 1])], x_label="x", y_label="y", width=3.4)
+    seen = Illustration(render(figure), "C", "An alt text")
+    pictures = [figure, Illustration(figure, "A caption"), seen]
     found = Reader(report("T", figures=pictures))
     alts = [value for tag, name, value in found.values if (tag, name) == ("img", "alt")]
     assert alts == ["", "A caption", "An alt text"]
@@ -204,7 +206,7 @@ def test_figures_are_inside_with_words_for_those_who_do_not_see_them():
 @pytest.mark.parametrize("content", [b"", b"<svg/>", b"GIF89a", b"\x89PNG\r\n\x1a\n"])
 def test_a_picture_must_be_one(content):
     with pytest.raises(InputError, match="neither a figure nor a PNG"):
-        report("T", figures=[Picture(content)])
+        report("T", figures=[Illustration(content)])
 
 
 def test_cost_and_nested_settings():

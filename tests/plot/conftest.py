@@ -6,6 +6,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+from limelight.plot import Picture
+
 ALPHA = np.array([0.32, 0.34, 0.36, 0.39, 0.43, 0.50])
 EXAMPLES = np.array([2, 3, 4, 6, 8, 12, 16, 24, 32, 48])
 RATE = np.array(
@@ -24,7 +26,8 @@ HALF = np.array([34.0, 20.3, 16.6, 14.3, 6.8, 3.0])
 class Page:
     """A figure after its layout, with what a reader would notice."""
 
-    def __init__(self, figure: Figure):
+    def __init__(self, figure: Figure | Picture):
+        figure = figure.matplotlib() if isinstance(figure, Picture) else figure
         FigureCanvasAgg(figure).draw()
         self.figure = figure
 

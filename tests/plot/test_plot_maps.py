@@ -1,10 +1,23 @@
 import numpy as np
 import pytest
 
+from limelight import plot
 from limelight.core.errors import InputError
-from limelight.plot import attention_map, attention_maps, caption, mass_by_role, role_mass
+from limelight.plot import caption, role_mass
 
 ORDER = ["label-relevant", "confusion", "non-discriminative"]
+
+
+def attention_map(*parts, **options):
+    return plot.attention_map(*parts, **options).matplotlib()
+
+
+def attention_maps(*parts, **options):
+    return plot.attention_maps(*parts, **options).matplotlib()
+
+
+def mass_by_role(*parts, **options):
+    return plot.mass_by_role(*parts, **options).matplotlib()
 
 
 @pytest.fixture

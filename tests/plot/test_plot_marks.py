@@ -6,7 +6,8 @@ from hypothesis.extra import numpy as hnp
 
 from limelight.core.errors import InputError
 from limelight.plot import Series, new_figure
-from limelight.plot.marks import draw_band, draw_open_ends, spread, thin
+from limelight.plot.draw.lines import draw_band, draw_open_ends
+from limelight.plot.draw.places import spread, thin
 
 places = hnp.arrays(float, st.integers(1, 12), elements=st.floats(0, 1))
 

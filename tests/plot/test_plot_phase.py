@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 from matplotlib.lines import Line2D
 
+from limelight import plot
 from limelight.core.errors import InputError
 from limelight.fit import threshold
-from limelight.plot import (
-    Marked,
-    Series,
-    TopAxis,
-    Validity,
-    caption,
-    phase,
-    phase_diagram,
-    success_rates,
-)
+from limelight.plot import Marked, Series, TopAxis, Validity, caption, success_rates
 from limelight.table import Table
 
 LABELS = {"x_label": "inverse square", "y_label": "examples"}
+
+
+def phase_diagram(*parts, **options):
+    return plot.phase_diagram(*parts, **options).matplotlib()
+
+
+def phase(*parts, **options):
+    return plot.phase(*parts, **options).matplotlib()
 
 
 def mesh(figure):
@@ -111,7 +111,7 @@ def test_the_other_side_of_the_validity_line(sweep):
 @pytest.mark.parametrize("width", [3.4, 7.0])
 def test_nothing_overlaps_or_is_cut_off(sweep, page, width):
     figure = full(sweep, width=width)
-    caption(figure, "scale small", "20 trials a cell", "commit 0123456789")
+    caption(figure, "small scale", "20 trials per cell", "commit 0123456789")
     done = page(figure)
     assert done.legend_clear()
     assert done.cut_off() == []
@@ -204,7 +204,7 @@ def test_a_phase_diagram_from_a_table_and_a_fitted_edge(page):
     figure = phase(table(), x="world.length", y="train.examples", edge=edge())
     assert mesh(figure).get_array().sum() == 6
     assert line(figure, "half of the trials succeed").get_ydata().tolist() == [35, 70, 140]
-    assert figure.get_supxlabel() == "5 trials a cell · success: accuracy ≥ 0.95"
+    assert figure.get_supxlabel() == "5 trials per cell · success: accuracy ≥ 0.95"
     assert page(figure).cut_off() == []
 
 

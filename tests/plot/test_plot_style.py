@@ -7,7 +7,8 @@ import pytest
 
 from limelight.core.errors import InputError
 from limelight.core.files import write_whole
-from limelight.plot import caption, curves, new_figure, provenance, render, save, style
+from limelight.plot import ONE_COLUMN, TWO_COLUMNS, new_figure, provenance, render, save, style
+from limelight.plot import lines as curves
 
 
 def lines():
@@ -37,12 +38,12 @@ def test_lines_are_told_apart_without_colour():
 
 
 def test_a_figure_has_the_size_and_axes_asked_for():
-    figure = new_figure(style.TWO_COLUMNS, 2.5, rows=2, columns=3)
+    figure = new_figure(TWO_COLUMNS, 2.5, rows=2, columns=3)
     assert figure.get_size_inches().tolist() == [7.0, 2.5]
     assert len(figure.axes) == 6
 
 
-@pytest.mark.parametrize("width", [style.ONE_COLUMN, style.TWO_COLUMNS])
+@pytest.mark.parametrize("width", [ONE_COLUMN, TWO_COLUMNS])
 def test_long_words_stay_on_the_page(page, width):
     figure = curves(
         [("a", [0, 1], [0, 1])],
@@ -51,18 +52,19 @@ def test_long_words_stay_on_the_page(page, width):
         title="A title of so many words that it cannot possibly stand on one line of a column",
         width=width,
     )
-    caption(figure, *provenance(scale="paper", trials=50, commit="f" * 40, note="a note " * 12))
+    facts = provenance(scale="paper", trials=50, commit="f" * 40, note="a note " * 12)
+    figure = figure.captioned(*facts)
     assert page(figure).cut_off() == []
     assert page(figure).crowded() == []
 
 
 def test_provenance_leaves_out_what_is_not_known():
     assert provenance() == ()
-    assert provenance(trials=3, note="here") == ("3 trials a cell", "here")
+    assert provenance(trials=3, note="here") == ("3 trials per cell", "here")
 
 
 def test_a_formula_is_never_broken():
-    text = style._wrap("word " * 10 + r"$\alpha_* + \beta_* + \gamma_*$ " * 4, 1.5, 8.0)
+    text = style.wrap("word " * 10 + r"$\alpha_* + \beta_* + \gamma_*$ " * 4, 1.5, 8.0)
     assert all(line.count("$") % 2 == 0 for line in text.split("\n"))
     assert " ".join(text.split()) == " ".join(
         ("word " * 10 + r"$\alpha_* + \beta_* + \gamma_*$ " * 4).split()
@@ -92,7 +94,7 @@ def test_files_carry_no_date():
 
 def test_a_png_has_at_least_200_dots_an_inch():
     width = int.from_bytes(render(lines())[16:20], "big")
-    assert width >= 200 * style.ONE_COLUMN
+    assert width >= 200 * ONE_COLUMN
 
 
 def test_global_settings_are_left_as_they_were():
@@ -151,6 +153,6 @@ def test_figures_are_made_and_written_in_threads():
 
 
 def test_a_figure_without_a_layout_is_written_too():
-    figure = lines()
+    figure = lines().matplotlib()
     figure.set_layout_engine("none")
     assert render(figure) == render(figure)

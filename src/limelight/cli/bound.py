@@ -81,9 +81,7 @@ def draw_blocks(report):
             )
         drawn += [Series("order, ln(mT)", tokens, order / order[here])]
         drawn += [Series("parameters", tokens, np.ones(len(tokens)))]
-        parts.append(
-            Panel(f"{block.name}: {block.explicit:.1e}", drawn, y_label="bound(T) / bound(T0)")
-        )
+        parts.append(Panel(f"{block.name}: {block.explicit:.1e}", drawn, "bound(T) / bound(T0)"))
     return panels(
         parts,
         x_label="tokens T",

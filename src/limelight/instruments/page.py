@@ -5,14 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from limelight.instruments.overlay import Overlay
 from limelight.instruments.probe import KINDS, PARTS, Noise, Probe, Shown, distils, told
 from limelight.measures.denoising import CONTROLS, POPULATIONS, STAGES
-from limelight.page.report import Numbers, Picture, Section, write_report
-from limelight.plot import Panel, Series, attention_over_image, panels, similarity_maps
+from limelight.page.report import Illustration, Numbers, Section, write_report
+from limelight.plot import (
+    Axis,
+    Panel,
+    Picture,
+    Series,
+    attention_over_image,
+    panels,
+    similarity_maps,
+)
 from limelight.plot.files import render
 from limelight.plot.patches import MOST
 
@@ -38,9 +44,9 @@ CONTROL_WORDS = {
 KIND_WORDS = {"hit": "noisy patches", "spared": "spared patches", "feature": "noise on tokens"}
 
 
-def pictures(found: Probe) -> dict[str, Figure]:
+def pictures(found: Probe) -> dict[str, Picture]:
     """Every picture of the page, by name."""
-    drawn: dict[str, Figure] = {}
+    drawn: dict[str, Picture] = {}
     if found.positions is not None:
         drawn["positions"] = similarity_maps(
             [("drawn afresh", found.positions.fresh), ("trained", found.positions.similarity)],
@@ -58,12 +64,12 @@ def pictures(found: Probe) -> dict[str, Figure]:
     return drawn
 
 
-def draw_attention(shown: Shown) -> Figure:
+def draw_attention(shown: Shown) -> Picture:
     """Attention of every block and head over one image."""
     return attention_over_image(shown.image, shown.maps, bar_label="weight over even weight")
 
 
-def draw_heads(found: Probe) -> Figure:
+def draw_heads(found: Probe) -> Picture:
     """How widely heads look, and at what: means over heads, from the lowest to the highest."""
     most = np.log(found.keys)
     classed = bool(np.isfinite(found.heads["class"]).all())
@@ -76,8 +82,8 @@ def draw_heads(found: Probe) -> Figure:
     itself = both("class_itself", "itself") if classed else alone("itself")
     parts = [
         Panel("entropy over its largest", both("class_entropy", "entropy", most)),
-        Panel("effective keys", alone("effective_keys"), log_y=True),
-        Panel("weight on itself", itself, log_y=True),
+        Panel("effective keys", alone("effective_keys"), Axis(log=True)),
+        Panel("weight on itself", itself, Axis(log=True)),
     ]
     if classed:
         parts.append(Panel("weight on the class token", alone("class")))
@@ -85,24 +91,24 @@ def draw_heads(found: Probe) -> Figure:
         even = ("even attention", *_level(found, found.relevant_share))
         lines = [*both("class_relevant", "relevant"), even]
         parts.append(Panel("mass on the image's patches", lines))
-    return _neat(panels(parts, x_label="block", columns=2 if len(parts) == 4 else 3, height=1.7))
+    return panels(parts, x_label="block", columns=2 if len(parts) == 4 else 3, height=1.7)
 
 
-def draw_stages(noise: Noise) -> Figure:
+def draw_stages(noise: Noise) -> Picture:
     """Noise over signal at every stage of every block."""
     words = [STAGE_WORDS[stage] for stage in STAGES]
     parts = _by_kind(noise.stages, POPULATIONS, words, "noise over signal, $g$")
-    return _neat(panels(parts, x_label="block", columns=2, height=2.2))
+    return panels(parts, x_label="block", columns=2, height=2.2)
 
 
-def draw_controls(noise: Noise) -> Figure:
+def draw_controls(noise: Noise) -> Picture:
     """What attention and its stand-ins let through."""
     words = [CONTROL_WORDS[control] for control in CONTROLS]
     parts = _by_kind(noise.gains, KINDS, words, "noise out over noise in")
-    return _neat(panels(parts, x_label="block", columns=3, height=2.0))
+    return panels(parts, x_label="block", columns=3, height=2.0)
 
 
-def draw_parts(noise: Noise) -> Figure:
+def draw_parts(noise: Noise) -> Picture:
     """Noise on tokens behind averaging: how it comes about."""
     words = {
         "total": "all of it",
@@ -112,19 +118,17 @@ def draw_parts(noise: Noise) -> Figure:
     }
     blocks = np.arange(1, len(noise.gains) + 1)
     lines = [(words[name], blocks, _drawable(noise.parts[name])) for name in PARTS]
-    part = Panel(
-        "noise on tokens, before $W_O$", lines, y_label="noise out over noise in", log_y=True
-    )
-    return _neat(panels([part], x_label="block", height=2.0))
+    part = Panel("noise on tokens, before $W_O$", lines, Axis("noise out over noise in", log=True))
+    return panels([part], x_label="block", height=2.0)
 
 
-def draw_model(fits: tuple[tuple[Overlay, ...], ...]) -> Figure:
+def draw_model(fits: tuple[tuple[Overlay, ...], ...]) -> Picture:
     """What attention leaves of the spread around centres, beside the law; and how well it fits."""
     mean = lambda name: np.mean([[getattr(b, name) for b in image] for image in fits], axis=0)
     left = [_spread("by the head", mean("measured")), _spread("by the law", mean("predicted"))]
     fit = [_spread("$R^2$ of the slope", mean("r_squared"))]
     parts = [Panel("spread left by attention", left), Panel("fit of the logits", fit)]
-    return _neat(panels(parts, x_label="block", columns=2, height=2.0))
+    return panels(parts, x_label="block", columns=2, height=2.0)
 
 
 def _by_kind(
@@ -134,21 +138,9 @@ def _by_kind(
     blocks = np.arange(1, len(values) + 1)
     lines = lambda k: [(word, blocks, _drawable(values[:, i, k])) for i, word in enumerate(words)]
     return [
-        Panel(KIND_WORDS[kind], lines(k), y_label="" if k else y_label, log_y=True)
+        Panel(KIND_WORDS[kind], lines(k), Axis("" if k else y_label, log=True))
         for k, kind in enumerate(kinds)
     ]
-
-
-def _neat(figure: Figure) -> Figure:
-    """Whole blocks on the lower axis, plain numbers on a logarithmic one."""
-    plain = FuncFormatter(lambda value, _: f"{value:g}")
-    for axes in figure.axes:
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
-        if axes.get_yscale() == "log":
-            axes.yaxis.set_major_formatter(plain)
-            axes.yaxis.set_minor_locator(LogLocator(subs=(2.0, 5.0)))
-            axes.yaxis.set_minor_formatter(plain)
-    return figure
 
 
 def _spread(label: str, values: np.ndarray) -> Series:
@@ -212,7 +204,7 @@ def _positions(found: Probe, drawn: dict[str, bytes]) -> Section | None:
         "Positions",
         "Locality is the mean cosine of next neighbours less that of patches more than two apart."
         " Association is the share of a patch's group that is among its most similar patches.",
-        figures=[Picture(drawn["positions"], text)],
+        figures=[Illustration(drawn["positions"], text)],
         numbers=[
             Numbers(
                 "Trained, beside fresh Gaussian positions of the same shape.",
@@ -227,7 +219,7 @@ def _attention(found: Probe, drawn: dict[str, bytes]) -> Section | None:
     if found.noise is None:
         return None
     figures = [
-        Picture(
+        Illustration(
             drawn[f"attention-{number}"],
             f"Attention to every patch of this image ({shown.name}), by block and head"
             + ("" if max(shown.maps.shape[:2]) <= MOST else f"; {MOST} of each at most are shown")
@@ -240,7 +232,7 @@ def _attention(found: Probe, drawn: dict[str, bytes]) -> Section | None:
         " keys are one over the sum of squared weights: over so many keys independent noise is"
         " averaged."
     )
-    return Section("", "Attention", figures=[*figures, Picture(drawn["heads"], text)])
+    return Section("", "Attention", figures=[*figures, Illustration(drawn["heads"], text)])
 
 
 def _denoising(found: Probe, drawn: dict[str, bytes]) -> Section | None:
@@ -281,10 +273,10 @@ def _denoising(found: Probe, drawn: dict[str, bytes]) -> Section | None:
         "Attention is said to average noise away. Here the same network reads a clean and a noisy"
         " copy, and every block's attention is replaced in turn.",
         figures=[
-            Picture(drawn["stages"], stages),
-            Picture(drawn["controls"], controls),
-            Picture(drawn["parts"], parts),
-            Picture(drawn["model"], model),
+            Illustration(drawn["stages"], stages),
+            Illustration(drawn["controls"], controls),
+            Illustration(drawn["parts"], parts),
+            Illustration(drawn["model"], model),
         ],
         numbers=[numbers],
         notes=[

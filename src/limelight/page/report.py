@@ -16,13 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from limelight.claims import Verdict
 from limelight.core.errors import InputError
 from limelight.core.files import write_whole
-from limelight.plot.files import Movie, render
-from limelight.plot.style import Number
+from limelight.plot.marks import Number
 
 PNG = b"\x89PNG\r\n\x1a\n"
 BADGES = {"holds": "✓", "fails": "✗", "inconclusive": "?"}
@@ -91,16 +88,17 @@ pre { background: var(--card); border: 1px solid var(--line); border-radius: .5r
 
 
 @dataclass(frozen=True)
-class Picture:
+class Illustration:
     """A figure of the page.
 
     Args:
-        figure: The figure (of a movie its still), or the bytes of a PNG file.
+        figure: A picture, a movie (its still is shown), a Matplotlib figure, or the bytes of a PNG
+            file.
         caption: What it shows, under it.
         alt: What it shows, for those who do not see it; the caption when not given.
     """
 
-    figure: Figure | Movie | bytes
+    figure: Any
     caption: str = ""
     alt: str = ""
 
@@ -159,7 +157,7 @@ class Section:
     title: str
     statement: str = ""
     verdicts: Sequence[Verdict] = ()
-    figures: Sequence[Picture | Figure] = ()
+    figures: Sequence[Any] = ()
     numbers: Sequence[Numbers] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     cost: Cost | None = None
@@ -171,7 +169,7 @@ class Section:
 def report(
     title: str,
     verdicts: Sequence[Verdict] = (),
-    figures: Sequence[Picture | Figure] = (),
+    figures: Sequence[Any] = (),
     settings: Mapping[str, Any] | None = None,
     cost: Cost | None = None,
     versions: Mapping[str, Any] | None = None,
@@ -318,8 +316,10 @@ def _badge(verdict: str, text: str = "") -> str:
     return f'<span class="badge {kind}">{sign} {_text(text or verdict)}</span>'
 
 
-def _figure(picture: Picture | Figure) -> str:
-    picture = picture if isinstance(picture, Picture) else Picture(picture)
+def _figure(picture: Any) -> str:
+    from limelight.plot.files import render
+
+    picture = picture if isinstance(picture, Illustration) else Illustration(picture)
     content = picture.figure if isinstance(picture.figure, bytes) else render(picture.figure)
     if not content.startswith(PNG) or len(content) < 24:
         raise InputError("a picture is neither a figure nor a PNG file")

@@ -14,7 +14,7 @@ from limelight.core.errors import InputError, RunError
 from limelight.core.files import write_whole
 from limelight.engine.store import read_facts, read_manifest, read_table
 from limelight.experiments.starts import WEIGHTS
-from limelight.page.report import Cost, Picture, Section, write_report
+from limelight.page.report import Cost, Illustration, Section, write_report
 from limelight.papers import load
 from limelight.papers.base import Figure, Paper, planned_rows, unknown
 from limelight.plot import save
@@ -178,12 +178,12 @@ def entries(keys: Iterable[str]) -> dict[str, str]:
     return {key: found[key] for key in keys if key in found}
 
 
-def _pictures(figure: Figure, table: Table) -> tuple[list[Picture], list[str]]:
+def _pictures(figure: Figure, table: Table) -> tuple[list[Illustration], list[str]]:
     """Every picture that the table allows, and why the others are not there."""
     pictures, notes = [], []
     for name, draw in figure.draws.items():
         try:
-            pictures.append(Picture(draw(table), caption=_first_line(draw), alt=figure.title))
+            pictures.append(Illustration(draw(table), caption=_first_line(draw), alt=figure.title))
         except InputError as error:
             notes.append(f"The picture {name!r} could not be drawn: {error.message}.")
     return pictures, notes

@@ -1,48 +1,158 @@
-"""Figures from tables and plain arrays.
+r"""A picture is data: what to draw, as plain values; Matplotlib draws it when it is saved or shown.
 
-`phase` draws where trials succeed, `curves` lines and fits, `maps` attention by role, `patches`
-maps over the patches of an image, `panels` several panels of lines; `style` is how they look,
-`files` how they are written, `marks` and `grid` what they share. Every drawing function returns a
-matplotlib `Figure`; none uses pyplot, so they work without a display and in threads.
+A drawing function takes a table and returns a `Picture`. It says nothing of where the table comes
+from: the caption (scale, trials) is added by whoever calls it, before the picture's own `note`.
+
+    from limelight import plot
+
+    def draw(table):
+        return plot.lines(
+            plot.over_cells(table, x="train.examples", y="test_loss", by="world.noise"),
+            x_label="training examples $N$",
+            y_label="test loss",
+            log_x=True,
+            references=[plot.Reference("chance", 0.5)],
+            note="bands: 95 % intervals of the mean",
+        )
+
+    draw(table).save("loss.png")
+
+**Ready-made pictures.** `lines` is one panel of lines with bands, laws as `guides`, and reference
+lines; `points` is estimates with error bars and fitted lines; `panels` is a grid of panels under
+one legend; `phase` and `phase_diagram` show where trials succeed; `mass_by_role`, `attention_maps`
+and `similarity_maps` show attention. `over_cells` and `band` read lines off a table.
+
+**Everything else** is a `Picture` of `Panel`s with `Axis` and marks:
+
+    law = plot.Guide("limit law", fine, predicted, colour="ink")
+    seen = plot.over_cells(table, x="world.size", y=ratio, by="world.sigma",
+                           name=r"$\sigma$ = {:g}", form=plot.Points)
+    left = plot.Panel(
+        "best logit scale",
+        [*seen, law, plot.Reference("printed bound", 0.5)],
+        y=plot.Axis("ratio", log=True, limits=(0.1, 2), ticks=(0.1, 0.2, 0.5, 1, 2)),
+        x=plot.Axis("cluster size", log=True, ticks=sizes),
+    )
+    picture = plot.Picture([left, right], width=plot.TWO_COLUMNS, height=2.7, note="d = $10^6$")
+
+Marks: `Series` (line and band), `Points` (marks and error bars, also horizontal ones), `Guide` (a
+thin line), `Bundle` (one thin line per run), `Bars`, `Reference` (a straight line), `Span` (a
+shaded strip), `Text`, `Map` (coloured cells with a colour bar), `Contour`, `Image`.
+
+**Looks follow labels.** A label has one colour, marker and dash in the whole picture and one entry
+in the legend. `Points("A", ...)` and `Guide("A", ...)` together are marks on their law, with one
+entry that shows both. Give `colour=` (a place in the palette, "ink" or "muted"), `marker=` or
+`dash=` only where they mean something, such as one colour for each noise level and one dash for
+each number of clusters; then explain them by marks without points:
+`Guide("C = 2", [], [], colour="ink", dash=1)`. A mark without a label is muted and not listed.
+NaN is a gap; an infinite or NaN end of an interval is open, and reaches the frame or is an arrow.
+
+**Rows with names** (one per arm or setting) are an `Axis(categories=[...])` with `Points` at 0, 1,
+2, ...; `share="y"` writes the names once. **Movies** are `Movie(still, frames)` of pictures.
+
+Importing this package loads neither Matplotlib nor JAX.
 """
 
-from limelight.plot.curves import Reference, curves, fit_label, fit_panel
-from limelight.plot.files import Movie, animate, render, save
-from limelight.plot.grid import Marked, TopAxis, success_rates
+from typing import TYPE_CHECKING, Any
+
+from limelight.plot.captions import provenance
+from limelight.plot.cells import band, over_cells
+from limelight.plot.lines import fit_label, lines, panels, points
 from limelight.plot.maps import attention_map, attention_maps, mass_by_role, role_mass
-from limelight.plot.marks import Series
-from limelight.plot.panels import Panel, panels
+from limelight.plot.marks import (
+    Bars,
+    Bundle,
+    Contour,
+    Guide,
+    Image,
+    Map,
+    Mark,
+    Points,
+    Reference,
+    Series,
+    Span,
+    Text,
+)
 from limelight.plot.patches import attention_over_image, similarity_maps
 from limelight.plot.phase import Validity, phase, phase_diagram
-from limelight.plot.style import ONE_COLUMN, TWO_COLUMNS, caption, new_figure, provenance
+from limelight.plot.picture import ONE_COLUMN, TWO_COLUMNS, WIDE, Axis, Movie, Panel, Picture
+from limelight.plot.success import Marked, TopAxis, success_rates
 
-__all__ = [
-    "ONE_COLUMN",
-    "TWO_COLUMNS",
-    "Marked",
-    "Movie",
+if TYPE_CHECKING:
+    from limelight.plot.files import animate, render, save
+    from limelight.plot.style import caption, new_figure
+
+# Until every recipe returns a picture; these go with the last one that uses them.
+curves, fit_panel = lines, points
+
+_WITH_MATPLOTLIB = {
+    "animate": "files",
+    "render": "files",
+    "save": "files",
+    "caption": "style",
+    "new_figure": "style",
+}
+
+__all__ = [  # noqa: RUF022
+    # pictures
+    "Picture",
     "Panel",
-    "Reference",
+    "Axis",
+    "Movie",
+    "ONE_COLUMN",
+    "WIDE",
+    "TWO_COLUMNS",
+    # marks
+    "Mark",
     "Series",
+    "Points",
+    "Guide",
+    "Bundle",
+    "Bars",
+    "Reference",
+    "Span",
+    "Text",
+    "Map",
+    "Contour",
+    "Image",
+    # lines and points
+    "lines",
+    "points",
+    "panels",
+    "fit_label",
+    "over_cells",
+    "band",
+    # phase diagrams
+    "phase",
+    "phase_diagram",
+    "success_rates",
+    "Marked",
     "TopAxis",
     "Validity",
-    "animate",
+    # attention
     "attention_map",
     "attention_maps",
     "attention_over_image",
+    "mass_by_role",
+    "role_mass",
+    "similarity_maps",
+    # captions and files
+    "provenance",
+    "save",
+    "render",
+    "animate",
+    # until every recipe returns a picture
     "caption",
     "curves",
-    "fit_label",
     "fit_panel",
-    "mass_by_role",
     "new_figure",
-    "panels",
-    "phase",
-    "phase_diagram",
-    "provenance",
-    "render",
-    "role_mass",
-    "save",
-    "similarity_maps",
-    "success_rates",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What needs Matplotlib is loaded when it is first used."""
+    import importlib
+
+    if name not in _WITH_MATPLOTLIB:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_WITH_MATPLOTLIB[name]}"), name)

@@ -2,9 +2,8 @@
 
 import io
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ from PIL import Image
 
 from limelight.core.errors import InputError
 from limelight.core.files import write_whole
+from limelight.plot.picture import Movie, Picture
 from limelight.plot.style import DOTS_PER_INCH
 
 Kind = Literal["png", "svg", "pdf"]
@@ -34,16 +34,7 @@ _METADATA: dict[str, dict[str, None]] = {
 }
 
 
-@dataclass(frozen=True)
-class Movie:
-    """Figures of one size, shown one after another, and one that stands for them on paper."""
-
-    still: Figure
-    frames: Sequence[Figure]
-    seconds: float = 0.5
-
-
-def save(figure: Figure | Movie, path: str | Path) -> None:
+def save(figure: Picture | Movie | Figure, path: str | Path) -> None:
     """Write a figure as `.png`, `.svg` or `.pdf`: the same figure always gives the same bytes.
 
     The file appears whole or not at all. A movie's still goes there, the movie beside it, `.gif`.
@@ -77,9 +68,18 @@ def animate(movie: Movie, dots_per_inch: int = 100) -> bytes:
     return buffer.getvalue()
 
 
-def render(figure: Figure | Movie, kind: Kind = "png", dots_per_inch: int = DOTS_PER_INCH) -> bytes:
-    """The bytes of a figure's file: no date, no random identifier, fonts inside."""
+def render(
+    figure: Picture | Movie | Figure, kind: Kind = "png", dots_per_inch: int = DOTS_PER_INCH
+) -> bytes:
+    """The bytes of a picture's file: no date, no random identifier, fonts inside.
+
+    Args:
+        figure: A picture, a movie (its still is written) or a Matplotlib figure.
+        kind: The kind of file.
+        dots_per_inch: How fine.
+    """
     figure = figure.still if isinstance(figure, Movie) else figure
+    figure = figure.matplotlib() if isinstance(figure, Picture) else figure
     buffer = io.BytesIO()
     with _WRITER, _settings(_WRITING), _settled(figure):
         figure.savefig(

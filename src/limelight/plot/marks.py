@@ -1,55 +1,264 @@
-"""What figures are made of: a series with its interval, its band, and arrows for open ends."""
+"""The marks of a picture: lines, points, references, maps, words; plain values, not drawn yet."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from limelight.core.errors import InputError
-from limelight.plot.style import TICK, Number
 
-MOST_MARKERS = 20
+Number = float | int | np.floating | np.integer
+
+Colour = int | Literal["ink", "muted", "faint", "white"] | None
+"""A place in the palette, the part that a mark plays, or `None`: by its label."""
+
+Marker = int | str | None
+"""A place in the list of markers, a Matplotlib marker, "" for none, or `None`: by its label."""
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a figure, with an interval where there is one.
+    """A line through what was measured, with marks at the points and the band of its interval.
+
+    Marks with one label have one colour, marker and dash in the whole picture and one entry in its
+    legend, which shows a line, a marker or both. A mark without a label is muted and has no entry.
+    One without points has an entry only: that is how a legend explains colours and dashes apart.
 
     Args:
         label: Its name in the legend.
         x: Where it was measured.
-        middle: The mean, median or estimate; NaN where it could not be formed.
+        y: The mean, median or estimate; NaN where it could not be formed.
         low: Lower ends; 0, minus infinity or NaN where the interval is open.
         high: Upper ends; infinity or NaN where the interval is open.
+        colour: Instead of the one that its label has.
+        marker: Instead of the one that its label has.
+        dash: A place in the list of dashes (0 is solid), instead of the one that its label has.
+        width: Points of the line, or of the bars of `Points`.
     """
 
     label: str
     x: ArrayLike
-    middle: ArrayLike
+    y: ArrayLike
     low: ArrayLike | None = None
     high: ArrayLike | None = None
+    _: KW_ONLY
+    colour: Colour = None
+    marker: Marker = None
+    dash: int | None = None
+    width: Number | None = None
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """`x`, `middle`, `low`, `high` as floats of one length, sorted by `x`."""
-        x, middle = _flat(self.x), _flat(self.middle)
-        low = middle if self.low is None else _flat(self.low)
-        high = middle if self.high is None else _flat(self.high)
-        if not len(x) == len(middle) == len(low) == len(high):
-            sizes = f"{len(x)}, {len(middle)}, {len(low)} and {len(high)}"
-            raise InputError(
-                f"the series {self.label!r} has x, middle, low, high of {sizes} values"
-            )
+        """`x`, `y`, `low`, `high` as floats of one length, sorted by `x`.
+
+        Raises:
+            InputError: When their lengths differ.
+        """
+        x, y = flat(self.x), flat(self.y)
+        low = y if self.low is None else flat(self.low)
+        high = y if self.high is None else flat(self.high)
+        if not len(x) == len(y) == len(low) == len(high):
+            sizes = f"{len(x)}, {len(y)}, {len(low)} and {len(high)}"
+            raise InputError(f"the series {self.label!r} has x, y, low, high of {sizes} values")
         order = np.argsort(x, kind="stable")
-        return x[order], middle[order], low[order], high[order]
+        return x[order], y[order], low[order], high[order]
 
     @property
     def has_band(self) -> bool:
         """Whether an interval was given."""
         return self.low is not None or self.high is not None
 
+
+@dataclass(frozen=True)
+class Points(Series):
+    """Separate marks, with error bars where there is an interval.
+
+    Args:
+        x_low: Left ends of horizontal bars.
+        x_high: Right ends of horizontal bars.
+        hollow: Whether only the outline of the marks is drawn.
+        size: Points across.
+        opacity: Below 1 where many marks lie on each other.
+    """
+
+    _: KW_ONLY
+    x_low: ArrayLike | None = None
+    x_high: ArrayLike | None = None
+    hollow: bool = False
+    size: Number | None = None
+    opacity: Number = 1.0
+
+
+@dataclass(frozen=True)
+class Guide(Series):
+    """A line to compare with, such as a law: thin and without marks."""
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Many thin lines of one kind, such as one for each run.
+
+    Args:
+        label: Their one name in the legend.
+        x: Where they were measured.
+        y: One row for each line.
+        colour: Instead of the one that the label has.
+        dash: A place in the list of dashes; solid when not given.
+        width: Points of each line; thinner the more there are when not given.
+    """
+
+    label: str
+    x: ArrayLike
+    y: ArrayLike
+    _: KW_ONLY
+    colour: Colour = None
+    dash: int = 0
+    width: Number | None = None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A straight line across the panel to read the rest against: a ceiling, a bound, a floor.
+
+    A horizontal one is named in the right margin where the picture has one panel; otherwise the
+    name stands in the legend.
+
+    Args:
+        label: Its name.
+        at: Where it lies.
+        like: The label of a mark whose colour it takes; muted when not given.
+        vertical: Whether it stands upright.
+    """
+
+    label: str
+    at: Number
+    like: str = ""
+    _: KW_ONLY
+    vertical: bool = False
+
+
+@dataclass(frozen=True)
+class Span:
+    """A shaded strip from one value of x to another.
+
+    Args:
+        label: Its name in the legend.
+        low: Where it begins; minus infinity for the frame.
+        high: Where it ends; infinity for the frame.
+        hatched: Hatched with lines along its inner ends, for strips over a map.
+    """
+
+    label: str
+    low: Number
+    high: Number
+    _: KW_ONLY
+    hatched: bool = False
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words inside a panel.
+
+    Args:
+        words: What stands there.
+        at: A place `(x, y)` in the values of the axes, or a corner of the panel.
+        align: Which part of the words stands at the place.
+        bold: Whether it is a name, as of a region of a map.
+    """
+
+    words: str
+    at: tuple[Number, Number] | Literal["upper left", "upper right", "lower left", "lower right"]
+    _: KW_ONLY
+    align: Literal["left", "center", "right"] = "center"
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Map:
+    """Cells coloured by a value; a value that is not a number is a missing cell.
+
+    Maps with one label and scale share a colour bar. Without `x` and `y` the values are a matrix:
+    cell (i, j) lies from j to j + 1 and from i to i + 1, the first row on top.
+
+    Args:
+        values: One row for each `y`.
+        label: What the colours mean, beside the colour bar; no bar when empty.
+        x: The columns, ascending; cells reach half-way to their neighbours.
+        y: The rows, ascending.
+        low: The value of one end of the colours; the smallest value when not given.
+        high: The value of the other end.
+        scale: How values become colours; "root" shows small ones beside a few large ones.
+        dark: Whether low or high values are dark.
+        missing: How a missing cell looks; "hatched" ones are called "not run" in the legend.
+        bar_ticks: Where the colour bar has numbers.
+        numbers: Whether each value is written in its cell.
+        square: Whether the cells of a matrix are square.
+        borders: Where a matrix has lines between groups of its rows and columns.
+        opacity: Below 1 over an image.
+    """
+
+    values: ArrayLike
+    label: str = ""
+    _: KW_ONLY
+    x: ArrayLike | None = None
+    y: ArrayLike | None = None
+    low: Number | None = None
+    high: Number | None = None
+    scale: Literal["linear", "log", "root"] = "linear"
+    dark: Literal["low", "high"] = "high"
+    missing: Literal["hatched", "grey", "blank"] = "blank"
+    bar_ticks: Sequence[Number] | None = None
+    numbers: bool = False
+    square: bool = True
+    borders: Sequence[Number] = ()
+    opacity: Number = 1.0
+
+
+@dataclass(frozen=True)
+class Contour:
+    """The line on which values over a plane take a level.
+
+    Args:
+        label: Its name in the legend.
+        x: The columns, ascending.
+        y: The rows, ascending.
+        values: One row for each `y`.
+        level: The level.
+        colour: Instead of the one that its label has.
+    """
+
+    label: str
+    x: ArrayLike
+    y: ArrayLike
+    values: ArrayLike
+    level: Number
+    _: KW_ONLY
+    colour: Colour = None
+
+
+@dataclass(frozen=True)
+class Image:
+    """A picture of pixels, height by width by channels; in pale grey, to lie under a map."""
+
+    pixels: ArrayLike
+    _: KW_ONLY
+    grey: bool = False
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Upright bars from zero, with the number over each."""
+
+    label: str
+    x: ArrayLike
+    y: ArrayLike
+    _: KW_ONLY
+    colour: Colour = None
+    digits: int = 1
+
+
+Mark = Series | Bundle | Reference | Span | Text | Map | Contour | Image | Bars
 
 Line = Series | tuple[str, ArrayLike, ArrayLike]
 """A series, or just `(label, x, y)`."""
@@ -60,116 +269,24 @@ def as_series(line: Line) -> Series:
     return line if isinstance(line, Series) else Series(*line)
 
 
-def draw_band(
-    axes: Axes,
-    series: Series,
-    color: str,
-    strength: Number,
-    *,
-    zorder: Number = 2,
-    outline: Number = 0.0,
-) -> None:
-    """Shade between the ends; an open end reaches the frame, an unknown point leaves a gap.
-
-    A known point between two unknown ones has no width to shade and gets a bar.
-    """
-    x, _, low, high = series.arrays()
-    bottom, top = axes.get_ylim()
-    known = np.isfinite(low) | np.isfinite(high)
-    low = np.where(known, np.clip(np.nan_to_num(low, nan=bottom), bottom, top), np.nan)
-    high = np.where(known, np.clip(np.nan_to_num(high, nan=top), bottom, top), np.nan)
-    axes.fill_between(x, low, high, color=color, alpha=strength, linewidth=0, zorder=zorder)
-    beside = np.pad(known, 1)
-    alone = known & ~beside[:-2] & ~beside[2:]
-    if alone.any():
-        look = {"color": color, "alpha": 2.5 * strength, "linewidth": 1.2, "zorder": zorder}
-        axes.vlines(x[alone], low[alone], high[alone], **look)
-    if outline:
-        for end in (low, high):
-            axes.plot(x, end, color=color, linewidth=outline, zorder=zorder)
-    axes.set_ylim(bottom, top)
+def as_guide(line: Line) -> Guide:
+    """The same line, thin and without marks."""
+    if isinstance(line, Guide):
+        return line
+    line = as_series(line)
+    return Guide(line.label, line.x, line.y, colour=line.colour, dash=line.dash, width=line.width)
 
 
-def draw_open_ends(axes: Axes, series: Series, color: str, *, zorder: Number = 4) -> list[Line2D]:
-    """Arrows on the frame where an interval, or the estimate itself, leaves the figure."""
-    x, middle, low, high = series.arrays()
-    bottom, top = axes.get_ylim()
-    up = (high > top) | (middle > top) | (np.isnan(high) & np.isfinite(low))
-    down = (low < bottom) | (middle < bottom) | (np.isnan(low) & np.isfinite(high))
-    drawn = []
-    for mask, at, marker in ((up, top, 6), (down, bottom, 7)):  # carets whose tip is the point
-        if mask.any():
-            drawn += axes.plot(
-                x[mask],
-                np.full(mask.sum(), at),
-                linestyle="none",
-                marker=marker,
-                markersize=5,
-                color=color,
-                markeredgecolor="white",
-                markeredgewidth=0.4,
-                zorder=zorder,
-            )
-    axes.set_ylim(bottom, top)
-    return drawn
-
-
-def marked(points: int, index: int, lines: int) -> tuple[float, float] | None:
-    """Which points of a line carry a mark, for `markevery`.
-
-    All of a short line's. Of a long one's about ten, at places where its neighbours have none.
-    """
-    return None if points <= MOST_MARKERS else (0.01 + 0.1 * index / lines, 0.1)
-
-
-def spread(places: ArrayLike, gap: Number) -> np.ndarray:
-    """Move sorted or unsorted places apart until neighbours are at least `gap` from each other.
-
-    Example:
-        >>> spread([0.5, 0.5, 0.9], 0.1).round(2).tolist()
-        [0.45, 0.55, 0.9]
-    """
-    places, gap = np.asarray(places, dtype=float), float(gap)
-    order = np.argsort(places, kind="stable")
-    groups: list[list[float]] = []  # each: the sum of (wanted - rank * gap), and how many
-    for wanted in places[order]:
-        groups.append([float(wanted), 1.0])
-        while len(groups) > 1 and _first(groups[-2]) + groups[-2][1] * gap > _first(groups[-1]):
-            total, members = groups.pop()
-            groups[-1][0] += total - members * groups[-1][1] * gap
-            groups[-1][1] += members
-    # Within a group the members stand one gap apart, around the mean of what they wanted.
-    moved = [_first(group) + i * gap for group in groups for i in range(int(group[1]))]
-    out = np.empty_like(places)
-    out[order] = moved
-    return out
-
-
-def thin(places: np.ndarray, gap: Number) -> np.ndarray:
-    """Which of the sorted places (in 0..1) can carry a label; the ends are preferred.
-
-    Example:
-        >>> thin(np.array([0.0, 0.04, 0.5, 0.97, 1.0]), 0.1).tolist()
-        [True, False, True, False, True]
-    """
-    keep = np.zeros(len(places), dtype=bool)
-    last = -np.inf
-    for i, place in enumerate(places):
-        if place - last >= gap and (i == len(places) - 1 or places[-1] - place >= gap):
-            keep[i], last = True, place
-    keep[-1:] = True
-    return keep
-
-
-def label_gap(labels: Sequence[str], inches: Number) -> float:
-    """How far apart, as a share of an axis of that length, side-by-side tick labels must be."""
-    longest = max((len(text) for text in labels), default=1)
-    return (longest * 0.62 * TICK + 3) / (72 * float(inches))
-
-
-def _first(group: list[float]) -> float:
-    return group[0] / group[1]
-
-
-def _flat(values: ArrayLike) -> np.ndarray:
+def flat(values: Any) -> np.ndarray:
+    """Values as one row of floats."""
     return np.atleast_1d(np.asarray(values, dtype=float)).ravel()
+
+
+def plain_number(value: Number) -> str:
+    """A number as a tick says it.
+
+    Example:
+        >>> plain_number(1500.0), plain_number(0.25), plain_number(2.0)
+        ('1500', '0.25', '2')
+    """
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{float(value):.3g}"

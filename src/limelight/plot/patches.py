@@ -3,42 +3,38 @@
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from limelight.core.errors import InputError
-from limelight.plot import style
-from limelight.plot.style import INK, LABEL, TICK, TWO_COLUMNS, WEIGHT, Number
+from limelight.plot.marks import Image, Map, Mark, Number
+from limelight.plot.picture import TWO_COLUMNS, Axis, Panel, Picture
 
 #: Blocks and heads drawn at most; more would be too small to see.
 MOST = 12
 
 
 def similarity_maps(
-    panels: Sequence[tuple[str, ArrayLike]], largest: Number, bar_label: str, title: str = ""
-) -> Figure:
-    """Every patch's similarity to all others, as a grid of maps; one grid a panel.
+    panels: Sequence[tuple[str, ArrayLike]],
+    largest: Number,
+    bar_label: str,
+    title: str = "",
+    note: str | Sequence[str] = (),
+) -> Picture:
+    """Every patch's similarity to all others, as a grid of maps; one grid per panel.
 
     Args:
         panels: `(title, similarity)`, each patches by patches of a square grid, in any shape.
         largest: The similarity drawn darkest; 0 and below is the lightest.
         bar_label: What the colours mean.
-        title: One line over the figure.
+        title: One line over the picture.
+        note: Facts for the caption.
     """
     height = min(3.6, 0.3 + 6.6 / len(panels)) + (0.25 if title else 0)
-    figure = style.new_figure(TWO_COLUMNS, height, columns=len(panels), title=title)
-    scale = Normalize(0.0, float(largest))
-    for axes, (name, flat) in zip(figure.axes, panels, strict=True):
-        axes.imshow(_mosaic(np.asarray(flat)), cmap=WEIGHT, norm=scale, interpolation="nearest")
-        _bare(axes)
-        axes.set_title(name, fontsize=LABEL, color=INK, loc="left", pad=3)
-    colours = ScalarMappable(scale, WEIGHT)
-    bar = figure.colorbar(colours, ax=figure.axes, shrink=0.8, extend="both")
-    style.dress_bar(bar, bar_label)
-    return figure
+    parts = [
+        Panel(name, [Map(_mosaic(np.asarray(flat)), bar_label, low=0.0, high=largest)])
+        for name, flat in panels
+    ]
+    return Picture(parts, width=TWO_COLUMNS, height=height, title=title, note=note)
 
 
 def _mosaic(similarity: np.ndarray) -> np.ndarray:
@@ -53,7 +49,7 @@ def _mosaic(similarity: np.ndarray) -> np.ndarray:
 
 def attention_over_image(
     image: ArrayLike, maps: ArrayLike, *, title: str = "", bar_label: str = ""
-) -> Figure:
+) -> Picture:
     """Attention of every block (column) and head (row), drawn over the image it belongs to.
 
     Each map is divided by the weight of even attention. The image is in grey under it and, once, as
@@ -62,7 +58,7 @@ def attention_over_image(
     Args:
         image: Pixels, height by width by channels, from 0.
         maps: Weights, blocks by heads by side by side; a map adds up to at most 1.
-        title: One line over the figure.
+        title: One line over the picture.
         bar_label: What the colours mean.
     """
     pixels, weights = np.asarray(image), np.asarray(maps, dtype=float)
@@ -70,32 +66,29 @@ def attention_over_image(
         raise InputError("an image and maps by block, head, row and column are needed")
     blocks, heads = shown(weights.shape[0]), shown(weights.shape[1])
     relative = weights * weights.shape[2] * weights.shape[3]
-    scale = Normalize(0.0, float(np.quantile(relative[blocks][:, heads], 0.995)) or 1.0)
-    side = min(0.95, (TWO_COLUMNS - 0.7) / (len(blocks) + 1))
-    size = (side * (len(blocks) + 1) + 0.7, (side + 0.04) * len(heads) + (0.45 if title else 0.25))
-    figure = style.new_figure(*size, rows=len(heads), columns=len(blocks) + 1, title=title)
-    grid = np.asarray(figure.axes).reshape(len(heads), -1)
-    for axes in figure.axes:
-        _bare(axes)
-    coloured = {} if pixels.shape[2] == 3 else {"cmap": "gray", "vmin": 0, "vmax": pixels.max()}
-    grid[0, 0].imshow(pixels, **coloured)
-    for axes, head in zip(grid[:, 1], heads, strict=True):
-        axes.set_ylabel(f"head {head + 1}", fontsize=TICK, color=INK, labelpad=2)
-    for axes, block in zip(grid[0, 1:], blocks, strict=True):
-        axes.set_title(f"block {block + 1}", fontsize=TICK, color=INK, pad=2)
-    for row, head in zip(grid[:, 1:], heads, strict=True):
-        for axes, block in zip(row, blocks, strict=True):
-            _overlay(axes, pixels, relative[block, head], scale)
-    bar = figure.colorbar(ScalarMappable(scale, WEIGHT), ax=figure.axes, extend="max", aspect=18)
-    style.dress_bar(bar, bar_label)
-    return figure
+    largest = float(np.quantile(relative[blocks][:, heads], 0.995)) or 1.0
+    parts = []
+    for row, head in enumerate(heads):
+        first: list[Mark] = [] if row else [Image(pixels)]
+        parts.append(Panel("", first))
+        for column, block in enumerate(blocks):
+            marks = _over(pixels, relative[block, head], largest, bar_label)
+            word = "" if column else f"head {head + 1}"
+            parts.append(Panel("" if row else f"block {block + 1}", marks, Axis(word)))
+    columns = len(blocks) + 1
+    side = min(0.95, (TWO_COLUMNS - 0.7) / columns)
+    size = (side * columns + 0.7, (side + 0.04) * len(heads) + (0.45 if title else 0.25))
+    return Picture(parts, columns, *size, title=title)
 
 
-def _overlay(axes: Axes, pixels: np.ndarray, weights: np.ndarray, scale: Normalize) -> None:
-    grey, brightest = pixels.mean(axis=2), float(pixels.max()) or 1.0
-    axes.imshow(grey, cmap="gray", vmin=-0.6 * brightest, vmax=brightest)
-    look = {"cmap": WEIGHT, "norm": scale, "interpolation": "nearest", "alpha": 0.68}
-    axes.imshow(weights, extent=(0, pixels.shape[1], pixels.shape[0], 0), **look)
+def _over(pixels: np.ndarray, weights: np.ndarray, largest: Number, label: str) -> list[Mark]:
+    """The image in grey, and weights over it, patches as large as they are in the image."""
+    y, x = (
+        (np.arange(count) + 0.5) * size / count
+        for count, size in zip(weights.shape, pixels.shape, strict=False)
+    )
+    cells = Map(weights, label, x=x, y=y, low=0.0, high=largest, opacity=0.68)
+    return [Image(pixels, grey=True), cells]
 
 
 def shown(count: int) -> list[int]:
@@ -106,10 +99,3 @@ def shown(count: int) -> list[int]:
         ([0, 1, 2], 12, 23)
     """
     return sorted({round(i) for i in np.linspace(0, count - 1, min(count, MOST))})
-
-
-def _bare(axes: Axes) -> None:
-    axes.set_xticks([])
-    axes.set_yticks([])
-    for spine in axes.spines.values():
-        spine.set_visible(False)

@@ -1,37 +1,32 @@
 """Phase diagrams: where in a plane of two axes the trials succeed, and the edge between."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from matplotlib.ticker import NullFormatter, NullLocator
 from numpy.typing import ArrayLike
 
 from limelight.core.errors import InputError
-from limelight.plot import style
-from limelight.plot.grid import Grid, Marked, TopAxis, borders, make_grid, success_rates
+from limelight.plot.captions import provenance
 from limelight.plot.marks import (
+    Colour,
     Line,
+    Map,
+    Mark,
+    Number,
+    Points,
     Series,
-    as_series,
-    draw_band,
-    draw_open_ends,
-    label_gap,
-    thin,
+    Span,
+    as_guide,
+    plain_number,
 )
-from limelight.plot.style import INK, ONE_COLUMN, SUCCESS, Number
+from limelight.plot.picture import WIDE, Axis, Panel, Picture
+from limelight.plot.success import Grid, Marked, TopAxis, make_grid, success_rates
 from limelight.table import Table
 
-EDGE_COLOUR = style.COLOURS[1]
-THEORY_COLOURS = (INK, style.COLOURS[3], style.COLOURS[2], style.COLOURS[4])
-HATCH = "#8f8f8f"
-MOST_LABELS = 1 / 14
+EDGE = 1
+THEORY: tuple[Colour, ...] = ("ink", 3, 2, 4)
 SHARE = "share of trials that succeed"
 
 
@@ -64,9 +59,10 @@ def phase_diagram(
     marked: Marked | None = None,
     top: TopAxis | None = None,
     bar_label: str = SHARE,
-    width: Number = ONE_COLUMN,
+    width: Number = WIDE,
     height: Number | None = None,
-) -> Figure:
+    note: str | Sequence[str] = (),
+) -> Picture:
     r"""The share of successes on a grid, the estimated edge, and what theory says of it.
 
     Cells are as wide as the gaps between the values of `x` (which may be uneven, as under
@@ -79,7 +75,7 @@ def phase_diagram(
         rate: Shares in [0, 1], one row for each `y`; NaN where nothing was run.
         x_label: What `x` is, with its unit.
         y_label: What `y` is, with its unit.
-        title: One line over the figure.
+        title: One line over the picture.
         edge: The threshold over `x` and its interval; ends outside the grid become arrows.
         theory: Curves to lay over the map, each `(label, x, y)`.
         validity: Where the theorem's conditions fail; that side is hatched.
@@ -88,24 +84,44 @@ def phase_diagram(
         bar_label: What the colours mean.
         width: Inches.
         height: Inches.
+        note: Facts for the caption.
 
     Raises:
         InputError: When the shapes disagree, a value repeats, or a rate is not a share.
     """
     grid = make_grid(x, y, rate, marked, top)
-    figure = style.new_figure(width, height or 0.85 * width, title=title)
-    axes = figure.axes[0]
-    mesh = _draw_cells(axes, grid)
-    style.label(axes, x_label, y_label)
-    _ticks(axes, grid, float(width) - 1.15, top.label if top else "")
-    handles = _draw_missing(axes, grid) + _draw_marked(axes, grid, marked)
-    handles = _draw_theory(axes, theory) + _draw_validity(axes, validity) + handles
-    handles = _draw_edge(axes, edge) + handles
-    bar = figure.colorbar(mesh, ax=axes, pad=0.025, aspect=28, ticks=[0, 0.25, 0.5, 0.75, 1])
-    style.dress_bar(bar, bar_label)
-    room, clearance = float(width) - 1.15, 25 if top else 4
-    style.legend_above(axes, handles, room=room, clearance=clearance, grow=height is None)
-    return figure
+    cells = Map(grid.rate, bar_label, x=grid.x, y=grid.y, low=0, high=1, dark="low")
+    cells = replace(cells, missing="hatched", bar_ticks=(0, 0.25, 0.5, 0.75, 1))
+    marks: list[Mark] = []
+    if edge is not None:
+        marks.append(replace(edge, colour=EDGE, marker="o", dash=0))
+    marks += [
+        replace(as_guide(line), colour=THEORY[i % 4], dash=1 + i % 4, width=1.3)
+        for i, line in enumerate(theory)
+    ]
+    if validity is not None:
+        ends = (-np.inf, validity.at) if validity.fails == "left" else (validity.at, np.inf)
+        marks.append(Span(validity.label, *ends, hatched=True))
+    marks.append(cells)
+    rows, columns = np.nonzero(grid.marked)
+    if marked is not None and len(rows):
+        crosses = grid.x[columns], grid.y[rows]
+        marks.append(Points(marked.label, *crosses, marker="x", size=3.5, colour="ink"))
+    panel = Panel(
+        "",
+        marks,
+        y=Axis(y_label, log=True, ticks=grid.y.tolist()),
+        x=Axis(x_label, ticks=grid.x.tolist()),
+        top=_upper(grid, top),
+    )
+    return Picture([panel], width=width, height=height, title=title, note=note)
+
+
+def _upper(grid: Grid, top: TopAxis | None) -> Axis | None:
+    if top is None or grid.names is None:
+        return None
+    names = [name if isinstance(name, str) else plain_number(name) for name in grid.names]
+    return Axis(top.label, ticks=dict(zip(grid.x.tolist(), names, strict=True)))
 
 
 def phase(
@@ -123,11 +139,11 @@ def phase(
     edge_label: str = "half of the trials succeed",
     facts: Sequence[str] = (),
     **options: Any,
-) -> Figure:
+) -> Picture:
     """A phase diagram straight from a table.
 
     Args:
-        table: One row a trial; other axes may move with `x`, but not on their own.
+        table: One row for each trial; other axes may move with `x`, but not on their own.
         x: The axis across.
         y: The axis upwards, drawn on a logarithmic scale.
         edge: A fitted threshold: anything with `x(axis)`, `values`, `low` and `high`. Its
@@ -158,19 +174,18 @@ def phase(
         series = _from_edge(edge, x, y, edge_label, transform or np.asarray)
     if transform is not None:
         options.setdefault("top", TopAxis(x, columns))
-    figure = phase_diagram(
+    sign = "<" if below else "≥"
+    rule = f"success: {measure} {sign} {float(level):g}"
+    picture = phase_diagram(
         *(across, rows, rate),
         x_label=x_label or (x if transform is None else f"transformed {x}"),
         y_label=y_label or y,
         edge=series,
+        note=(rule, *facts),
         **options,
     )
-    sign = "<" if below else "≥"
     few, many = int(trials[trials > 0].min()), int(trials.max())
-    count = f"{few}" if few == many else f"{few} to {many}"
-    rule = f"success: {measure} {sign} {float(level):g}"
-    style.caption(figure, *style.provenance(trials=count), rule, *facts)
-    return figure
+    return picture.captioned(*provenance(trials=few if few == many else f"{few} to {many}"))
 
 
 def _from_edge(
@@ -181,118 +196,3 @@ def _from_edge(
     values = np.asarray(edge.values, dtype=float)
     values = np.where(getattr(edge, "resolved", True), values, np.nan)
     return Series(label, transform(np.asarray(edge.x(x), dtype=float)), values, edge.low, edge.high)
-
-
-# --- the grid ---------------------------------------------------------------------------------
-
-
-def _draw_cells(axes: Axes, grid: Grid):
-    across = borders(grid.x, max(0.5 * abs(grid.x[0]), 0.5))
-    upwards = np.exp(borders(np.log(grid.y), 0.5 * np.log(2)))
-    axes.set_yscale("log")
-    mesh = axes.pcolormesh(
-        *(across, upwards, np.ma.masked_invalid(grid.rate)),
-        **{"cmap": SUCCESS, "vmin": 0, "vmax": 1, "edgecolors": "face", "linewidth": 0.2},
-        zorder=1,
-    )
-    axes.set_xlim(across[0], across[-1])
-    axes.set_ylim(upwards[0], upwards[-1])
-    return mesh
-
-
-def _ticks(axes: Axes, grid: Grid, inches: Number, top: str) -> None:
-    """Ticks at the values that were run; labels at as many of them as there is room for."""
-    low, high = np.log(axes.get_ylim())
-    keep = thin((np.log(grid.y) - low) / (high - low), max(9 / (72 * inches), MOST_LABELS))
-    axes.set_yticks(grid.y[keep], [_plain(v) for v in grid.y[keep]])
-    axes.set_yticks(grid.y[~keep], minor=True)
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    _name_columns(axes, grid.x, [_plain(v) for v in grid.x], inches, axes.get_xlim())
-    if top and grid.names is not None:
-        upper = axes.secondary_xaxis("top")
-        style.dress(upper)
-        upper.set_xlabel(top, fontsize=style.LABEL, color=INK, labelpad=3)
-        names = [_plain(v) for v in grid.names]
-        _name_columns(upper, grid.x, names, inches, axes.get_xlim())
-
-
-def _name_columns(
-    axes: Any, x: np.ndarray, names: list[str], inches: Number, span: tuple[Number, Number]
-) -> None:
-    places = (x - span[0]) / (span[1] - span[0])
-    keep = thin(places, max(label_gap(names, inches), MOST_LABELS))
-    axes.set_xticks(x[keep], [name for name, kept in zip(names, keep, strict=True) if kept])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xticks(x[~keep], minor=True)
-    axes.xaxis.set_minor_formatter(NullFormatter())
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return f"{value:.0f}" if 1000 <= abs(value) < 1e6 else f"{float(value):.3g}"
-
-
-# --- what lies on it --------------------------------------------------------------------------
-
-
-def _draw_missing(axes: Axes, grid: Grid) -> list[Artist]:
-    if not np.isnan(grid.rate).any():
-        return []
-    look = {"facecolor": "#efefef", "edgecolor": style.MUTED, "hatch": "xxxxx", "linewidth": 0}
-    (low, high), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    axes.fill_between([low, high], bottom, top, zorder=0, **look)
-    return [Patch(label="not run", **look)]
-
-
-def _draw_marked(axes: Axes, grid: Grid, marked: Marked | None) -> list[Artist]:
-    rows, columns = np.nonzero(grid.marked)
-    if marked is None or not len(rows):
-        return []
-    drawn = axes.plot(
-        *(grid.x[columns], grid.y[rows]),
-        **{"linestyle": "none", "marker": "x", "markersize": 3.5, "markeredgewidth": 0.8},
-        **{"color": INK, "path_effects": style.halo(1.8), "label": marked.label, "zorder": 3},
-    )
-    return list(drawn)
-
-
-def _draw_theory(axes: Axes, theory: Sequence[Line]) -> list[Artist]:
-    handles: list[Artist] = []
-    for i, line in enumerate(theory):
-        series = as_series(line)
-        x, y, _, _ = series.arrays()
-        look = {"color": THEORY_COLOURS[i % 4], "linestyle": style.DASHES[1 + i % 4]}
-        effects = {"path_effects": style.halo(2.6), "linewidth": 1.3}
-        handles += axes.plot(x, y, label=series.label, zorder=3, **look, **effects)
-    return handles
-
-
-def _draw_validity(axes: Axes, validity: Validity | None) -> list[Artist]:
-    if validity is None:
-        return []
-    (low, high), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-    at = float(np.clip(validity.at, low, high))
-    side = [low, at] if validity.fails == "left" else [at, high]
-    look = {"facecolor": "none", "edgecolor": HATCH, "hatch": "////", "linewidth": 0}
-    if side[0] < side[1]:
-        area = axes.fill_between(side, bottom, top, zorder=2, **look)
-        area.set_hatch_linewidth(0.4)
-    axes.axvline(at, color=INK, linewidth=0.8, zorder=2.5, path_effects=style.halo(1.8))
-    patch = Patch(label=validity.label, **look)
-    patch.set_hatch_linewidth(0.6)
-    return [patch]
-
-
-def _draw_edge(axes: Axes, edge: Series | None) -> list[Artist]:
-    if edge is None:
-        return []
-    x, middle, _, _ = edge.arrays()
-    if edge.has_band:
-        draw_band(axes, edge, EDGE_COLOUR, 0.28, zorder=2.8, outline=0.5)
-    look = {"color": EDGE_COLOUR, "linewidth": 1.5}
-    dots = {"marker": "o", "markersize": 4, "markeredgecolor": "white", "markeredgewidth": 0.6}
-    axes.plot(x, middle, zorder=4, path_effects=style.halo(2.8), **look)
-    axes.plot(x, middle, zorder=4.5, label=edge.label, linestyle="none", color=EDGE_COLOUR, **dots)
-    draw_open_ends(axes, edge, EDGE_COLOUR, zorder=5)
-    return [Line2D([], [], label=edge.label, **look, **dots)]

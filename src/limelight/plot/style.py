@@ -20,10 +20,9 @@ from matplotlib.patheffects import withStroke
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import ScaledTranslation
 
-Number = float | int | np.floating | np.integer
+from limelight.plot.marks import Number
+from limelight.plot.picture import ONE_COLUMN, Picture
 
-ONE_COLUMN = 3.4
-TWO_COLUMNS = 7.0
 DOTS_PER_INCH = 300
 
 TITLE, LABEL, TICK, NOTE = 8.5, 7.5, 6.5, 5.5
@@ -69,7 +68,7 @@ def new_figure(
     for axes in grid.flat:
         dress(axes)
     if title:
-        text = _wrap(title, 0.87 * size[0], TITLE)  # bold is wider
+        text = wrap(title, 0.87 * size[0], TITLE)  # bold is wider
         figure.suptitle(text, x=0.015, ha="left", fontsize=TITLE, color=INK, weight="bold")
     return figure
 
@@ -111,10 +110,19 @@ def open_frame(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
-def label(axes: Axes, x_label: str, y_label: str) -> None:
-    """Name both axes, on as many lines as their length asks for."""
-    width, height = figure_of(axes).get_size_inches()
-    x_label, y_label = _wrap(x_label, 0.8 * width, LABEL), _wrap(y_label, 0.7 * height, LABEL)
+def label(
+    axes: Axes, x_label: str, y_label: str, inches: tuple[float, float] | None = None
+) -> None:
+    """Name both axes, on as many lines as their length asks for.
+
+    Args:
+        axes: The axes.
+        x_label: The name of x.
+        y_label: The name of y.
+        inches: About how long both are; most of the figure when not given.
+    """
+    width, height = figure_of(axes).get_size_inches() * (0.8, 0.7) if inches is None else inches
+    x_label, y_label = wrap(x_label, width, LABEL), wrap(y_label, height, LABEL)
     axes.set_xlabel(x_label, fontsize=LABEL, color=INK, labelpad=2.5)
     axes.set_ylabel(y_label, fontsize=LABEL, color=INK, labelpad=2.5)
 
@@ -143,6 +151,12 @@ def halo(width: Number = 2.2) -> list[withStroke]:
     return [withStroke(linewidth=float(width), foreground="white")]
 
 
+_LEGEND: dict[str, Any] = {
+    **{"frameon": False, "fontsize": TICK, "labelcolor": INK, "borderpad": 0.0},
+    **{"borderaxespad": 0.0, "handlelength": 2.4, "columnspacing": 1.2, "labelspacing": 0.35},
+}
+
+
 def legend_above(
     axes: Axes,
     handles: Sequence[Artist],
@@ -165,8 +179,7 @@ def legend_above(
     figure = figure_of(axes)
     columns = _fitting_columns([str(handle.get_label()) for handle in handles], float(room))
     if grow:
-        rows = -(-len(handles) // columns)
-        figure.set_figheight(figure.get_figheight() + (rows * 1.5 * TICK + float(clearance)) / 72)
+        _grow(figure, len(handles), columns, clearance)
     legend = axes.legend(
         handles=list(handles),
         loc="lower left",
@@ -174,11 +187,35 @@ def legend_above(
         bbox_transform=axes.transAxes
         + ScaledTranslation(0, float(clearance) / 72, figure.dpi_scale_trans),
         ncols=columns,
-        **{"frameon": False, "fontsize": TICK, "labelcolor": INK, "borderpad": 0.0},
-        **{"borderaxespad": 0.0, "handlelength": 2.4, "columnspacing": 1.2, "labelspacing": 0.35},
+        **_LEGEND,
     )
     legend.set_zorder(5)
     return legend
+
+
+def legend_over(figure: Figure, handles: Sequence[Artist], title: str = "") -> Legend | None:
+    """One legend over all panels, outside of every one of them; the figure grows by its rows.
+
+    Args:
+        figure: The figure.
+        handles: What it lists, by their labels; nothing is drawn for an empty list.
+        title: The title of the figure: two things over all panels would lie on each other.
+    """
+    if not handles:
+        return None
+    room = 0.97 * figure.get_figwidth()
+    columns = _fitting_columns([str(handle.get_label()) for handle in handles], room)
+    _grow(figure, len(handles), columns, 4)
+    look = _LEGEND | {"borderaxespad": 0.4}
+    if title:
+        font = {"size": TITLE, "weight": "bold"}
+        look |= {"title": title, "title_fontproperties": font, "alignment": "left"}
+    return figure.legend(handles=list(handles), loc="outside upper left", ncols=columns, **look)
+
+
+def _grow(figure: Figure, entries: int, columns: int, clearance: Number) -> None:
+    rows = -(-entries // columns)
+    figure.set_figheight(figure.get_figheight() + (rows * 1.5 * TICK + float(clearance)) / 72)
 
 
 def text_width(text: str, size: Number) -> float:
@@ -196,33 +233,23 @@ def _fitting_columns(labels: list[str], room: float) -> int:
     return 1
 
 
-def caption(figure: Figure, *facts: str) -> None:
+def caption(figure: Figure | Picture, *facts: str) -> None:
     """A small line under the axes that says where the figure comes from.
 
     Example:
         >>> figure = new_figure()
-        >>> caption(figure, *provenance(scale="small", trials=20, commit="0123456789abcdef"))
+        >>> caption(figure, "small scale", "20 trials per cell", "commit 0123456789")
         >>> figure.get_supxlabel()
-        'scale small · 20 trials a cell · commit 0123456789'
+        'small scale · 20 trials per cell · commit 0123456789'
     """
-    text = _wrap(" · ".join(fact for fact in facts if fact), 0.97 * figure.get_figwidth(), NOTE)
+    if isinstance(figure, Picture):  # until every recipe returns its picture without a caption
+        object.__setattr__(figure, "caption", facts)
+        return
+    text = wrap(" · ".join(fact for fact in facts if fact), 0.97 * figure.get_figwidth(), NOTE)
     figure.supxlabel(text, x=0.015, ha="left", fontsize=NOTE, color=MUTED, linespacing=1.15)
 
 
-def provenance(
-    *, scale: str = "", trials: int | str | None = None, commit: str = "", note: str = ""
-) -> tuple[str, ...]:
-    """The usual facts of a caption, in their usual words; what is not known is left out."""
-    facts = (
-        f"scale {scale}" if scale else "",
-        "" if trials is None else f"{trials} trial{'' if trials == 1 else 's'} a cell",
-        f"commit {commit[:10]}" if commit else "",
-        note,
-    )
-    return tuple(fact for fact in facts if fact)
-
-
-def _wrap(text: str, width: float, size: float) -> str:
+def wrap(text: str, width: float, size: float) -> str:
     """Break a text into even lines of at most that many inches; a word is never broken."""
     words = re.findall(r"(?:\$[^$]*\$|\S)+", text)  # a formula is one word
     widths = [text_width(word, size) + 0.32 * size / 72 for word in words]

@@ -16,7 +16,7 @@ from limelight.claims import AtLeast, AtMost, Claim, Estimate
 from limelight.experiments.representable import Representable
 from limelight.models import Constructed, Sequence
 from limelight.papers.base import Figure, Setup
-from limelight.plot import Panel, Series, caption, panels, provenance
+from limelight.plot import Axis, Panel, Series, caption, panels, provenance
 from limelight.table import Table
 from limelight.theory.covering import LinearMap
 from limelight.theory.edelman2022 import HeadNorms, head_explicit
@@ -165,7 +165,11 @@ def draw(table: Table):
     ]
     figure = panels(
         [
-            Panel("capacity of one head", lines, r"$\ln \mathcal{N}$ at resolution 1", log_y=True),
+            Panel(
+                "capacity of one head",
+                lines,
+                Axis(r"$\ln \mathcal{N}$ at resolution 1", log=True),
+            ),
             Panel("measured gap", gaps, "test minus training loss"),
             Panel("measured error", wrong, "share of wrong labels"),
         ],

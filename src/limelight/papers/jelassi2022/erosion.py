@@ -20,7 +20,7 @@ from limelight.papers.jelassi2022.reading import (
     share,
     steps,
 )
-from limelight.plot import Panel, Series, caption, panels
+from limelight.plot import Axis, Panel, Series, caption, panels
 from limelight.table import Table
 from limelight.train.descent import Descent
 from limelight.worlds import Spatial
@@ -158,7 +158,7 @@ def draw(table: Table):
                 values = rows[f"trace.{trace}"].astype(float)
                 good = (values == 1.0).mean(axis=0) if trace == "exact" else np.median(values, 0)
                 lines.append(Series(f"$N = {many} D^2$", steps(table, rows)[0][1:], good[1:]))
-            shown.append(Panel(str(mode), lines, title, log_y=trace == "error"))
+            shown.append(Panel(str(mode), lines, Axis(title, log=trace == "error")))
     figure = panels(shown, x_label="step", log_x=True, columns=2, height=1.7)
     caption(figure, *facts(table, f"D = {fact(table, 'world.tokens')}"))
     return figure

@@ -191,11 +191,10 @@ def draw(table: Table):
         found = [100 * rows(table, network, cell)["accuracy"] for cell in cells(table)]
         ends = [f.min() for f in found], [f.max() for f in found]
         series.append(Series(name, cells(table), [f.mean() for f in found], *ends))
-    figure = curves(series, x_label="side of a shuffled cell, pixels", y_label="test accuracy, %",
-                    log_x=True)  # fmt: skip
     *shuffled, plain = cells(table)
-    figure.axes[0].minorticks_off()
-    figure.axes[0].set_xticks([*shuffled, plain], [*map(str, shuffled), f"{plain}\nplain"])
+    ticks = {side: str(side) for side in shuffled} | {plain: f"{plain}\nplain"}
+    figure = curves(series, x_label="side of a shuffled cell, pixels", y_label="test accuracy, %",
+                    log_x=True, x_ticks=ticks)  # fmt: skip
     caption(figure, *facts(table, "mean and range"))
     return figure
 

@@ -4,10 +4,9 @@ import numpy as np
 
 from limelight.papers.jelassi2022.idealized_claims import WORLD, named, of
 from limelight.papers.jelassi2022.reading import told
-from limelight.plot import Panel, caption, new_figure, panels
+from limelight.plot import Axis, Panel, Points, Reference, caption, new_figure, panels
 from limelight.plot.style import (
     COLOURS,
-    DASHES,
     INK,
     MARKERS,
     MUTED,
@@ -26,16 +25,29 @@ def draw(table: Table):
     course = lambda rows, name: rows[f"trace.{name}"][0, 1:]
 
     def lines(name):
-        return [
+        marks = [
             (title, course(rows, "step"), course(rows, name))
             for title, (_, rows) in zip(names, found, strict=True)
         ]
+        return [*marks, *events(name)] if name in ("error", "gamma") else marks
 
+    def events(name):
+        for _, rows in found:
+            for at, shape in ((rows["onset"][0], "|"), (rows["halved"][0], "x")):
+                if at > 0:
+                    height = np.interp(at, course(rows, "step"), course(rows, name))
+                    yield Points("", at, height, marker=shape, colour="ink", size=6)
+
+    levels = [
+        Reference("", label_failure(*(at[k] for k in WORLD)), like=title)
+        for title, (at, _) in zip(names, found, strict=True)
+    ]
+    log = lambda words: Axis(words, log=True)
     figure = panels(
         [
-            Panel("error", lines("error"), "population error", log_y=True),
-            Panel("loss", lines("loss"), "population loss", log_y=True),
-            Panel(r"value strength $\alpha$", lines("alpha"), r"$\alpha$", log_y=True),
+            Panel("error", [*lines("error"), *levels], log("population error")),
+            Panel("loss", lines("loss"), log("population loss")),
+            Panel(r"value strength $\alpha$", lines("alpha"), log(r"$\alpha$")),
             Panel(r"same set $\gamma$", lines("gamma"), r"$\gamma$"),
             Panel(r"other sets $\rho$", lines("rho"), r"$\rho$"),
             Panel("gain G", lines("gain"), r"$D(\Lambda + (C-1)\Gamma)$"),
@@ -46,18 +58,10 @@ def draw(table: Table):
         height=1.9,
         title="Idealized descent on worlds (D, C, q)",
     )
-    for i, (at, rows) in enumerate(found):
-        level = label_failure(*(at[k] for k in WORLD))
-        figure.axes[0].axhline(level, color=COLOURS[i], linewidth=0.7, linestyle=DASHES[2])
-        for mark, shape in ((rows["onset"][0], "|"), (rows["halved"][0], "x")):
-            if mark > 0:
-                for axes, name in ((figure.axes[0], "error"), (figure.axes[3], "gamma")):
-                    height = np.interp(mark, course(rows, "step"), course(rows, name))
-                    axes.plot(mark, height, shape, color=INK, markersize=6, markeredgewidth=1.1)
     caption(
         figure,
         *told(table, "steps shared (1 : 1) or two_rate"),
-        "bar: gamma - rho = 0.1; cross: error halved since; dotted: failure of f*; lost mass "
+        "bar: gamma - rho = 0.1; cross: error halved since; dashed: failure of f*; lost mass "
         + ", ".join(f"{float(rows['lost'][0]):.1g}" for _, rows in found),
     )
     return figure

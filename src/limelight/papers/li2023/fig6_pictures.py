@@ -23,6 +23,7 @@ from limelight.papers.li2023.composites import (
 from limelight.papers.li2023.fig1a import ends, facts
 from limelight.plot import (
     ONE_COLUMN,
+    Points,
     Reference,
     Series,
     TopAxis,
@@ -43,19 +44,15 @@ def draw_accuracy(table: Table):
     cells = [[points(cut(sized(table, n), a)) for a in levels] for n in few]
     controls = [points(cut(sized(table, n), ALL, True)).mean() for n in few]
     series = [Series(f"N = {n:g}", x, *_band(row)) for n, row in zip(few, cells, strict=True)]
-    # The crosses lie below the lines: an axis made for the lines would leave them out.
-    seen = np.concatenate([controls, *(line.arrays()[i] for line in series for i in (2, 3))])
-    room = 0.05 * np.ptp(seen)
+    crosses = [
+        Points("", [x[0]], [found], colour=i, marker="x") for i, found in enumerate(controls)
+    ]
     figure = curves(
-        series,
+        [*series, *crosses],
         x_label=r"label-relevant fraction $\alpha_*$",
         y_label="test accuracy, %",
-        limits=(seen.min() - room, seen.max() + room),
         width=4.6,
     )
-    axes = figure.axes[0]
-    for line, found in zip(axes.lines[: len(few)], controls, strict=True):
-        axes.plot([x[0]], [found], marker="x", color=line.get_color(), linestyle="none")
     caption(
         figure,
         *facts(table),

@@ -148,8 +148,6 @@ def draw(table: Table):
         parts.append(Panel(words, lines, "noise over signal, $g$"))
     x_label = "block, or layer of the same stride"
     figure = panels(parts, x_label=x_label, columns=2, share=True, height=2.0)
-    for axes in figure.axes:
-        axes.set_xticks(np.arange(1, table["trace.hit"].shape[1] + 1))
     caption(figure, *facts(table, "digits in patches of 2; mean and range over seeds"))
     return figure
 

@@ -1,17 +1,9 @@
 import numpy as np
 import pytest
 
+from limelight import plot
 from limelight.core.errors import InputError
-from limelight.plot import (
-    Panel,
-    Reference,
-    Series,
-    caption,
-    curves,
-    fit_label,
-    fit_panel,
-    panels,
-)
+from limelight.plot import Panel, Reference, Series, caption, fit_label
 
 STEPS = np.arange(0, 300, 5.0)
 
@@ -30,6 +22,18 @@ def roles():
     ]
 
 
+def curves(*parts, **options):
+    return plot.lines(*parts, **options).matplotlib()
+
+
+def fit_panel(*parts, **options):
+    return plot.points(*parts, **options).matplotlib()
+
+
+def panels(*parts, **options):
+    return plot.panels(*parts, **options).matplotlib()
+
+
 def legend(figure):
     return [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
 
@@ -46,7 +50,7 @@ def test_lines_bands_and_references_hold_what_was_given():
     drawn = {line.get_label(): line for line in axes.lines}
     for series in roles():
         assert np.array_equal(drawn[series.label].get_xdata(), STEPS)
-        assert np.array_equal(drawn[series.label].get_ydata(), series.middle)
+        assert np.array_equal(drawn[series.label].get_ydata(), series.y)
     assert len(axes.collections) == 4
     level = [line.get_ydata()[0] for line in axes.lines if len(line.get_xdata()) == 2]
     assert level == [0.926, 0.947]
@@ -63,7 +67,7 @@ def test_nothing_covers_the_data(page, width):
     figure = curves(
         roles(), x_label="iteration", y_label="mass", title="Mass", references=close, width=width
     )
-    caption(figure, "scale small", "3 trials a cell")
+    caption(figure, "small scale", "3 trials per cell")
     done = page(figure)
     assert done.legend_clear()
     assert done.cut_off() == []

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from limelight.core.errors import InputError
-from limelight.plot.style import Number
+from limelight.plot.marks import Number
 from limelight.table import Table
 
 
@@ -106,12 +106,3 @@ def make_grid(
     i, j = np.argsort(x), np.argsort(y)
     names = None if names is None else names[i]
     return Grid(x[i], y[j], rate[np.ix_(j, i)], cells[np.ix_(j, i)], names)
-
-
-def borders(values: np.ndarray, lonely: Number) -> np.ndarray:
-    """Midpoints between neighbours, and half a gap beyond the ends."""
-    if len(values) == 1:
-        return np.array([values[0] - lonely, values[0] + lonely])
-    middle = (values[1:] + values[:-1]) / 2
-    first, last = values[0] - (middle[0] - values[0]), values[-1] + (values[-1] - middle[-1])
-    return np.concatenate([[first], middle, [last]])

@@ -1,0 +1,137 @@
+"""Pictures of lines and points: one panel, or several under one legend."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from limelight.core.errors import InputError
+from limelight.plot.marks import Line, Number, Points, Reference, as_guide, as_series
+from limelight.plot.picture import TWO_COLUMNS, WIDE, Axis, Panel, Picture
+
+
+def lines(
+    series: Sequence[Line],
+    *,
+    x_label: str,
+    y_label: str,
+    title: str = "",
+    guides: Sequence[Line] = (),
+    references: Sequence[Reference] = (),
+    log_x: bool = False,
+    log_y: bool = False,
+    limits: tuple[Number, Number] | None = None,
+    x_ticks: Sequence[Number] | Mapping[Number, str] | None = None,
+    width: Number = WIDE,
+    height: Number | None = None,
+    note: str | Sequence[str] = (),
+) -> Picture:
+    """One panel of lines over x, each with the band of its interval.
+
+    The legend stands over the panel and the names of the reference lines beside it, so neither
+    covers data.
+
+    Args:
+        series: The lines; `(label, x, y)` will do for one without a band. `Points` are separate
+            marks with error bars.
+        x_label: What `x` is, with its unit.
+        y_label: What `y` is, with its unit.
+        title: One line over the picture.
+        guides: Lines to compare with, such as a law: thin and without marks.
+        references: Straight lines, the horizontal ones named in the right margin.
+        log_x: Whether x is logarithmic.
+        log_y: Whether y is logarithmic.
+        limits: The range of y, when it has natural ends such as 0 and 1.
+        x_ticks: The values of x to mark, or those values and what to write there.
+        width: Inches.
+        height: Inches.
+        note: Facts for the caption.
+
+    Raises:
+        InputError: For no series at all.
+    """
+    if not series:
+        raise InputError("no series to draw")
+    marks = [*map(as_series, series), *map(as_guide, guides), *references]
+    x, y = Axis(x_label, log_x, None, x_ticks), Axis(y_label, log_y, limits)
+    panel = Panel("", marks, y, x)
+    return Picture([panel], width=width, height=height, title=title, note=note)
+
+
+def points(
+    x: ArrayLike,
+    y: ArrayLike,
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
+    *,
+    label: str = "measured",
+    fits: Sequence[Line] = (),
+    **options: Any,
+) -> Picture:
+    """One panel of estimates with error bars, and the lines fitted to them.
+
+    Args:
+        x: Where the estimates stand.
+        y: The estimates; NaN where one could not be formed.
+        low: Lower ends.
+        high: Upper ends; an end outside the panel becomes an arrow.
+        label: What the points are, in the legend.
+        fits: Fitted lines, each `(label, x, y)`; `fit_label` writes the label.
+        options: As for `lines`: `x_label`, `y_label`, `log_x` and so on.
+    """
+    found = Points(label, x, y, low, high)
+    fitted = [replace(as_guide(line), width=1.2) for line in fits]
+    return lines([found], guides=fitted, **options)
+
+
+def fit_label(name: str, r_squared: Number, interval: tuple[Number, Number] | None = None) -> str:
+    """The label of a fitted line: what it is and how well it fits.
+
+    Example:
+        >>> fit_label("linear", 0.9231, (0.87, 0.98))
+        'linear: $R^2$ = 0.92 [0.87, 0.98]'
+    """
+    ends = "" if interval is None else f" [{float(interval[0]):.2f}, {float(interval[1]):.2f}]"
+    return f"{name}: $R^2$ = {float(r_squared):.2f}{ends}"
+
+
+def panels(
+    parts: Sequence[Panel],
+    *,
+    x_label: str = "",
+    log_x: bool = False,
+    columns: int = 4,
+    share: bool = False,
+    title: str = "",
+    height: Number = 1.5,
+    note: str | Sequence[str] = (),
+) -> Picture:
+    """A grid of panels as wide as the page.
+
+    Args:
+        parts: The panels, row by row.
+        x_label: What x is in those panels that do not say it themselves.
+        log_x: Whether it is logarithmic there.
+        columns: Panels in a row.
+        share: Whether all panels have one range of x and of y.
+        title: One line over the picture.
+        height: Inches of a row.
+        note: Facts for the caption.
+    """
+    if not parts:
+        raise InputError("no panels to draw")
+    x = Axis(x_label, log_x)
+    named = [part if part.x else replace(part, x=x) for part in parts]
+    columns = min(columns, len(parts))
+    rows = math.ceil(len(parts) / columns)
+    return Picture(
+        named,
+        columns=columns,
+        width=TWO_COLUMNS,
+        height=float(height) * rows + 0.6,
+        title=title,
+        note=note,
+        share="both" if share else "",
+    )
