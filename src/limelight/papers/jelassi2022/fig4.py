@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from limelight.claims import AtLeast, Claim, Estimate
+from limelight.fit.estimates import lowest, share
 from limelight.models.positional import Positional
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.reading import (
@@ -12,10 +13,8 @@ from limelight.papers.jelassi2022.reading import (
     fact,
     facts,
     first_exact,
-    lowest,
     read_at,
     rule_of,
-    share,
     steps,
     stop_look,
 )
