@@ -83,10 +83,9 @@ class Table:
         for name in by:
             _, place = np.unique(self[name], return_inverse=True)
             _, group = np.unique(group * (place.max() + 1) + place, return_inverse=True)
-        _, first = np.unique(group, return_index=True)
-        for row in np.sort(first):
-            at = {name: _plain(self[name][row]) for name in by}
-            yield at, self.rows(np.flatnonzero(group == group[row]))
+        cells = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
+        for rows in sorted(cells, key=lambda rows: rows[0]):
+            yield {name: _plain(self[name][rows[0]]) for name in by}, self.rows(rows)
 
     def setting(
         self, path: str, at: Mapping[str, Any] | None = None, default: Any = REQUIRED
