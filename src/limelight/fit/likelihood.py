@@ -12,6 +12,7 @@ thresholds whose profile is above any height form one interval.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -65,18 +66,15 @@ class Curve:
         return t, k, best
 
     def _coarse(self, s: Counts, n: Counts, slopes: tuple[float, float]) -> tuple[Draws, Draws]:
-        tt, kk = np.meshgrid(
-            np.linspace(*self.limits, 121), np.geomspace(*slopes, 16), indexing="ij"
+        t, k, heights = _grid(tuple(self.u.tolist()), self.rate, slopes, self.limits)
+        counts = np.concatenate([s, n - s], axis=1)
+        same = (counts == counts[0]).all(axis=0)  # what no draw changes is added up once
+        heights = np.vstack([heights[~same], counts[0, same] @ heights[same]])
+        counts = np.column_stack([counts[:, ~same], np.ones(len(s))])
+        index = np.concatenate(
+            [(counts[i : i + 64] @ heights).argmax(axis=1) for i in range(0, len(s), 64)]
         )
-        tt, kk = tt.ravel(), kk.ravel()
-        eta = self.eta(tt, kk).T
-        rises, falls = log_expit(eta), log_expit(-eta)
-        where = [
-            (s[i : i + 512] @ rises + (n - s)[i : i + 512] @ falls).argmax(axis=1)
-            for i in range(0, len(s), 512)
-        ]
-        index = np.concatenate(where)
-        return tt[index], kk[index]
+        return t[index], k[index]
 
     def _step(self, s: Counts, n: Counts, t: Draws, k: Draws, slopes: tuple[float, float]):
         """A scoring step that stays in the box, and what it promises to gain.
@@ -186,6 +184,15 @@ class Curve:
         low = scan[0] if cut_low else _edge(stands, float(scan[first]), float(scan[first - 1]))
         high = scan[-1] if cut_high else _edge(stands, float(scan[last]), float(scan[last + 1]))
         return float(low), float(high), cut_low, cut_high
+
+
+@lru_cache(maxsize=32)
+def _grid(u: tuple[float, ...], rate: float, slopes: tuple[float, float], limits):
+    """Thresholds and slopes of a grid, and what a success and a failure at each size add there."""
+    t, k = np.meshgrid(np.linspace(*limits, 121), np.geomspace(*slopes, 16), indexing="ij")
+    t, k = t.ravel(), k.ravel()
+    eta = Curve(np.array(u), rate, slopes, limits).eta(t, k).T
+    return t, k, np.concatenate([log_expit(eta), log_expit(-eta)])
 
 
 def log_likelihood(s: Counts, n: Counts, eta: Counts) -> Draws:

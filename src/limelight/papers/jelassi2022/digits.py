@@ -10,8 +10,9 @@ from matplotlib.lines import Line2D
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
 from limelight.experiments.classify import Classify
+from limelight.fit.estimates import mean
 from limelight.papers.base import Figure, Setup
-from limelight.papers.jelassi2022.reading import fact, mean
+from limelight.papers.jelassi2022.reading import fact
 from limelight.plot import TWO_COLUMNS, caption, new_figure, provenance
 from limelight.plot.style import COLOURS, INK, LABEL, MARKERS, MUTED, TICK, label, open_frame
 from limelight.table import Table

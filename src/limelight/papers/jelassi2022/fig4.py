@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 
 from limelight.claims import AtLeast, Claim, Estimate
 from limelight.experiments.recovery import Recovery
+from limelight.fit.estimates import lowest, share
 from limelight.models.positional import Positional
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.reading import (
@@ -13,10 +14,8 @@ from limelight.papers.jelassi2022.reading import (
     fact,
     facts,
     first_exact,
-    lowest,
     read_at,
     rule_of,
-    share,
     steps,
     stop_look,
 )

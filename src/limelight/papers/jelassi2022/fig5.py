@@ -8,12 +8,13 @@ import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate, Inside
 from limelight.experiments.classify import Classify
+from limelight.fit.estimates import mean
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.digits import AGREEING, AXIS, TOLERANCE
 from limelight.papers.jelassi2022.fig1a import THRESHOLD
-from limelight.papers.jelassi2022.reading import fact, mean
+from limelight.papers.jelassi2022.reading import fact
 from limelight.plot import (
     TWO_COLUMNS,
     Series,

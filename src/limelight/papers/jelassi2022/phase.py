@@ -7,6 +7,7 @@ from matplotlib.colors import LogNorm
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
 from limelight.experiments.recovery import Recovery
+from limelight.fit.estimates import highest, lowest, median, share
 from limelight.models.positional import Positional
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.reading import (
@@ -15,13 +16,9 @@ from limelight.papers.jelassi2022.reading import (
     fact,
     facts,
     first_exact,
-    highest,
     last_look,
-    lowest,
-    median,
     read_at,
     rule_of,
-    share,
     steps,
     stop_look,
 )
@@ -103,7 +100,7 @@ def long_after(table: Table, which: str) -> Estimate:
             continue
         early = (last_look(rows) < 4 * stop_look(table, rows)).sum()
         note = f"{early} seeds end before that" if early else ""
-        cells.append((name, share(exact_at(rows, last_look(rows)), note)))
+        cells.append((name, share(exact_at(rows, last_look(rows)), note=note)))
     return lowest(cells)
 
 

@@ -1,11 +1,14 @@
 r"""Figure 4: attention moves to the label-relevant tokens, as far as any weights can make it."""
 
+from functools import partial
+
 import numpy as np
 
 from limelight import fit
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
 from limelight.core.types import Role
 from limelight.experiments import Study
+from limelight.fit import estimates
 from limelight.measures import Accuracy, AttentionMass, FreshLoss, RoleMass
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
@@ -100,10 +103,8 @@ def named_cell(at: dict) -> str:
     return ", ".join(f"{at[name]} {word}" for name, word in words.items() if name in at)
 
 
-def average(values: np.ndarray) -> Estimate:
-    """A mean over trials with its bootstrap interval."""
-    low, high = fit.mean_interval(values, level=0.9)
-    return Estimate(float(np.mean(values)), (float(low), float(high)), len(values))
+#: A mean over trials with its bootstrap interval.
+average = partial(estimates.mean, method="bootstrap", level=0.9, least=2)
 
 
 EXCESS = (
