@@ -18,7 +18,7 @@ from limelight.engine.plan import Plan, make_plan
 from limelight.engine.run import run
 from limelight.experiments.base import Experiment
 from limelight.papers.costs import cost_of
-from limelight.plot import Picture, provenance
+from limelight.plot import Picture, captioned
 from limelight.table import Table
 
 SCALES = ("smoke", "small", "paper")
@@ -221,8 +221,7 @@ class Figure:
         name = name or next(iter(self.pictures))
         if name not in self.pictures:
             raise InputError(f"no picture {name!r}", suggest(name, list(self.pictures)))
-        picture = self.pictures[name](table)
-        return replace(picture, caption=(*provenance(table), *picture.notes))
+        return captioned(self.pictures[name](table), table)
 
     def plots(self, table: Table) -> dict[str, Picture]:
         """Every picture of the figure, by name."""
