@@ -18,6 +18,7 @@ from limelight.engine.plan import Plan, make_plan
 from limelight.engine.run import run
 from limelight.experiments.base import Experiment
 from limelight.papers.contents import Paper, Statement
+from limelight.plot import captioned
 from limelight.table import Table
 
 __all__ = ["SCALES", "Figure", "Paper", "Setup", "Statement", "planned_rows", "unknown"]
@@ -155,13 +156,18 @@ class Figure:
         }
         return run(plan, store=store, progress=progress, stall=stall, about=about)
 
-    def plot(self, table: Table) -> Any:
+    @property
+    def pictures(self) -> Mapping[str, Callable[[Table], Any]]:
+        """Pictures by name; what `recipe.Figure` calls them."""
+        return self.draws
+
+    def plot(self, table: Table, name: str | None = None) -> Any:
         """The figure, drawn from a table alone."""
-        return next(iter(self.draws.values()))(table)
+        return captioned(self.draws[name or next(iter(self.draws))](table), table)
 
     def plots(self, table: Table) -> dict[str, Any]:
         """Every picture of the figure, by name."""
-        return {name: draw(table) for name, draw in self.draws.items()}
+        return {name: self.plot(table, name) for name in self.draws}
 
     @property
     def lead(self) -> str:

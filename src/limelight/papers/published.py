@@ -181,9 +181,10 @@ def entries(keys: Iterable[str]) -> dict[str, str]:
 def _pictures(figure: Figure, table: Table) -> tuple[list[Illustration], list[str]]:
     """Every picture that the table allows, and why the others are not there."""
     pictures, notes = [], []
-    for name, draw in figure.draws.items():
+    for name, draw in figure.pictures.items():
         try:
-            pictures.append(Illustration(draw(table), caption=_first_line(draw), alt=figure.title))
+            drawn = figure.plot(table, name)
+            pictures.append(Illustration(drawn, caption=_first_line(draw), alt=figure.title))
         except InputError as error:
             notes.append(f"The picture {name!r} could not be drawn: {error.message}.")
     return pictures, notes
