@@ -178,8 +178,8 @@ def against_neighbours(table: Table) -> Estimate:
 LOOKS = {
     "limit law": {"colour": "ink"},
     "prediction": {"colour": 1, "dash": 1},
-    "T2′ certificate": {"colour": 2, "dash": 3},
-    "T2″ certificate": {"colour": 3, "dash": 4},
+    "T2′": {"colour": 2, "dash": 3},
+    "T2″": {"colour": 3, "dash": 4},
 }
 RATIO = r"ratio  $|x'-u|/\sigma$"
 
@@ -191,7 +191,7 @@ def law(name: str, x: ArrayLike, y: ArrayLike) -> Guide:
 
 def marks(table: Table, path: str) -> Series:
     """Measured ratios along an axis."""
-    look = {"name": "measured", "form": lambda *read: Points(*read, colour=0, size=3)}
+    look = {"name": "measured", "form": lambda *read: Points(*read, colour=0, size=2.6)}
     return over_cells(table, path, measured, **look)[0]
 
 
@@ -207,7 +207,8 @@ def draw_strength(table: Table) -> Picture:
         for _, rows in soft.cells("world.sigma")
         if len(rows.values("model.strength")) > 3
     ]
-    note = "C = {}, $m_k$ = {}, d = {}, $\\delta$ = 0.05".format(*base)
+    world = "C = {}, $m_k$ = {}, d = {}".format(*base)
+    note = (world, r"T2′, T2″: certificates at $\delta$ = 0.05")
     return Picture(panels, width=TWO_COLUMNS, height=2.75, note=note, share="y")
 
 
@@ -218,11 +219,12 @@ def _over_strength(rows: Table) -> Panel:
     fine = np.geomspace(lam.min(), lam.max(), 160)
     sharp = prediction.softmax(model, fine)
     forms: Sequence[tuple[str, certificates.Form]] = (
-        ("T2′ certificate", "triangle"),
-        ("T2″ certificate", "quadrature"),
+        ("T2′", "triangle"),
+        ("T2″", "quadrature"),
     )
     low, _, smallest = printed.softmax_window(model.tokens, model.sizes[0], model.sigma, 1e9)
-    ask = f"printed: d ≥ {smallest:.1e}".replace("e+0", "e")
+    digits, exponent = f"{smallest:.1e}".split("e")
+    ask = rf"printed: $d \geq {digits} \cdot 10^{{{int(exponent)}}}$"
     return Panel(
         f"$\\sigma$ = {model.sigma:g}",
         [
@@ -247,7 +249,7 @@ SWEEPS = {
     "world.size": (r"cluster size $m_k$", (5, 20, 100)),
     "world.clusters": ("clusters C", (2, 5, 10, 20)),
     "world.dimension": ("dimension d", {100: "100", 1e4: "$10^4$", 1e6: "$10^6$"}),
-    "model.neighbours": ("neighbours K (kNN)", (2, 5, 10, 25, 50)),
+    "model.neighbours": ("kNN, K", (2, 5, 10, 25, 50)),
 }
 
 
