@@ -4,13 +4,14 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.common import Json, Stall
+from limelight.cli.options import Json, SameCode, Stall
 from limelight.cli.run import work
 
 
 def resume(
     store: Path = typer.Argument(metavar="FOLDER", help="A run folder."),
     stall: float = Stall,
+    same_code: bool = SameCode,
     json: bool = Json,
 ) -> None:
     """Compute what is missing of a run; several processes may resume one folder at once.
@@ -38,4 +39,4 @@ def resume(
             f"{store}/manifest.json does not say how to go on",
             "give the limelight run command again, with the same --store",
         )
-    work(recipe, store, manifest["scale"], seed, settings, None, stall, json)
+    work(recipe, store, manifest["scale"], seed, settings, None, stall, same_code, json)
