@@ -14,6 +14,7 @@ from limelight.claims import Claim, Verdict, undecided
 from limelight.core.errors import InputError, suggest
 from limelight.core.words import parse
 from limelight.papers.contents import Paper, Statement
+from limelight.plot import captioned
 from limelight.study.base import Experiment
 from limelight.study.grid import Axes, assign, lookup, read
 from limelight.study.plan import Plan, make_plan
@@ -157,11 +158,11 @@ class Figure:
 
     def plot(self, table: Table) -> Any:
         """The figure, drawn from a table alone."""
-        return next(iter(self.draws.values()))(table)
+        return captioned(next(iter(self.draws.values()))(table), table)
 
     def plots(self, table: Table) -> dict[str, Any]:
         """Every picture of the figure, by name."""
-        return {name: draw(table) for name, draw in self.draws.items()}
+        return {name: captioned(draw(table), table) for name, draw in self.draws.items()}
 
     @property
     def lead(self) -> str:

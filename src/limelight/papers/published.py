@@ -14,7 +14,7 @@ from limelight.core.errors import InputError, RunError
 from limelight.core.files import write_whole
 from limelight.papers import load
 from limelight.papers.base import Figure, Paper, planned_rows, unknown
-from limelight.plot import save
+from limelight.plot import captioned, save
 from limelight.report import Cost, Illustration, Section, write_report
 from limelight.store import read_facts, read_manifest, read_table
 from limelight.study.starts import WEIGHTS
@@ -183,7 +183,8 @@ def _pictures(figure: Figure, table: Table) -> tuple[list[Illustration], list[st
     pictures, notes = [], []
     for name, draw in figure.draws.items():
         try:
-            pictures.append(Illustration(draw(table), caption=_first_line(draw), alt=figure.title))
+            picture = captioned(draw(table), table)
+            pictures.append(Illustration(picture, _first_line(draw), figure.title))
         except InputError as error:
             notes.append(f"The picture {name!r} could not be drawn: {error.message}.")
     return pictures, notes

@@ -55,7 +55,7 @@ Importing this package loads neither Matplotlib nor JAX.
 
 from typing import TYPE_CHECKING, Any
 
-from limelight.plot.captions import provenance
+from limelight.plot.captions import captioned, provenance
 from limelight.plot.cells import band, over_cells
 from limelight.plot.lines import fit_label, lines, panels, points
 from limelight.plot.maps import attention_map, attention_maps, mass_by_role, role_mass
@@ -137,6 +137,7 @@ __all__ = [  # noqa: RUF022
     "role_mass",
     "similarity_maps",
     # captions and files
+    "captioned",
     "provenance",
     "save",
     "render",

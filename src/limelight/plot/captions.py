@@ -1,5 +1,10 @@
 """The words under a picture that say where it comes from."""
 
+from typing import Any
+
+from limelight.plot.picture import Movie, Picture
+from limelight.table import Table
+
 
 def provenance(
     *, scale: str = "", trials: int | str | None = None, commit: str = "", note: str = ""
@@ -17,3 +22,14 @@ def provenance(
         note,
     )
     return tuple(fact for fact in facts if fact)
+
+
+def captioned(picture: Any, table: Table) -> Any:
+    """A picture or movie with the scale and the trials of the run under it.
+
+    What is drawn already, or has a caption of its own, is left as it is.
+    """
+    if not isinstance(picture, Picture | Movie) or picture.caption:
+        return picture
+    trials = table.manifest.get("configuration", {}).get("trials")
+    return picture.captioned(*provenance(scale=table.manifest.get("scale", ""), trials=trials))

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from limelight.claims import Estimate
 from limelight.core.errors import InputError
-from limelight.fit import mean_interval
+from limelight.fit import exact, mean_interval
 from limelight.plot.marks import Series
 from limelight.table import Table
 
@@ -31,7 +31,8 @@ def over_cells(
     Args:
         table: One row for each trial.
         x: The axis across.
-        y: A column, of which the mean and its 95 % interval are drawn; or a function from the rows
+        y: A column, of which the mean is drawn with its 95 % interval, or of a column of yes and no
+            the share of yes with its exact 95 % interval; or a function from the rows
             of a cell to an estimate, a number, or a number and the two ends of its interval.
         by: The axis, or the axes, that tell the lines apart; one line when not given.
         name: The labels: a format such as `"$M$ = {}"` or `"C = {}, {:g}"`, or a function, of the
@@ -92,10 +93,13 @@ def _refuse_more_axes(table: Table, cells: list[tuple[dict, Table]]) -> None:
 def _read(rows: Table, y: str | Callable[[Table], Any]) -> Any:
     if not isinstance(y, str):
         return y(rows)
-    values = rows[y].astype(float)
+    values = rows[y]
     if values.ndim != 1:
         raise InputError(f"{y!r} is a trace", "pass a function that reads one number off it")
-    low, high = mean_interval(values, level=0.95)
+    if values.dtype == bool:
+        low, high = exact(values.sum(), len(values))
+    else:
+        low, high = mean_interval(values.astype(float), level=0.95)
     return float(values.mean()), float(low), float(high)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from limelight.core.errors import InputError
@@ -33,7 +34,7 @@ class Axis:
     label: str = ""
     log: bool = False
     limits: tuple[Number, Number] | None = None
-    ticks: Sequence[Number] | Mapping[Number, str] | None = None
+    ticks: Sequence[Number] | np.ndarray | Mapping[Number, str] | None = None
     categories: Sequence[str] = ()
 
 
@@ -136,6 +137,11 @@ class Movie:
     still: Picture
     frames: Sequence[Picture]
     seconds: float = 0.5
+
+    @property
+    def caption(self) -> Sequence[str]:
+        """Facts of the run under the still."""
+        return self.still.caption
 
     def captioned(self, *facts: str) -> "Movie":
         """The same movie with other facts of the run under its still."""
