@@ -193,6 +193,8 @@ class Table:
     @classmethod
     def load(cls, path: str | Path) -> "Table":
         """Read what `save` wrote."""
+        if Path(path).is_dir():
+            raise InputError(f"{path} is a folder", "limelight.open reads run folders")
         try:
             arrow = pq.read_table(path, page_checksum_verification=True)
         except (OSError, pa.ArrowException) as error:
