@@ -22,6 +22,7 @@ Counts = Float[np.ndarray, "draws x"]
 Draws = Float[np.ndarray, " draws"]
 
 STEP = 1e6  # a slope that is a step for any grid that can be told from a point
+ALONE = 250_000  # multiplications of a matrix product that one core does sooner than two
 TINY = 1e-300  # keeps a vanished variance from dividing by zero
 
 
@@ -71,9 +72,9 @@ class Curve:
         same = (counts == counts[0]).all(axis=0)  # what no draw changes is added up once
         heights = np.vstack([heights[~same], counts[0, same] @ heights[same]])
         counts = np.column_stack([counts[:, ~same], np.ones(len(s))])
-        index = np.concatenate(
-            [(counts[i : i + 64] @ heights).argmax(axis=1) for i in range(0, len(s), 64)]
-        )
+        rows = max(1, ALONE // heights.size)
+        parts = (counts[i : i + rows] @ heights for i in range(0, len(counts), rows))
+        index = np.concatenate([part.argmax(axis=1) for part in parts])
         return t[index], k[index]
 
     def _step(self, s: Counts, n: Counts, t: Draws, k: Draws, slopes: tuple[float, float]):

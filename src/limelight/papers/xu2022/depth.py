@@ -51,6 +51,10 @@ def setup(world: Clusters, sigmas, dimensions, strengths, steps: int, trials: in
 
 def paths(table: Table, residual: bool = False):
     """Cells of plain iteration, or of a residual stream, each with the recursion's path."""
+    return table.cached(("paths", residual), lambda: list(_paths(table, residual)))
+
+
+def _paths(table: Table, residual: bool):
     for at, rows in table.cells(*AXES):
         if (at["model.gain"] < 1) == residual:
             steps = rows["path.square"].shape[1] - 1
