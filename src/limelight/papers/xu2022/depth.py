@@ -210,7 +210,7 @@ def _line(name: str, rows: Table, law: np.ndarray, gain: float = 1.0, **look: An
     """The recursion as a line, and the measured path at some of its steps."""
     steps = np.arange(1, len(law))
     some = np.unique(np.round(np.geomspace(1, len(law) - 1, 12)).astype(int))
-    found = Points(name, gain * some, mean_path(rows)[some], **look, size=3.2)
+    found = Points(name, gain * some, mean_path(rows)[some], **look, size=4)
     return [Guide(name, gain * steps, law[1:], **look), found]
 
 
