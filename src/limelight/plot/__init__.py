@@ -20,8 +20,8 @@ from: the caption (scale, trials) is added by whoever calls it, before the pictu
 **Ready-made pictures.** `lines` is one panel of lines with bands, laws as `guides`, and reference
 lines; `points` is estimates with error bars and fitted lines; `panels` is a grid of panels under
 one legend; `phase` and `phase_diagram` show where trials succeed; `mass_by_role`, `attention_maps`
-and `similarity_maps` show attention. `over_cells` and `band` read lines off a table; `regions` names
-the parts of a map.
+and `similarity_maps` show attention. `over_cells` and `band` read lines off a table;
+`regions` names the parts of a map.
 
 **Everything else** is a `Picture` of `Panel`s with `Axis` and marks:
 

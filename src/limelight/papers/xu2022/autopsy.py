@@ -2,6 +2,7 @@ r"""The printed theorems at their own dimension and logit scale: where they brea
 
 import numpy as np
 
+from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.core.gram import Number
 from limelight.experiments import Study
@@ -9,22 +10,12 @@ from limelight.fit import families
 from limelight.measures import noise_left
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.papers.xu2022.ratios import LARGE, Cell, limit_ratio, model_of
-from limelight.plot import WIDE, Axis, Contour, Map, Panel, Picture, Points, Reference
+from limelight.papers.xu2022.ratios import LARGE, POINT, Cell, limit_ratio, model_of
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum, printed
 from limelight.theory.xu2022.setting import Setting
 from limelight.worlds import Clusters
 
-AXIS = (
-    "world.clusters",
-    "world.size",
-    "world.sigma",
-    "world.dimension",
-    "model.operator",
-    "model.strength",
-    "model.neighbours",
-)
 DELTA = 0.05
 #: Settings that meet every printed condition of Theorem 2: (clusters, size, sigma).
 BROKEN = ((2, 50, 1.0), (10, 100, 1.0), (10, 20, 0.7), (50, 3, 0.1), (10, 2, 0.1))
@@ -61,7 +52,7 @@ def window_points() -> list[tuple]:
 def theorem2_rows(table: Table) -> list[Cell]:
     """Cells that meet every printed condition of Theorem 2, checked again here."""
     found = []
-    for at, rows in table.where(model__operator="softmax").cells(*AXIS):
+    for at, rows in table.where(model__operator="softmax").cells(*POINT):
         model = model_of(rows)
         met = printed.softmax(
             model.tokens,
@@ -105,7 +96,7 @@ def theorem2(table: Table) -> Estimate:
 )
 def theorem1(table: Table) -> Estimate:
     """Share of draws that obey it where all printed conditions hold and K > m_k."""
-    cells = list(table.where(model__operator="knn-l2").cells(*AXIS))
+    cells = list(table.where(model__operator="knn-l2").cells(*POINT))
     if not cells:
         raise Undecided("no row of nearest neighbours")
     at, rows = cells[0]
@@ -155,14 +146,12 @@ def _in_window_setting(at: dict) -> bool:
     return here == WINDOW and at["world.dimension"] == LARGE
 
 
-def _token_errors(
-    table: Table, column: str, inside: bool, sign: int, level: float
-) -> Estimate:
+def _token_errors(table: Table, column: str, inside: bool, sign: int, level: float) -> Estimate:
     """The mean over draws of a token's error, at the worst logit scale in or out of the window."""
     low, high = window()
     cells = [
         (at, rows)
-        for at, rows in table.cells(*AXIS)
+        for at, rows in table.cells(*POINT)
         if _in_window_setting(at) and (low <= at["model.strength"] <= high) == inside
     ]
     points = [
@@ -199,29 +188,31 @@ def window_outside(table: Table) -> Estimate:
 # --- pictures ---------------------------------------------------------------------------------
 
 
-def draw(table: Table) -> Picture:
+def draw(table: Table) -> plot.Picture:
     """Claimed, measured and limit ratio of every row that meets all printed conditions."""
     cells = theorem2_rows(table)[::-1]
     places = np.arange(len(cells))
     worst = [float(rows["noise.worst"].mean()) for _, rows in cells]
     law = [limit_ratio(rows) for _, rows in cells]
-    beyond = Points(
+    beyond = plot.Points(
         "", worst, places, x_low=np.full(len(cells), 0.5), x_high=worst,
         colour="faint", marker="", width=3,
     )  # fmt: skip
-    panel = Panel(
+    panel = plot.Panel(
         "",
         [
-            Reference("printed bound, 1/2", 0.5, vertical=True),
+            plot.Reference("printed bound, 1/2", 0.5, vertical=True),
             beyond,
-            Points("measured, worst token", worst, places, colour=0, size=5),
-            Points("limit law", law, places, colour="ink", marker="x", size=5),
+            plot.Points("measured, worst token", worst, places, colour=0, size=5),
+            plot.Points("limit law", law, places, colour="ink", marker="x", size=5),
         ],
-        y=Axis(categories=[_describe(at) for at, _ in cells]),
-        x=Axis(r"largest  $|x'_i-u|/\sigma$  at the printed $d$ and $\lambda$", limits=(0.4, 1.1)),
+        y=plot.Axis(categories=[_describe(at) for at, _ in cells]),
+        x=plot.Axis(
+            r"largest  $|x'_i-u|/\sigma$  at the printed $d$ and $\lambda$", limits=(0.4, 1.1)
+        ),
     )
     note = "every printed condition of Theorem 2 holds in every row"
-    return Picture([panel], width=WIDE, height=1.5 + 0.36 * len(cells), note=note)
+    return plot.Picture([panel], width=plot.WIDE, height=1.5 + 0.36 * len(cells), note=note)
 
 
 def _describe(at: dict) -> str:
@@ -233,7 +224,7 @@ def _describe(at: dict) -> str:
     )
 
 
-def draw_map(table: Table) -> Picture:
+def draw_map(table: Table) -> plot.Picture:
     """The limit ratio at the printed logit scale, over noise level and cluster size."""
     sigmas, sizes = np.geomspace(0.05, 1, 40), np.unique(np.round(np.geomspace(2, 1000, 40)))
     ratio = np.empty((len(sizes), len(sigmas)))
@@ -241,19 +232,21 @@ def draw_map(table: Table) -> Picture:
         for j, s in enumerate(sigmas):
             low, _, _ = printed.softmax_window(10 * m, m, s, 1e9, DELTA)
             ratio[i, j] = limit.softmax_ratio(Setting.equal(10, m, float(s)), low)
-    colours = Map(ratio, r"limit ratio at the printed $\lambda$", x=sigmas, y=sizes, low=0, high=1)
-    bound = Contour("the printed bound, 1/2", sigmas, sizes, ratio, 0.5, colour=1)
-    panel = Panel(
+    colours = plot.Map(
+        ratio, r"limit ratio at the printed $\lambda$", x=sigmas, y=sizes, low=0, high=1
+    )
+    bound = plot.Contour("the printed bound, 1/2", sigmas, sizes, ratio, 0.5, colour=1)
+    panel = plot.Panel(
         "",
         [colours, bound],
-        y=Axis(r"cluster size $m_k$", log=True, ticks=(2, 10, 100, 1000)),
-        x=Axis(r"noise level $\sigma$", log=True, ticks=(0.05, 0.1, 0.2, 0.5, 1)),
+        y=plot.Axis(r"cluster size $m_k$", log=True, ticks=(2, 10, 100, 1000)),
+        x=plot.Axis(r"noise level $\sigma$", log=True, ticks=(0.05, 0.1, 0.2, 0.5, 1)),
     )
     facts = (
         "C = 10 orthonormal centres, exact in the limit, no sampling",
         "where it is darker than on the line, the printed theorem is false",
     )
-    return Picture([panel], width=4.0, height=3.2, caption=facts)
+    return plot.Picture([panel], width=4.0, height=3.2, caption=facts)
 
 
 def summary(table: Table) -> list[str]:
@@ -271,11 +264,10 @@ ROWS = [own_point(*row) for row in BROKEN]
 figure = Figure(
     statement="with high probability every token ends within sigma/2 of its centre",
     trial=Study(Clusters(), Smoother(), None, (noise_left,)),
-    grid={AXIS: [*ROWS, OVERFLOW, *window_points()]},
+    grid={POINT: [*ROWS, OVERFLOW, *window_points()]},
     trials=200,
     scales=scales(
-        smoke=Scale(trials=4, grid={AXIS: [ROWS[0], ROWS[-1], OVERFLOW]}),
-        small=Scale(trials=20),
+        smoke=Scale(trials=4, grid={POINT: [ROWS[0], ROWS[-1], OVERFLOW]}), small=Scale(trials=20)
     ),
     claims=(theorem2, theorem1, band, lemma1, window_inside, window_outside),
     pictures={"autopsy": draw, "map": draw_map},

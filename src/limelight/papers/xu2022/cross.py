@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from limelight import plot
 from limelight.claims import AtMost, Estimate, Inside
 from limelight.core.gram import Number
 from limelight.experiments import Study
@@ -14,14 +15,13 @@ from limelight.measures import cross_errors
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.xu2022.ratios import Cell, measured, over, spread_out
-from limelight.plot import TWO_COLUMNS, Axis, Guide, Mark, Panel, Picture, Points, over_cells
 from limelight.table import Table
 from limelight.theory.xu2022 import limit
 from limelight.theory.xu2022.setting import Setting
 from limelight.worlds import Pairs
 
 AXES = ("world.alignment", "world.wrong", "model.strength")
-#: Points whose logit spread exceeds this are left out.
+#: plot.Points whose logit spread exceeds this are left out.
 SPREAD = 0.02
 #: A logit scale far beyond that.
 BEYOND = 100.0
@@ -91,10 +91,7 @@ def errors(table: Table) -> Estimate:
 
 
 @claim(
-    "cross.beyond",
-    "It still does at ten times that spread.",
-    Inside(0.98, 1.02),
-    at="limelight",
+    "cross.beyond", "It still does at ten times that spread.", Inside(0.98, 1.02), at="limelight"
 )
 def beyond(table: Table) -> Estimate:
     """Measured over limit ratio, logit spread at least 0.2 (expected to fail: few keys count)."""
@@ -137,42 +134,47 @@ def unlocked(table: Table) -> Estimate:
 # --- picture ----------------------------------------------------------------------------------
 
 
-def draw(table: Table) -> Picture:
+def draw(table: Table) -> plot.Picture:
     """Ratio and leaked mass over the logit scale, by share of wrong pairs."""
     wrongs = spread_out(table.values("world.wrong"), 5)
     shown = table.rows(np.isin(table["world.wrong"], wrongs))
     by_alignment = {at["world.alignment"]: rows for at, rows in shown.cells("world.alignment")}
     alignments = sorted(by_alignment, reverse=True)
-    x = Axis(r"logit scale $\lambda$", log=True, ticks=(1, 10, 100))
-    y = Axis(r"ratio  $|x'-u'|/\sigma_t$", True, (0.1, 2), (0.1, 0.2, 0.5, 1, 2))
+    top = by_alignment[alignments[0]]
+    x = plot.Axis(r"logit scale $\lambda$", log=True, ticks=(1, 10, 100))
+    y = plot.Axis(r"ratio  $|x'-u'|/\sigma_t$", True, (0.1, 2), (0.1, 0.2, 0.5, 1, 2))
+    itself = lambda rows: measured(rows, "cross.itself").value
+    [alone] = plot.over_cells(clean(table), "model.strength", itself)
+    dashed = {"colour": "ink", "dash": 2, "width": 1.2}
+    extra = {alignments[0]: [plot.Guide("self-attention", alone.x, alone.y, **dashed)]}
     panels = [
-        Panel(f"alignment {alignment:g}", _lines(by_alignment[alignment], "cross.square"), y, x)
+        plot.Panel(
+            f"alignment {alignment:g}",
+            [*_lines(by_alignment[alignment], "cross.square"), *extra.get(alignment, [])],
+            y,
+            x,
+        )
         for alignment in alignments
     ]
-    itself = over_cells(
-        clean(table), "model.strength", lambda rows: measured(rows, "cross.itself").value
-    )[0]
-    alone = Guide("self-attention", itself.x, itself.y, colour="ink", dash=2, width=1.2)
-    panels[0] = Panel(panels[0].title, [*panels[0].marks, alone], y, x)
-    mass = _lines(by_alignment[alignments[0]], "cross.leaked")
-    panels.append(Panel(f"leaked mass, alignment {alignments[0]:g}", mass, "", x))
+    title = f"leaked mass, alignment {alignments[0]:g}"
+    panels.append(plot.Panel(title, _lines(top, "cross.leaked"), "", x))
     world = f"C = {table.setting('world.clusters')}, $m_k$ = {table.setting('world.size')}"
     note = (world, "noise level 1 in both domains", "lines: limit law, marks: measured")
-    return Picture(panels, width=TWO_COLUMNS, height=2.7, note=note)
+    return plot.Picture(panels, width=plot.TWO_COLUMNS, height=2.7, note=note)
 
 
-def _lines(table: Table, column: str) -> list[Mark]:
+def _lines(table: Table, column: str) -> list[plot.Mark]:
     """What was measured on its law, one colour for each share of wrong pairs."""
     lams = table.values("model.strength")
     fine = np.geomspace(lams.min(), lams.max(), 80)
     leak = column == "cross.leaked"
     read = (lambda rows: rows[column].mean()) if leak else (lambda rows: measured(rows, column))
-    found: list[Mark] = []
+    found: list[plot.Mark] = []
     for at, rows in table.cells("world.wrong"):
         name = f"{at['world.wrong']:.0%} wrong pairs"
-        small = lambda *values: Points(*values, size=3.4)
-        found += over_cells(rows, "model.strength", read, name=name, form=small)
-        found.append(Guide(name, fine, law(rows, fine)[leak], dash=0))
+        small = lambda *values: plot.Points(*values, size=3.4)
+        found += plot.over_cells(rows, "model.strength", read, name=name, form=small)
+        found.append(plot.Guide(name, fine, law(rows, fine)[leak], dash=0))
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from limelight import plot
 from limelight.claims import Estimate, Inside
 from limelight.experiments import Study
 from limelight.fit import families
@@ -14,6 +15,7 @@ from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.xu2022.ratios import (
     LARGE,
+    POINT,
     Cell,
     limit_ratio,
     measured,
@@ -22,32 +24,10 @@ from limelight.papers.xu2022.ratios import (
     over,
     spaced,
 )
-from limelight.plot import (
-    TWO_COLUMNS,
-    Axis,
-    Guide,
-    Panel,
-    Picture,
-    Points,
-    Reference,
-    Series,
-    Span,
-    Text,
-    over_cells,
-)
 from limelight.table import Table
 from limelight.theory.xu2022 import certificates, limit, prediction, printed
 from limelight.worlds import Clusters
 
-AXIS = (
-    "world.clusters",
-    "world.size",
-    "world.sigma",
-    "world.dimension",
-    "model.operator",
-    "model.strength",
-    "model.neighbours",
-)
 WHERE = ("world.clusters", "world.size", "world.sigma", "world.dimension", "model.strength")
 #: The point through which every axis is swept.
 BASE = {
@@ -82,7 +62,7 @@ def sweeps(strengths: int, sigmas: int) -> list[tuple]:
 
 def cells_of(table: Table, *operators: str) -> list[Cell]:
     """The cells of some operators."""
-    return [cell for cell in table.cells(*AXIS) if cell[0]["model.operator"] in operators]
+    return [cell for cell in table.cells(*POINT) if cell[0]["model.operator"] in operators]
 
 
 def where(at: dict) -> str:
@@ -184,22 +164,22 @@ LOOKS = {
 RATIO = r"ratio  $|x'-u|/\sigma$"
 
 
-def law(name: str, x: ArrayLike, y: ArrayLike) -> Guide:
+def law(name: str, x: ArrayLike, y: ArrayLike) -> plot.Guide:
     """A law in the look that it has in both pictures."""
-    return Guide(name, x, y, **LOOKS[name])
+    return plot.Guide(name, x, y, **LOOKS[name])
 
 
-def marks(table: Table, path: str) -> Series:
+def marks(table: Table, path: str) -> plot.Series:
     """Measured ratios along an axis."""
-    look = {"name": "measured", "form": lambda *read: Points(*read, colour=0, size=2.6)}
-    return over_cells(table, path, measured, **look)[0]
+    look = {"name": "measured", "form": lambda *read: plot.Points(*read, colour=0, size=2.6)}
+    return plot.over_cells(table, path, measured, **look)[0]
 
 
-def draw_strength(table: Table) -> Picture:
+def draw_strength(table: Table) -> plot.Picture:
     """The ratio over the logit scale, one panel per noise level, at the smaller dimension."""
     soft = table.where(model__operator="softmax")
     swept = ("world.clusters", "world.size", "world.dimension")
-    small = [at for at, _ in soft.cells(*AXIS) if at["world.dimension"] < LARGE]
+    small = [at for at, _ in soft.cells(*POINT) if at["world.dimension"] < LARGE]
     [(base, _)] = Counter(tuple(at[p] for p in swept) for at in small).most_common(1)
     soft = soft.rows(np.all([soft[p] == v for p, v in zip(swept, base, strict=True)], axis=0))
     panels = [
@@ -209,23 +189,20 @@ def draw_strength(table: Table) -> Picture:
     ]
     world = "C = {}, $m_k$ = {}, d = {}".format(*base)
     note = (world, r"T2′, T2″: certificates at $\delta$ = 0.05")
-    return Picture(panels, width=TWO_COLUMNS, height=2.75, note=note, share="y")
+    return plot.Picture(panels, width=plot.TWO_COLUMNS, height=2.75, note=note, share="y")
 
 
-def _over_strength(rows: Table) -> Panel:
+def _over_strength(rows: Table) -> plot.Panel:
     lam = rows.values("model.strength")
     first = rows.where(model__strength=lam[0])
     model = model_of(first)
     fine = np.geomspace(lam.min(), lam.max(), 160)
     sharp = prediction.softmax(model, fine)
-    forms: Sequence[tuple[str, certificates.Form]] = (
-        ("T2′", "triangle"),
-        ("T2″", "quadrature"),
-    )
+    forms: Sequence[tuple[str, certificates.Form]] = (("T2′", "triangle"), ("T2″", "quadrature"))
     low, _, smallest = printed.softmax_window(model.tokens, model.sizes[0], model.sigma, 1e9)
     digits, exponent = f"{smallest:.1e}".split("e")
     ask = rf"printed: $d \geq {digits} \cdot 10^{{{int(exponent)}}}$"
-    return Panel(
+    return plot.Panel(
         f"$\\sigma$ = {model.sigma:g}",
         [
             marks(rows, "model.strength"),
@@ -235,12 +212,12 @@ def _over_strength(rows: Table) -> Panel:
                 law(name, fine, certificates.softmax_ratio(model, fine, form=form))
                 for name, form in forms
             ),
-            Reference("printed bound, 1/2", 0.5),
-            Span(r"$\lambda$ allowed as printed", low, np.inf),
-            Text(ask, "upper right"),
+            plot.Reference("printed bound, 1/2", 0.5),
+            plot.Span(r"$\lambda$ allowed as printed", low, np.inf),
+            plot.Text(ask, "upper right"),
         ],
-        y=Axis(RATIO, log=True, limits=(0.09, 9), ticks=(0.1, 0.2, 0.5, 1, 2, 5)),
-        x=Axis(r"logit scale $\lambda$", log=True, ticks=(1, 10)),
+        y=plot.Axis(RATIO, log=True, limits=(0.09, 9), ticks=(0.1, 0.2, 0.5, 1, 2, 5)),
+        x=plot.Axis(r"logit scale $\lambda$", log=True, ticks=(1, 10)),
     )
 
 
@@ -253,19 +230,19 @@ SWEEPS = {
 }
 
 
-def draw_sweeps(table: Table) -> Picture:
+def draw_sweeps(table: Table) -> plot.Picture:
     """The ratio along every other axis through the base point."""
     panels = []
     for path, (label, ticks) in SWEEPS.items():
         rows = _along(table, path)
         if len(rows) and len(rows.values(path)) > 1:
-            y = Axis(RATIO, log=True, limits=(0.07, 1.3), ticks=(0.1, 0.2, 0.5, 1))
+            y = plot.Axis(RATIO, log=True, limits=(0.07, 1.3), ticks=(0.1, 0.2, 0.5, 1))
             content = [marks(rows, path), *_laws_along(rows, path)]
-            panels.append(Panel("", content, y, Axis(label, log=True, ticks=ticks)))
+            panels.append(plot.Panel("", content, y, plot.Axis(label, log=True, ticks=ticks)))
     if not panels:
         return draw_strength(table)
     note = r"base point C = 10, $m_k$ = 50, $\sigma$ = 0.5, d = 1024, $\lambda$ = 6"
-    return Picture(panels, width=TWO_COLUMNS, height=1.9, note=note, share="y")
+    return plot.Picture(panels, width=plot.TWO_COLUMNS, height=1.9, note=note, share="y")
 
 
 def _along(table: Table, path: str) -> Table:
@@ -274,14 +251,16 @@ def _along(table: Table, path: str) -> Table:
     return table.rows(np.all([table[k] == v for k, v in rest.items()], axis=0))
 
 
-def _laws_along(rows: Table, path: str) -> list[Guide]:
+def _laws_along(rows: Table, path: str) -> list[plot.Guide]:
     cells = list(rows.cells(path))
     x = [at[path] for at, _ in cells]
     if path == "model.neighbours":
         fine = np.geomspace(min(x), max(x), 60)
         size, dimension = rows.setting("world.size"), rows.setting("world.dimension")
         bias = prediction.nearest_neighbours(size, fine, dimension)
-        plain = Guide(r"$1/\sqrt{K}$ (printed proof)", fine, fine**-0.5, colour="muted", dash=2)
+        plain = plot.Guide(
+            r"$1/\sqrt{K}$ (printed proof)", fine, fine**-0.5, colour="muted", dash=2
+        )
         return [law("prediction", fine, bias), plain]
     sharp = [predicted(part) for _, part in cells]
     ratio = [float(found.ratio) if found.valid else np.nan for found in sharp]
@@ -310,19 +289,13 @@ SMOKE = [
 figure = Figure(
     statement="averaging over similar tokens removes noise: the error falls to half of sigma",
     trial=Study(Clusters(), Smoother(), None, (noise_left, purity)),
-    grid={AXIS: sweeps(64, 24)},
+    grid={POINT: sweeps(64, 24)},
     trials=128,
     scales=scales(
-        smoke=Scale(trials=16, grid={AXIS: SMOKE}),
-        small=Scale(trials=16, grid={AXIS: sweeps(24, 12)}),
+        smoke=Scale(trials=16, grid={POINT: SMOKE}),
+        small=Scale(trials=16, grid={POINT: sweeps(24, 12)}),
     ),
-    claims=(
-        against_limit,
-        against_prediction,
-        beyond_limit,
-        beyond_prediction,
-        against_neighbours,
-    ),
+    claims=(against_limit, against_prediction, beyond_limit, beyond_prediction, against_neighbours),
     pictures={"strength": draw_strength, "sweeps": draw_sweeps},
     summary=summary,
     reference="Theorems 1 and 2",

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight import plot
 from limelight.claims import AtMost, Estimate, Inside
 from limelight.experiments import Study
 from limelight.fit import families
@@ -12,7 +13,6 @@ from limelight.measures import noise_path
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.xu2022.ratios import LARGE, model_of, spread_out
-from limelight.plot import TWO_COLUMNS, Axis, Guide, Mark, Panel, Picture, Points, Reference
 from limelight.table import Table
 from limelight.theory.xu2022 import limit
 from limelight.worlds import Clusters
@@ -84,12 +84,7 @@ def recursion(table: Table) -> Estimate:
     return over_recursion(large(paths(table)), 1, EARLY, (0.98, 1.02))
 
 
-@claim(
-    "depth.late",
-    "It still does in all later steps.",
-    Inside(0.98, 1.02),
-    at="limelight",
-)
+@claim("depth.late", "It still does in all later steps.", Inside(0.98, 1.02), at="limelight")
 def late(table: Table) -> Estimate:
     """Measured over recursion, steps from 31 on, every noise level and logit scale, d = 10^6."""
     cells = large(paths(table))
@@ -168,10 +163,10 @@ def lifetimes(table: Table) -> Estimate:
 # --- pictures ---------------------------------------------------------------------------------
 
 
-def draw(table: Table) -> Picture:
+def draw(table: Table) -> plot.Picture:
     """The ratio over steps, one panel per noise level and dimension."""
     shown = spread_out(table.values("model.strength"), 6)
-    panels: dict[tuple, list[Mark]] = {}
+    panels: dict[tuple, list[plot.Mark]] = {}
     for at, rows, law in paths(table):
         if at["model.strength"] in shown:
             marks = panels.setdefault((at["world.sigma"], at["world.dimension"]), [])
@@ -181,24 +176,27 @@ def draw(table: Table) -> Picture:
     return _picture(table, found)
 
 
-def draw_residual(table: Table) -> Picture:
+def draw_residual(table: Table) -> plot.Picture:
     """The ratio over steps times gain at the large dimension, one panel per noise level."""
     cells = large([*paths(table), *paths(table, residual=True)])
     shown = spread_out(table.values("model.strength"), 4)
     gains = sorted({at["model.gain"] for at, _, _ in cells}, reverse=True)
-    panels: dict[tuple, list[Mark]] = {}
+    panels: dict[tuple, list[plot.Mark]] = {}
     for at, rows, law in cells:
         if at["model.strength"] in shown:
             marks = panels.setdefault((at["world.sigma"], LARGE), [])
             colour, look = shown.index(at["model.strength"]), gains.index(at["model.gain"])
             options = {"colour": colour, "dash": look, "marker": look}
             marks += _line("", rows, law, at["model.gain"], **options)
-    legend: list[Mark] = [
-        *(Guide(rf"$\lambda$ = {lam:g}", [], [], colour=i, dash=0) for i, lam in enumerate(shown)),
+    legend: list[plot.Mark] = [
+        *(
+            plot.Guide(rf"$\lambda$ = {lam:g}", [], [], colour=i, dash=0)
+            for i, lam in enumerate(shown)
+        ),
         *(
             form(f"gain {gain:g}", [], [], colour="ink", dash=i, marker=i)
             for i, gain in enumerate(gains)
-            for form in (Guide, Points)
+            for form in (plot.Guide, plot.Points)
         ),
     ]
     across = "attention steps times gain"
@@ -206,30 +204,32 @@ def draw_residual(table: Table) -> Picture:
     return _picture(table, found)
 
 
-def _line(name: str, rows: Table, law: np.ndarray, gain: float = 1.0, **look: Any) -> list[Mark]:
+def _line(
+    name: str, rows: Table, law: np.ndarray, gain: float = 1.0, **look: Any
+) -> list[plot.Mark]:
     """The recursion as a line, and the measured path at some of its steps."""
     steps = np.arange(1, len(law))
     some = np.unique(np.round(np.geomspace(1, len(law) - 1, 12)).astype(int))
-    found = Points(name, gain * some, mean_path(rows)[some], **look, size=4)
-    return [Guide(name, gain * steps, law[1:], **look), found]
+    found = plot.Points(name, gain * some, mean_path(rows)[some], **look, size=4)
+    return [plot.Guide(name, gain * steps, law[1:], **look), found]
 
 
-def _panel(table: Table, key: tuple[float, int], marks: list[Mark], across: str) -> Panel:
+def _panel(table: Table, key: tuple[float, int], marks: list[plot.Mark], across: str) -> plot.Panel:
     sigma, d = key
-    floor = Reference(r"floor $1/\sqrt{m_k}$", table.setting("world.size") ** -0.5)
-    return Panel(
+    floor = plot.Reference(r"floor $1/\sqrt{m_k}$", table.setting("world.size") ** -0.5)
+    return plot.Panel(
         rf"$\sigma$ = {sigma:g}, d = " + ("$10^6$" if d == LARGE else f"{d}"),
         [*marks, floor],
-        y=Axis(r"ratio  $|x_t-u|/\sigma$", True, (0.1, 2.3), (0.1, 0.2, 0.5, 1, 2)),
-        x=Axis(across, log=True, ticks=(1, 10, 100)),
+        y=plot.Axis(r"ratio  $|x_t-u|/\sigma$", True, (0.1, 2.3), (0.1, 0.2, 0.5, 1, 2)),
+        x=plot.Axis(across, log=True, ticks=(1, 10, 100)),
     )
 
 
-def _picture(table: Table, panels: list[Panel]) -> Picture:
+def _picture(table: Table, panels: list[plot.Panel]) -> plot.Picture:
     world = f"C = {table.setting('world.clusters')}, $m_k$ = {table.setting('world.size')}"
-    return Picture(
+    return plot.Picture(
         panels,
-        width=TWO_COLUMNS if len(panels) > 1 else 4.6,
+        width=plot.TWO_COLUMNS if len(panels) > 1 else 4.6,
         height=2.7,
         note=(world, "lines: recursion, marks: measured"),
         share="y",
@@ -274,10 +274,7 @@ figure = Figure(
             settings={"world.clusters": 4, "world.size": 16, "model.steps": 8},
         ),
         small=Scale(
-            grid={
-                "model.strength": [2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0],
-                "model.gain": [1.0],
-            },
+            grid={"model.strength": [2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0], "model.gain": [1.0]},
             settings={"model.steps": 30},
         ),
     ),

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.core.gram import Number
 from limelight.experiments import Study
@@ -13,7 +14,6 @@ from limelight.measures import worst_errors
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.xu2022.ratios import Cell, model_of
-from limelight.plot import Axis, Mark, Panel, Picture, Points, Reference
 from limelight.table import Table
 from limelight.theory.xu2022 import certificates, limit
 from limelight.theory.xu2022.setting import Setting
@@ -104,26 +104,19 @@ def violated(form: str) -> Callable[[Table], Estimate]:
     return estimate
 
 
-neighbours = claim(
-    "guarantees.neighbours",
-    "T1': with probability 0.95 every token and every K up to m_k obey its bound.",
-    AtMost(DELTA),
-    at="limelight, repairing xu2022, Theorem 1",
-)(violated("neighbours"))
-
-triangle = claim(
-    "guarantees.triangle",
-    "T2': with probability 0.95 every token obeys its bound.",
-    AtMost(DELTA),
-    at="limelight, repairing xu2022, Theorem 2",
-)(violated("triangle"))
-
-quadrature = claim(
-    "guarantees.quadrature",
-    "T2'': with probability 0.95 every token obeys its bound.",
-    AtMost(DELTA),
-    at="limelight, repairing xu2022, Theorem 2",
-)(violated("quadrature"))
+neighbours, triangle, quadrature = (
+    claim(
+        f"guarantees.{form}",
+        f"{name}: with probability 0.95 {who} its bound.",
+        AtMost(DELTA),
+        at=f"limelight, repairing xu2022, {repaired}",
+    )(violated(form))
+    for form, name, who, repaired in (
+        ("neighbours", "T1'", "every token and every K up to m_k obey", "Theorem 1"),
+        ("triangle", "T2'", "every token obeys", "Theorem 2"),
+        ("quadrature", "T2''", "every token obeys", "Theorem 2"),
+    )
+)
 
 
 @claim(
@@ -196,31 +189,33 @@ def random_model(generator: np.random.Generator) -> tuple[Setting, float, bool]:
 # --- picture ----------------------------------------------------------------------------------
 
 
-def draw(table: Table) -> Picture:
+def draw(table: Table) -> plot.Picture:
     """The distribution of worst error over bound, one line per setting and certificate."""
     lines = [
         (form, f"{name}  {_describe(at)}", used(rows, form))
         for form, name in FORMS.items()
         for at, rows in cells_of(table, form)
     ][::-1]
-    marks: list[Mark] = []
+    marks: list[plot.Mark] = []
     for i, (form, name) in enumerate(FORMS.items()):
         places = [place for place, line in enumerate(lines) if line[0] == form]
         shares = [share for kind, _, share in lines if kind == form]
         low, middle, high = np.array([np.quantile(s, (0.005, 0.5, 0.995)) for s in shares]).T
         bar = {"x_low": low, "x_high": high, "width": 2.2, "marker": "|", "size": 5}
-        marks.append(Points(name, middle, places, colour=i, **bar))
-        marks.append(Points("", [s.max() for s in shares], places, colour=i, marker="o", size=3.6))
-    marks.append(Points("largest", [], [], colour="muted", marker="o", size=3.6))
-    marks.append(Reference("the bound", 1.0, vertical=True))
-    panel = Panel(
+        marks.append(plot.Points(name, middle, places, colour=i, **bar))
+        marks.append(
+            plot.Points("", [s.max() for s in shares], places, colour=i, marker="o", size=3.6)
+        )
+    marks.append(plot.Points("largest", [], [], colour="muted", marker="o", size=3.6))
+    marks.append(plot.Reference("the bound", 1.0, vertical=True))
+    panel = plot.Panel(
         "",
         marks,
-        y=Axis(categories=[name for _, name, _ in lines]),
-        x=Axis("worst error / certified bound, over draws", limits=(0, 1.08)),
+        y=plot.Axis(categories=[name for _, name, _ in lines]),
+        x=plot.Axis("worst error / certified bound, over draws", limits=(0, 1.08)),
     )
     note = (r"$\delta$ = 0.05", "bar: 99 % of draws, tick: median; a violation lies right of 1")
-    return Picture([panel], width=5.2, height=1.3 + 0.21 * len(lines), note=note)
+    return plot.Picture([panel], width=5.2, height=1.3 + 0.21 * len(lines), note=note)
 
 
 def _describe(at: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments import Study
 from limelight.fit import families
@@ -13,7 +14,6 @@ from limelight.measures import noise_parts
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.xu2022.ratios import model_of, named, spaced
-from limelight.plot import TWO_COLUMNS, Axis, Guide, Map, Panel, Picture, regions
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum, prediction
 from limelight.theory.xu2022.setting import Setting
@@ -136,16 +136,16 @@ def ridge(table: Table) -> Estimate:
 # --- picture ----------------------------------------------------------------------------------
 
 
-def draw(table: Table) -> Picture:
+def draw(table: Table) -> plot.Picture:
     """Measured ratio as colour; what dominates as named regions; the theory's lines over it."""
     planes: dict[float, list[Column]] = {}
     for column in columns(table):
         planes.setdefault(float(column.model.dimension), []).append(column)
     model = columns(table)[0].model
     many = len(planes) > 1
-    return Picture(
+    return plot.Picture(
         [_plane(d, plane) for d, plane in planes.items()],
-        width=TWO_COLUMNS if many else 4.8,
+        width=plot.TWO_COLUMNS if many else 4.8,
         height=3.1 if many else 3.9,
         note=(
             f"C = {model.clusters}, $m_k$ = {model.sizes[0]:.0f}",
@@ -155,10 +155,10 @@ def draw(table: Table) -> Picture:
     )
 
 
-def _plane(d: float, plane: list[Column]) -> Panel:
+def _plane(d: float, plane: list[Column]) -> plot.Panel:
     sigmas, lams = np.array([c.model.sigma for c in plane]), plane[0].strengths
     ratio, region = (np.stack([getattr(c, n) for c in plane], 1) for n in ("ratio", "region"))
-    colours = Map(
+    colours = plot.Map(
         ratio,
         r"measured ratio  $|x'-u|/\sigma$",
         x=sigmas,
@@ -169,15 +169,15 @@ def _plane(d: float, plane: list[Column]) -> Panel:
         dark="low",
         bar_ticks=(0.05, 0.1, 0.2, 0.5, 1, 2, 5),
     )
-    return Panel(
+    return plot.Panel(
         f"d = {d:.0f}",
-        [colours, *_lines(plane[0].model, sigmas), *regions(sigmas, lams, region, NAMES)],
-        y=Axis(r"logit scale $\lambda$", log=True, ticks=(0.5, 1, 2, 5, 10, 20, 50)),
-        x=Axis(r"noise level $\sigma$", log=True, ticks=(0.1, 0.2, 0.5, 1, 2)),
+        [colours, *_lines(plane[0].model, sigmas), *plot.regions(sigmas, lams, region, NAMES)],
+        y=plot.Axis(r"logit scale $\lambda$", log=True, ticks=(0.5, 1, 2, 5, 10, 20, 50)),
+        x=plot.Axis(r"noise level $\sigma$", log=True, ticks=(0.1, 0.2, 0.5, 1, 2)),
     )
 
 
-def _lines(model: Setting, sigmas: np.ndarray) -> list[Guide]:
+def _lines(model: Setting, sigmas: np.ndarray) -> list[plot.Guide]:
     fine = np.geomspace(sigmas.min(), sigmas.max(), 60)
     models = [model.at(sigma=float(s)) for s in fine]
     n, D = model.sizes[0] - 1, model.nearest**2 / 2
@@ -188,7 +188,7 @@ def _lines(model: Setting, sigmas: np.ndarray) -> list[Guide]:
         "freeze $s^2 = \\log(n)/2$": [prediction.frozen_strength(m) for m in models],
     }
     return [
-        Guide(name, fine, y, colour=i or "ink", dash=i, width=1.3)
+        plot.Guide(name, fine, y, colour=i or "ink", dash=i, width=1.3)
         for i, (name, y) in enumerate(lines.items())
     ]
 
@@ -207,9 +207,7 @@ def summary(table: Table) -> list[str]:
 
 figure = Figure(
     statement="attention distils noise whenever lambda lies in the theorem's window",
-    trial=Study(
-        Clusters(clusters=10, size=50, dimension=1024), Smoother(), None, (noise_parts,)
-    ),
+    trial=Study(Clusters(clusters=10, size=50, dimension=1024), Smoother(), None, (noise_parts,)),
     grid={
         "world.dimension": [64, 1024, 65536],
         "world.sigma": spaced(0.1, 2, 80),

@@ -16,6 +16,16 @@ from limelight.theory.xu2022 import limit
 from limelight.theory.xu2022.setting import Setting
 from limelight.worlds.clusters import parse_sizes
 
+#: What a point of a figure without a product of axes is given by.
+POINT = (
+    "world.clusters",
+    "world.size",
+    "world.sigma",
+    "world.dimension",
+    "model.operator",
+    "model.strength",
+    "model.neighbours",
+)
 #: The dimension that stands for the limit.
 LARGE = 1_000_000
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from limelight import plot
 from limelight.claims import AtMost, Estimate, Inside, Undecided
 from limelight.core.gram import Number
 from limelight.experiments import Study
@@ -12,17 +13,6 @@ from limelight.measures import noise_left
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.xu2022.ratios import LARGE, Cell, limit_ratio, measured, over
-from limelight.plot import (
-    TWO_COLUMNS,
-    Axis,
-    Guide,
-    Panel,
-    Picture,
-    Points,
-    Reference,
-    Series,
-    over_cells,
-)
 from limelight.table import Table
 from limelight.theory.xu2022 import optimum
 from limelight.theory.xu2022.setting import Setting
@@ -88,10 +78,7 @@ def exponents(table: Table) -> Estimate:
 
 
 @claim(
-    "scaling.measured",
-    "Measured slopes follow the limit law.",
-    Inside(-0.03, 0.03),
-    at="limelight",
+    "scaling.measured", "Measured slopes follow the limit law.", Inside(-0.03, 0.03), at="limelight"
 )
 def slopes(table: Table) -> Estimate:
     """Log-log slope between neighbouring m_k, measured minus limit law."""
@@ -144,9 +131,7 @@ def early(table: Table) -> Estimate:
 def others(table: Table) -> Estimate:
     """Measured ratio times sqrt(m_k) (masked: m_k - 1), d = 10^6."""
     cells = [cell for name in OTHERS for part in series(table, name).values() for cell in part]
-    name = lambda at: (
-        f"{at['model.operator']}, sigma {at['world.sigma']:g}, m_k {at['world.size']}"
-    )
+    name = lambda at: f"{at['model.operator']}, sigma {at['world.sigma']:g}, m_k {at['world.size']}"
     return families.inside(over(cells, averaged, name), 0.95, 1.05)
 
 
@@ -159,57 +144,58 @@ def averaged(rows: Table) -> float:
 # --- picture ----------------------------------------------------------------------------------
 
 
-def draw(table: Table) -> Picture:
+def draw(table: Table) -> plot.Picture:
     """Best ratio over cluster size with the law, and the exponent over noise level."""
     sizes = [*_measured(table), *_laws(table), *_others(table)]
-    lowest = min(np.min(mark.y) for mark in sizes if isinstance(mark, Points) and len(mark.y))
+    lowest = min(np.min(mark.y) for mark in sizes if isinstance(mark, plot.Points) and len(mark.y))
     ticks = [v for v in (0.02, 0.05, 0.1, 0.2, 0.5) if v > 0.85 * lowest]
-    left = Panel(
+    left = plot.Panel(
         r"each size at its own $\tilde\lambda$",
         sizes,
-        y=Axis(r"best ratio  $|x'-u|/\sigma$", log=True, limits=(0.85 * lowest, 0.6), ticks=ticks),
-        x=Axis(r"cluster size $m_k$", log=True, ticks=table.values("world.size").tolist()),
+        y=plot.Axis(
+            r"best ratio  $|x'-u|/\sigma$", log=True, limits=(0.85 * lowest, 0.6), ticks=ticks
+        ),
+        x=plot.Axis(r"cluster size $m_k$", log=True, ticks=table.values("world.size").tolist()),
     )
-    right = Panel(
+    right = plot.Panel(
         "exponent of the best ratio, orthonormal centres",
-        [*_slopes(), Reference(r"$\sigma^2 = D$", 1.0, vertical=True)],
-        y=Axis("scaling exponent", limits=(0, 0.62)),
+        [*_slopes(), plot.Reference(r"$\sigma^2 = D$", 1.0, vertical=True)],
+        y=plot.Axis("scaling exponent", limits=(0, 0.62)),
         x=r"noise level $\sigma$",
     )
     note = ("d = $10^6$", "right: slopes of the limit law, C = 10")
-    return Picture([left, right], width=TWO_COLUMNS, height=2.7, note=note)
+    return plot.Picture([left, right], width=plot.TWO_COLUMNS, height=2.7, note=note)
 
 
-def _measured(table: Table) -> list[Series]:
+def _measured(table: Table) -> list[plot.Series]:
     """One colour for each noise level, whatever the number of clusters."""
-    return over_cells(
+    return plot.over_cells(
         table.where(model__operator="softmax"),
         x="world.size",
         y=measured,
         by=("world.sigma", "world.clusters"),
         name=lambda sigma, _: rf"$\sigma$ = {sigma:g}",
-        form=Points,
+        form=plot.Points,
     )
 
 
-def _laws(table: Table) -> list[Guide]:
+def _laws(table: Table) -> list[plot.Guide]:
     """The limit law through every line of marks: one dash for each number of clusters."""
     found = series(table, "softmax")
     clusters, sigmas = (sorted({key[i] for key in found}) for i in (0, 1))
     laws = [
-        Guide(f"limit law, C = {c}", [], [], colour="ink", dash=i) for i, c in enumerate(clusters)
+        plot.Guide(f"limit law, C = {c}", [], [], colour="ink", dash=i)
+        for i, c in enumerate(clusters)
     ]
     for (c, sigma), cells in found.items():
         x = [at["world.size"] for at, _ in cells]
         fine = np.geomspace(min(x), max(x), 25)
         law = [optimum.optimal_strength(Setting.equal(c, m, sigma))[1] for m in fine]
-        laws.append(
-            Guide("", fine, law, colour=sigmas.index(sigma), dash=clusters.index(c))
-        )
+        laws.append(plot.Guide("", fine, law, colour=sigmas.index(sigma), dash=clusters.index(c)))
     return laws
 
 
-def _others(table: Table) -> list[Points]:
+def _others(table: Table) -> list[plot.Points]:
     """Masked attention and nearest neighbours: a cross of its own for each, colours as before."""
     sigmas = sorted({sigma for _, sigma in series(table, "softmax")})
     found = []
@@ -218,19 +204,19 @@ def _others(table: Table) -> list[Points]:
     ):
         cells = series(table, operator)
         if cells:
-            found.append(Points(name, [], [], colour="ink", marker=marker))
+            found.append(plot.Points(name, [], [], colour="ink", marker=marker))
         for (_, sigma), part in cells.items():
             x = [at["world.size"] for at, _ in part]
             y = [measured(rows).value for _, rows in part]
-            found.append(Points("", x, y, colour=sigmas.index(sigma), marker=marker))
+            found.append(plot.Points("", x, y, colour=sigmas.index(sigma), marker=marker))
     return found
 
 
-def _slopes() -> list[Series]:
+def _slopes() -> list[plot.Series]:
     """The slope of the limit law at three sizes, on the exponent."""
     at, fine = np.linspace(0.2, 2.5, 12), np.linspace(0.1, 2.5, 200)
-    found: list[Series] = [
-        Points(
+    found: list[plot.Series] = [
+        plot.Points(
             f"slope at $m_k = 10^{{{power}}}$",
             at,
             [optimum.local_exponent(10, float(s), 10.0**power) for s in at],
@@ -239,7 +225,7 @@ def _slopes() -> list[Series]:
         for i, power in enumerate((2, 4, 20))
     ]
     law = [optimum.scaling_exponent(s) for s in fine]
-    return [*found, Guide("exponent law", fine, law, colour="ink")]
+    return [*found, plot.Guide("exponent law", fine, law, colour="ink")]
 
 
 def summary(table: Table) -> list[str]:
