@@ -27,11 +27,8 @@ WINDOW = (10, 100, 0.7)
 
 def own_point(clusters: int, size: int, sigma: Number) -> tuple:
     """The printed theorem's smallest logit scale and the dimension it then asks for."""
-    m = clusters * size
-    low, _, _ = printed.softmax_window(m, size, sigma, 1e9, DELTA)
-    lam = np.ceil(low * 1e3) / 1e3
-    d = int(np.ceil((80 * lam) ** 2 * np.log(2 * m / (DELTA * sigma)) * (1 + 1e-6)))
-    return (clusters, size, sigma, d, "softmax", float(lam), 1)
+    lam, d = printed.softmax_point(clusters * size, size, sigma, DELTA)
+    return (clusters, size, sigma, d, "softmax", lam, 1)
 
 
 def window() -> tuple[float, float]:

@@ -1,13 +1,13 @@
 r"""Cross-attention: no weight on oneself, so no self-lock; and what wrong pairs cost."""
 
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from limelight import plot
-from limelight.claims import AtMost, Estimate, Inside
+from limelight.claims import AtMost, Estimate, Inside, Undecided
 from limelight.core.gram import Number
 from limelight.experiments import Study
 from limelight.fit import families
@@ -123,6 +123,8 @@ def leaked(table: Table) -> Estimate:
 def unlocked(table: Table) -> Estimate:
     """Cross ratio over half the self ratio, minus 1, lambda 8, sigma 1, paired draws."""
     lams = clean(table).values("model.strength")
+    if not len(lams):
+        raise Undecided("no cell without wrong pairs at alignment 1")
     lam = lams[np.argmin(np.abs(lams - 8))]
     rows = clean(table).where(model__strength=lam)
     squares = rows["cross.square"], rows["cross.itself"]
@@ -146,7 +148,7 @@ def draw(table: Table) -> plot.Picture:
     itself = lambda rows: measured(rows, "cross.itself").value
     [alone] = plot.over_cells(clean(table), "model.strength", itself)
     dashed = {"colour": "ink", "dash": 2, "width": 1.2}
-    extra = {alignments[0]: [plot.Guide("self-attention", alone.x, alone.y, **dashed)]}
+    extra = {1.0: [plot.Guide("self-attention", alone.x, alone.y, **dashed)]}
     panels = [
         plot.Panel(
             f"alignment {alignment:g}",
@@ -172,8 +174,9 @@ def _lines(table: Table, column: str) -> list[plot.Mark]:
     found: list[plot.Mark] = []
     for at, rows in table.cells("world.wrong"):
         name = f"{at['world.wrong']:.0%} wrong pairs"
-        small = lambda *values: plot.Points(*values, size=3.4)
-        found += plot.over_cells(rows, "model.strength", read, name=name, form=small)
+        found += plot.over_cells(
+            rows, "model.strength", read, name=name, form=partial(plot.Points, size=3.4)
+        )
         found.append(plot.Guide(name, fine, law(rows, fine)[leak], dash=0))
     return found
 

@@ -2,6 +2,7 @@ r"""Ratio curves: what one attention step leaves of the noise, beside every law 
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -171,8 +172,8 @@ def law(name: str, x: ArrayLike, y: ArrayLike) -> plot.Guide:
 
 def marks(table: Table, path: str) -> plot.Series:
     """Measured ratios along an axis."""
-    look = {"name": "measured", "form": lambda *read: plot.Points(*read, colour=0, size=2.6)}
-    return plot.over_cells(table, path, measured, **look)[0]
+    form = partial(plot.Points, colour=0, size=2.6)
+    return plot.over_cells(table, path, measured, name="measured", form=form)[0]
 
 
 def draw_strength(table: Table) -> plot.Picture:

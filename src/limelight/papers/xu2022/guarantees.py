@@ -164,7 +164,9 @@ def above_limit(table: Table) -> Estimate:
     generator = np.random.default_rng(7)
     lowest, where = np.inf, ""
     for number in range(300):
-        model, lam, alone = random_model(generator)
+        model = Setting.random(generator)
+        lam = float(np.exp(generator.uniform(np.log(0.05), np.log(80))))
+        alone = bool(generator.integers(2))
         delta = float(generator.uniform(0.01, 0.99))
         found = certificates.softmax(model, lam, delta, masked=alone)
         law = limit.softmax_error(model, lam, masked=alone)
@@ -172,18 +174,6 @@ def above_limit(table: Table) -> Estimate:
         if ratio < lowest:
             lowest, where = ratio, f"model {number}"
     return Estimate(lowest, None, 300, f"closest at {where}; no sampling of tokens")
-
-
-def random_model(generator: np.random.Generator) -> tuple[Setting, float, bool]:
-    """A cluster model drawn at random: sizes, angles, noise, dimension, logit scale, mask."""
-    C = int(generator.integers(1, 6))
-    points = generator.standard_normal((C, C + 2)) + generator.uniform(0, 3)
-    sizes = generator.integers(1, 40, C).astype(float)
-    sizes[0] = max(sizes[0], 2)
-    sigma = float(np.exp(generator.uniform(np.log(0.05), np.log(2))))
-    dimension = float(np.round(np.exp(generator.uniform(np.log(C + 2), np.log(1e6)))))
-    lam = float(np.exp(generator.uniform(np.log(0.05), np.log(80))))
-    return Setting.from_points(points, sizes, sigma, dimension), lam, bool(generator.integers(2))
 
 
 # --- picture ----------------------------------------------------------------------------------
@@ -200,12 +190,13 @@ def draw(table: Table) -> plot.Picture:
     for i, (form, name) in enumerate(FORMS.items()):
         places = [place for place, line in enumerate(lines) if line[0] == form]
         shares = [share for kind, _, share in lines if kind == form]
-        low, middle, high = np.array([np.quantile(s, (0.005, 0.5, 0.995)) for s in shares]).T
+        low, middle, high = (
+            [np.quantile(share, q) for share in shares] for q in (0.005, 0.5, 0.995)
+        )
         bar = {"x_low": low, "x_high": high, "width": 2.2, "marker": "|", "size": 5}
         marks.append(plot.Points(name, middle, places, colour=i, **bar))
-        marks.append(
-            plot.Points("", [s.max() for s in shares], places, colour=i, marker="o", size=3.6)
-        )
+        largest = [share.max() for share in shares]
+        marks.append(plot.Points("", largest, places, colour=i, marker="o", size=3.6))
     marks.append(plot.Points("largest", [], [], colour="muted", marker="o", size=3.6))
     marks.append(plot.Reference("the bound", 1.0, vertical=True))
     panel = plot.Panel(

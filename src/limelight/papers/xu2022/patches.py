@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from limelight import plot
-from limelight.claims import AtLeast, AtMost, Estimate, Inside
+from limelight.claims import AtLeast, AtMost, Estimate, Inside, Undecided
 from limelight.core.gram import Number
 from limelight.experiments import Study
 from limelight.fit import families
@@ -38,6 +38,8 @@ def cell(table: Table, layout: str, loud: Number) -> Table:
     rows = table.rows((table["world.layout"] == layout) & np.isclose(table["world.loud"], loud))
     if "world.share" in table.columns:
         rows = rows.rows(np.isclose(rows["world.share"], 0.1))
+    if not len(rows):
+        raise Undecided(f"{layout} at noise {loud:g}, a tenth of the patches: not in this table")
     return rows
 
 
@@ -118,8 +120,8 @@ cosine = claim(
 )
 def leak(table: Table) -> Estimate:
     """Clean error without over half the one with corruption 3, minus 1; lambda 8, paired."""
-    squares = (left(cell(table, "regions", loud), "att8") for loud in (QUIET, 3.0))
-    return families.below([families.difference_point("regions, clean", *squares, 0.5, 1)])
+    quiet, loud = (left(cell(table, "regions", loud), "att8") for loud in (QUIET, 3.0))
+    return families.below([families.difference_point("regions, clean", quiet, loud, 0.5, 1)])
 
 
 def across_layouts(table: Table, name: str) -> Estimate:

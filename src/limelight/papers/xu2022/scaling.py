@@ -89,15 +89,21 @@ def slopes(table: Table) -> Estimate:
     ]
     found = []
     for (clusters, sigma), *two in pairs:
-        sizes = [at["world.size"] for at, _ in two]
-        one, other = (
+        over_law = [
             measured(rows, points=2 * len(pairs)).over(limit_ratio(rows)) for _, rows in two
-        )
-        name = f"C {clusters}, sigma {sigma:g}, m_k {sizes[0]} to {sizes[1]}"
-        ends = ((other.value, one.value), (other.low, one.high), (other.high, one.low))
-        slope = (float(np.log(a / b) / np.log(sizes[1] / sizes[0])) for a, b in ends)
-        found.append(families.Point(name, *slope, one.draws + other.draws))
+        ]
+        found.append(slope(f"C {clusters}, sigma {sigma:g}, ", two, over_law))
     return families.inside(found, -0.03, 0.03)
+
+
+def slope(where: str, cells: Sequence[Cell], points: Sequence[families.Point]) -> families.Point:
+    """The log-log slope between two sizes, as steep and as flat as both intervals allow."""
+    sizes, (one, two) = [at["world.size"] for at, _ in cells], points
+    step = np.log(sizes[1] / sizes[0])
+    pairs = ((two.value, one.value), (two.low, one.high), (two.high, one.low))
+    value, low, high = (float(np.log(a / b) / step) for a, b in pairs)
+    name = f"{where}m_k {sizes[0]} to {sizes[1]}"
+    return families.Point(name, value, low, high, one.draws + two.draws)
 
 
 @claim(
@@ -113,13 +119,11 @@ def early(table: Table) -> Estimate:
     cells = series(table, "softmax").get((10, 1.5), [])[-2:]
     if len(cells) < 2:
         raise Undecided("not in this table")
-    sizes = [at["world.size"] for at, _ in cells]
-    one, two = (measured(rows, points=2) for _, rows in cells)
+    found = slope("", cells, [measured(rows, points=2) for _, rows in cells])
     wanted = optimum.scaling_exponent(1.5)
-    slope = lambda a, b: float(-np.log(b / a) / np.log(sizes[1] / sizes[0])) - wanted
-    note = f"m_k {sizes[0]} to {sizes[1]}, exponent {wanted:.3f}"
-    ends = slope(one.low, two.high), slope(one.high, two.low)
-    return Estimate(slope(one.value, two.value), ends, one.draws + two.draws, note)
+    note = f"{found.name}, exponent {wanted:.3f}"
+    ends = (-found.high - wanted, -found.low - wanted)
+    return Estimate(-found.value - wanted, ends, found.draws, note)
 
 
 @claim(
@@ -147,7 +151,7 @@ def averaged(rows: Table) -> float:
 def draw(table: Table) -> plot.Picture:
     """Best ratio over cluster size with the law, and the exponent over noise level."""
     sizes = [*_measured(table), *_laws(table), *_others(table)]
-    lowest = min(np.min(mark.y) for mark in sizes if isinstance(mark, plot.Points) and len(mark.y))
+    lowest = min(measured(rows).value for _, rows in table.cells(*AXIS))
     ticks = [v for v in (0.02, 0.05, 0.1, 0.2, 0.5) if v > 0.85 * lowest]
     left = plot.Panel(
         r"each size at its own $\tilde\lambda$",
