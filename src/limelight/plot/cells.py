@@ -108,7 +108,8 @@ def _ends(read: Any) -> tuple[float, float, float]:
         ends = getattr(read, "interval", None)
         if ends is None and hasattr(read, "low"):
             ends = (read.low, read.high)
-        return (read.value, *(ends or (np.nan, np.nan)))
+        low, high = ends or (np.nan, np.nan)
+        return (read.value, low, high)
     if np.ndim(read) == 0:
         return (float(read), np.nan, np.nan)
     value, low, high = read

@@ -192,7 +192,7 @@ def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> lis
             found.setdefault(label, patch)
         elif isinstance(mark, Bars):
             found.setdefault(label, Patch(color=look_of(mark, looks).colour))
-        else:
+        elif isinstance(mark, Series | Bundle | Contour):
             _add(found, mark, look_of(mark, looks))
     for label, artist in found.items():
         artist.set_label(label)
