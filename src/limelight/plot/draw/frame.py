@@ -91,7 +91,7 @@ def set_scales(axes: Axes, panel: Panel, x: np.ndarray, y: np.ndarray) -> None:
     ):
         if axis.limits is not None:
             ends = (float(axis.limits[0]), float(axis.limits[1]))
-        elif axis.categories:
+        elif axis.categories and flat_map is None:
             ends = (-0.6, len(axis.categories) - 0.4)
         put(*ends)
 
