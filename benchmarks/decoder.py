@@ -24,9 +24,9 @@ import jax.random as jr
 import numpy as np
 from timing import about, copy_rate, seconds
 
+from limelight.engine.plan import compiled, make_plan
+from limelight.experiments.sparse_and import IN_FLIGHT, SparseAnd
 from limelight.models import decoder
-from limelight.papers.edelman2022.learning import IN_FLIGHT, Learning
-from limelight.study.plan import compiled, make_plan
 from limelight.worlds import SparseBoolean
 
 WIDTH, HEADS, HIDDEN, HOLDOUT, EVERY, DROP = 64, 16, 256, 10_000, 10, 0.1
@@ -122,11 +122,11 @@ def ordinary(length: int, examples: int, steps: int = 3) -> float:
 # --- ours -----------------------------------------------------------------------------------------
 
 
-def experiment(length: int, iterations: int) -> Learning:
+def experiment(length: int, iterations: int) -> SparseAnd:
     """What Figure 2 runs on this machine; nothing ends early, so every iteration is counted."""
     world = SparseBoolean(length=length, sparsity=3, rule="and")
     numbers = "bfloat16" if on_gpu() else "float32"
-    return Learning(world=world, iterations=iterations, numbers=numbers, share=1.0)
+    return SparseAnd(world=world, iterations=iterations, numbers=numbers, share=1.0)
 
 
 def ours(length: int, examples: int, trials: int, iterations: int) -> tuple[float, int]:
@@ -194,7 +194,7 @@ def counts(length: int, examples: int) -> dict[str, float]:
     column = 2 if on_gpu() else 4
     return {
         "ordinary_flops": (3 * m + HOLDOUT / EVERY) * rows,
-        "our_flops": Learning(world=one.world, examples=m, iterations=EVERY).flops() / EVERY,
+        "our_flops": SparseAnd(world=one.world, examples=m, iterations=EVERY).flops() / EVERY,
         "ordinary_bytes_of_scores": 3 * 4.0 * m * HEADS * n**2,
         "our_bytes_of_tokens": float(a_token * m * n),
         "our_bytes_of_weights": 4.0 * weights * (3 * blocks + 7),

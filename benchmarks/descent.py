@@ -19,9 +19,9 @@ import jax.numpy as jnp
 import jax.random as jr
 from timing import about, copy_rate, seconds
 
+from limelight.engine.cost import xla_flops
 from limelight.models import Positional
-from limelight.study.cost import xla_flops
-from limelight.study.descent import Descent, Sample, train, tune
+from limelight.train.descent import Descent, Sample, train, tune
 from limelight.worlds import Spatial
 
 STEPS = 20

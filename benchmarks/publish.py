@@ -18,9 +18,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from limelight.core.errors import LimelightError
+from limelight.engine import device
 from limelight.papers import load
 from limelight.papers.published import default_store, publish
-from limelight.study import device
 
 #: Pictures are drawn and lines printed by one figure at a time.
 TURN = threading.Lock()

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from limelight.bench import measure
-from limelight.study.device import describe_machine
+from limelight.engine.device import describe_machine
 
 
 def main(output: str = "") -> None:

@@ -20,7 +20,7 @@ from timing import about, copy_rate, seconds
 
 from limelight.models import Shallow
 from limelight.models.base import split
-from limelight.train import Train
+from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
 
 STEPS = 100

@@ -22,9 +22,9 @@ import jax.random as jr
 import numpy as np
 from timing import about, seconds
 
+from limelight.engine.device import LIBRARY, for_gpu
 from limelight.models import Vision
-from limelight.study.course import Course
-from limelight.study.device import LIBRARY, for_gpu
+from limelight.train.images import Course
 from limelight.worlds import Images
 from limelight.worlds.sources.base import pictures
 

@@ -17,12 +17,13 @@ import numpy as np
 
 from limelight.core.backend import on_gpu
 from limelight.core.keys import trial_key
+from limelight.engine.batch import program
+from limelight.engine.grid import assign
+from limelight.engine.plan import make_plan
+from limelight.experiments import Study
 from limelight.measures import FreshLoss
 from limelight.models import Shallow
 from limelight.papers import load
-from limelight.study import Study
-from limelight.study.grid import assign
-from limelight.study.plan import make_plan, program
 from limelight.worlds import Patterns
 
 

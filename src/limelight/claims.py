@@ -33,6 +33,21 @@ class Estimate:
     note: str = ""
 
 
+class Undecided(InputError):
+    """Raised by an estimator: this table cannot decide its claim.
+
+    The verdict is then inconclusive, without a number, and says why.
+
+    Args:
+        why: What is missing, in words.
+        n: Trials that were there.
+    """
+
+    def __init__(self, why: str, n: int = 0):
+        super().__init__(why)
+        self.n = n
+
+
 @dataclass(frozen=True)
 class AtLeast:
     """Holds when the whole interval is at or above the level, fails when it is all below."""
@@ -180,9 +195,13 @@ class Claim:
     def decide(self, table: Table, source: str) -> Verdict:
         """Read the estimate and apply the rule; what is not a number decides nothing.
 
-        Where one end of an interval is open, the other one may decide.
+        Where one end of an interval is open, the other one may decide. An estimator that raises
+        `Undecided` leaves the claim inconclusive, with its message as the note.
         """
-        estimate = self.estimate(table)
+        try:
+            estimate = self.estimate(table)
+        except Undecided as why:
+            estimate = Estimate(float("nan"), None, why.n, why.message)
         low, high = estimate.interval or (estimate.value, estimate.value)
         known = not np.isnan([estimate.value, low, high]).any() and np.isfinite([low, high]).any()
         return Verdict(

@@ -5,7 +5,7 @@ rebuilding a model.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from limelight.core.errors import InputError, suggest
 from limelight.core.files import atomic
 
 META = b"limelight"
+#: Stands for "no default": the setting must exist.
+REQUIRED: Any = object()
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class Table:
     columns: Mapping[str, np.ndarray]
     axes: tuple[str, ...] = ()
     manifest: Mapping[str, Any] = field(default_factory=dict)
+    _made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 0
@@ -64,17 +67,77 @@ class Table:
         return np.unique(self[axis])
 
     def cells(self, *by: str) -> Iterator[tuple[dict[str, Any], "Table"]]:
-        """Rows grouped by the given columns (all axes when none is given), in sorted order."""
+        """Rows grouped by the given columns (all axes when none is given).
+
+        Cells come in the order in which they first appear in the table: that of the axes.
+
+        Example:
+            >>> table = Table({"a": np.array(["x", "b", "x"]), "y": np.array([1, 2, 3])}, ("a",))
+            >>> [(at["a"], rows["y"].tolist()) for at, rows in table.cells()]
+            [('x', [1, 3]), ('b', [2])]
+        """
         by = by or self.axes
-        order = np.lexsort([self[name] for name in reversed(by)]) if by else np.arange(len(self))
-        if not len(order):
+        if not len(self):
             return
-        columns = [self[name][order] for name in by]
-        change = np.zeros(len(order), dtype=bool)
-        for column in columns:
-            change[1:] |= column[1:] != column[:-1]
-        for rows in np.split(order, np.flatnonzero(change)):
+        group = np.zeros(len(self), dtype=int)
+        for name in by:
+            place = _places(self[name])
+            _, group = np.unique(group * (place.max() + 1) + place, return_inverse=True)
+        cells = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
+        for rows in sorted(cells, key=lambda rows: rows[0]):
             yield {name: _plain(self[name][rows[0]]) for name in by}, self.rows(rows)
+
+    def setting(
+        self, path: str, at: Mapping[str, Any] | None = None, default: Any = REQUIRED
+    ) -> Any:
+        """What a dotted path of the experiment was set to.
+
+        Args:
+            path: Such as `train.steps`.
+            at: Coordinates of a cell, where the path was swept.
+            default: Returned where the experiment has no such setting; without it that is an error.
+
+        Returns:
+            The coordinate in `at`; else the one value that all rows share, where the path was
+            swept; else what the manifest says of the experiment.
+
+        Example:
+            >>> about = {"configuration": {"experiment": {"train": {"steps": 60, "rate": 1.0}}}}
+            >>> table = Table({"train.rate": np.array([1.0, 2.0])}, ("train.rate",), about)
+            >>> table.setting("train.steps"), table.setting("train.rate", {"train.rate": 2.0})
+            (60, 2.0)
+        """
+        if at is not None and path in at:
+            return at[path]
+        if path in self.axes:
+            values = self.values(path)
+            if len(values) != 1:
+                raise InputError(f"{path} was swept: it has {len(values)} values in this table")
+            return _plain(values[0])
+        found: Any = self.manifest.get("configuration", {}).get("experiment", {})
+        for name in path.split("."):
+            if not isinstance(found, Mapping) or name not in found:
+                if default is not REQUIRED:
+                    return default
+                known = list(found) if isinstance(found, Mapping) else []
+                hint = suggest(name, known) if known else "nothing is set there"
+                raise InputError(f"the experiment of this table has no setting {path!r}", hint)
+            found = found[name]
+        return found
+
+    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What `make` makes from this table: made once, and kept for as long as the table is.
+
+        For what several claims read. What is kept is handed out again as it is: do not change it.
+
+        Example:
+            >>> table = Table({"y": np.array([1.0, 3.0])})
+            >>> table.cached("mean", lambda: float(table["y"].mean()))
+            2.0
+        """
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     # --- other people's formats -------------------------------------------------------------
 
@@ -130,6 +193,8 @@ class Table:
     @classmethod
     def load(cls, path: str | Path) -> "Table":
         """Read what `save` wrote."""
+        if Path(path).is_dir():
+            raise InputError(f"{path} is a folder", "limelight.open reads run folders")
         try:
             arrow = pq.read_table(path, page_checksum_verification=True)
         except (OSError, pa.ArrowException) as error:
@@ -144,6 +209,14 @@ class Table:
         meta = json.loads((arrow.schema.metadata or {}).get(META, b"{}"))
         columns = {name: _from_arrow(arrow[name]) for name in arrow.column_names}
         return cls(columns, tuple(meta.get("axes", ())), meta.get("manifest", {}))
+
+
+def _places(values: np.ndarray) -> np.ndarray:
+    """A number for each distinct value; words are not sorted for it, which would be slow."""
+    if values.dtype != object:
+        return np.unique(values, return_inverse=True)[1]
+    number: dict[Any, int] = {}
+    return np.array([number.setdefault(value, len(number)) for value in values])
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ import sys
 import time
 
 from limelight.cli.app import main
-from limelight.study.run import Engine
+from limelight.engine.run import Engine
 from tests.cli import toy
 
 kind = sys.argv[1]

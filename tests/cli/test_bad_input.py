@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import InputError, LimelightError
+from limelight.engine.grid import assign
+from limelight.engine.run import Engine
 from limelight.papers import load
 from limelight.papers.published import publish
-from limelight.study.grid import assign
-from limelight.study.run import Engine
 from limelight.table import Table
 from tests.cli.conftest import RUN, Outcome, contents
 
@@ -274,6 +274,6 @@ def test_what_the_system_refuses_is_one_line(call, monkeypatch):
     def refused(*_):
         raise PermissionError(13, "Permission denied", "secret.json")
 
-    monkeypatch.setattr("limelight.store.read_manifest", refused)
+    monkeypatch.setattr("limelight.engine.store.read_manifest", refused)
     monkeypatch.setattr("limelight.papers.published.read_manifest", refused)
     assert_refused(call("resume", "."), "secret.json", "Permission denied")

@@ -13,14 +13,14 @@ import pytest
 
 from limelight.bench import Row
 from limelight.claims import Verdict
-from limelight.cli import common
+from limelight.cli import text as common
+from limelight.engine import device
+from limelight.engine.run import Engine
+from limelight.engine.store import read_manifest, read_table
 from limelight.models import load_vit
 from limelight.models.flat import count, to_vector
 from limelight.papers import KEYS, load
 from limelight.papers.published import publish, section
-from limelight.store import read_manifest, read_table
-from limelight.study import device
-from limelight.study.run import Engine
 from tests.cli import toy
 from tests.cli.conftest import RUN, contents
 

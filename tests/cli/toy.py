@@ -12,9 +12,9 @@ from limelight import fit
 from limelight.claims import AtLeast, Claim, Estimate
 from limelight.core.errors import InputError
 from limelight.core.types import Number
+from limelight.experiments import Experiment
 from limelight.papers.base import Figure, Paper, Setup, Statement
 from limelight.plot import new_figure
-from limelight.study import Experiment
 from limelight.theory import Bound
 
 KEY = "toy2000"

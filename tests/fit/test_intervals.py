@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import beta, binom, multinomial
 
 from limelight.core.errors import InputError
-from limelight.fit import exact, mean_interval, paired, wilson
+from limelight.fit import exact, mean_interval, paired_interval, wilson
 
 
 def test_wilson_by_hand():
@@ -89,11 +89,11 @@ def test_mean_interval_without_information():
 
 def test_paired_by_hand():
     # (10.5 - 30.5)/1002 -+ 1.96/1002 sqrt(41 - 20^2/1002)
-    value, low, high = paired([30, 0], [10, 0], 1000)
+    value, low, high = paired_interval([30, 0], [10, 0], 1000)
     np.testing.assert_allclose(value, [-0.02, 0.0])
     np.testing.assert_allclose([low[0], high[0]], [-0.0324242, -0.0074960], atol=1e-6)
     assert low[1] < 0 < high[1]  # no trial differs, and yet the difference may
-    mirrored = paired([10, 0], [30, 0], 1000)
+    mirrored = paired_interval([10, 0], [30, 0], 1000)
     np.testing.assert_allclose(mirrored[1], -high)
 
 
@@ -104,11 +104,11 @@ def test_paired_covers_by_enumeration(loss, gain):
     b, c = np.divmod(np.arange((n + 1) ** 2), n + 1)
     b, c = b[b + c <= n], c[b + c <= n]
     chance = multinomial.pmf(np.stack([b, c, n - b - c], 1), n, [loss, gain, 1 - loss - gain])
-    _, low, high = paired(b, c, n)
+    _, low, high = paired_interval(b, c, n)
     assert chance.sum() == pytest.approx(1)
     assert chance[(low <= gain - loss) & (gain - loss <= high)].sum() > 0.93
 
 
 def test_paired_refuses_more_changes_than_trials():
     with pytest.raises(InputError):
-        paired(6, 6, 10)
+        paired_interval(6, 6, 10)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import InputError
+from limelight.engine import device
 from limelight.instruments.gallery import Behind, Gallery
 from limelight.instruments.overlay import overlay, silhouette
 from limelight.instruments.page import pictures, write_page
@@ -29,7 +30,6 @@ from limelight.measures.denoising import (
 from limelight.measures.heads import looked_at, summary
 from limelight.measures.locality import cosines, locality
 from limelight.models import Vision, ViT, load_vit
-from limelight.study import device
 from tests.instruments.vits import DIGITS, shaken
 
 CLASS = Vision(width=12, depth=2, heads=2, hidden=24, pool="class", outputs=10)

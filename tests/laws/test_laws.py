@@ -9,6 +9,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
+from limelight.experiments.study import measure_name
 from limelight.measures import (
     Accuracy,
     AttentionMass,
@@ -37,7 +38,6 @@ from limelight.models import (
 )
 from limelight.models.base import split
 from limelight.papers import KEYS, load
-from limelight.study.base import measure_name
 from limelight.theory.base import Bound
 from limelight.worlds import (
     Composites,

@@ -17,7 +17,7 @@ from limelight.measures import (
 from limelight.measures.neurons import lucky, signed
 from limelight.models import Shallow
 from limelight.theory.li2023 import attention_envelopes, lucky_share
-from limelight.train import Train
+from limelight.train.minibatch import Train
 from limelight.worlds import Patterns, dataset
 
 WORLD = Patterns(tokens=50, relevant=0.4, confusing=0.1)

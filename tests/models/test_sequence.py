@@ -10,12 +10,12 @@ from limelight.certificate.claim import read_claim
 from limelight.certificate.construction import evaluate
 from limelight.core.errors import InputError
 from limelight.core.types import Example
+from limelight.experiments import Study
 from limelight.measures import Accuracy
 from limelight.models import Constructed, Loaded, Sequence, load_construction
 from limelight.models.base import split
 from limelight.models.construct import construct
-from limelight.study import Study
-from limelight.train import Train
+from limelight.train.minibatch import Train
 from limelight.worlds import Patterns, SparseBoolean, dataset
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import InputError
+from limelight.engine.grid import assign
+from limelight.engine.plan import make_plan
+from limelight.experiments.parity import Parity
 from limelight.papers import load
 from limelight.papers.edelman2022 import fig3
-from limelight.papers.edelman2022.parity import Parity
 from limelight.plot import render
-from limelight.study.grid import assign
-from limelight.study.plan import make_plan
 from limelight.worlds import SparseBoolean
 
 paper = load("edelman2022")

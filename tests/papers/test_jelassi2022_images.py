@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import InputError
+from limelight.experiments.classify import Classify
 from limelight.models import Vision, save_vit
 from limelight.papers.jelassi2022 import digits, fig1a, fig5, fig7
 from limelight.plot import render
-from limelight.study.classify import Classify
-from limelight.study.course import Course
 from limelight.table import Table
+from limelight.train.images import Course
 from limelight.worlds import Images, Patterns
 
 PNG = b"\x89PNG"

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from limelight.experiments.idealized import LATE
 from limelight.papers.jelassi2022 import event3, idealized, linear, paper, shift
 from limelight.plot import render
-from limelight.study.idealized import LATE
 from limelight.table import Table
 
 

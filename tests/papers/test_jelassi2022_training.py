@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from limelight.experiments.transfer import Transfer
 from limelight.papers import load
 from limelight.papers.jelassi2022 import phase, transfer, transfer_claims
 from limelight.plot import Movie, animate, render
-from limelight.study.descent import Descent
-from limelight.study.transfer import Transfer
 from limelight.table import Table
+from limelight.train.descent import Descent
 from limelight.worlds import Spatial
 
 

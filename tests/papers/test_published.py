@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import InputError, StoreError
+from limelight.engine.run import Engine
 from limelight.papers import KEYS, load
 from limelight.papers.published import (
     decide_published,
@@ -23,7 +24,6 @@ from limelight.papers.published import (
     unfinished,
     write_page,
 )
-from limelight.study.run import Engine
 from limelight.table import Table
 from tests.cli import toy
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import InputError
+from limelight.experiments.denoising import Denoising
 from limelight.papers.xu2022 import paper
 from limelight.plot import render
-from limelight.study.denoising import Denoising
 from limelight.table import Table
 
 #: Claims about printed statements that are false, and about limits of our own: they must fail.

@@ -9,9 +9,9 @@ import pytest
 
 from limelight.core.errors import InputError
 from limelight.core.types import Role
+from limelight.experiments import Study
 from limelight.measures import KeptTokens
 from limelight.models import Shallow
-from limelight.study import Study
 from limelight.worlds import POLICIES, Patterns, Sparse, SparseBoolean, dataset, law
 
 INNER = Patterns(tokens=20, relevant=0.4, confusing=0.1, noise=0.01, noisy_share=0.3)

@@ -1,5 +1,7 @@
 """Statistics on tables: intervals, thresholds, laws and the bootstrap; no model is rebuilt.
 
+- `estimates`: the estimates that claims rest on, from rows to a number with its interval;
+  `curves`: where curves cross a level, laws; `families`: one verdict from tests at many points.
 - `intervals`: Wilson's and the exact interval for success rates, their paired difference, the
   bootstrap for means.
 - `thresholds`: the size at which half the trials succeed, on arrays; `likelihood` is its engine.
@@ -11,7 +13,7 @@
 
 from limelight.fit.comparison import Candidate, Comparison, compare, compare_predictors
 from limelight.fit.edge import Edge, successes, threshold
-from limelight.fit.intervals import exact, mean_interval, paired, wilson
+from limelight.fit.intervals import exact, mean_interval, paired_interval, wilson
 from limelight.fit.laws import LAWS, Law, fit_law, linear, logarithmic, power
 from limelight.fit.resample import (
     bootstrap,
@@ -43,7 +45,7 @@ __all__ = [
     "logarithmic",
     "mean_interval",
     "median_interval",
-    "paired",
+    "paired_interval",
     "percentile_interval",
     "power",
     "resample_counts",

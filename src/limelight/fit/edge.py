@@ -46,6 +46,7 @@ class Edge:
     thresholds: tuple[Threshold, ...]
     outcomes: Table = field(repr=False)
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    _drawn: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.thresholds)
@@ -103,8 +104,14 @@ class Edge:
                 whole trials are drawn, jointly for all thresholds.
 
         Returns:
-            Values and flags, draws by thresholds.
+            Values and flags, draws by thresholds; read-only, for they are kept and given again.
         """
+        key = (draws, seed, common)
+        if key not in self._drawn:
+            self._drawn[key] = self._draw(draws, seed, common)
+        return self._drawn[key]
+
+    def _draw(self, draws: int, seed: int, common: bool):
         counted = _common_counts if common else _independent_counts
         values, flags = [], []
         keep = {name: self.options[name] for name in ("rate", "increasing")}
@@ -114,7 +121,10 @@ class Edge:
             rising = s if self.options["increasing"] else n - s
             values.append(_anywhere_in_the_gap(found, x, rising, n, luck))
             flags.append(resolved(x, s, n, **keep))
-        return np.stack(values, axis=1), np.stack(flags, axis=1)
+        found = np.stack(values, axis=1), np.stack(flags, axis=1)
+        for array in found:
+            array.flags.writeable = False
+        return found
 
 
 def threshold(

@@ -73,7 +73,7 @@ def exact(successes: Numbers, trials: Numbers, level: float = 0.95) -> Ends:
     return np.where(s == 0, 0.0, low), np.where(s == n, 1.0, high)
 
 
-def paired(
+def paired_interval(
     lost: Numbers, gained: Numbers, trials: Numbers, level: float = 0.95
 ) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
     r"""Difference of two success rates on the same trials, and its interval.
@@ -95,7 +95,7 @@ def paired(
         $(c - b)/n$, the second rate less the first, and the lower and upper ends.
 
     Example:
-        >>> [round(float(v), 4) for v in paired(30, 10, 1000)]
+        >>> [round(float(v), 4) for v in paired_interval(30, 10, 1000)]
         [-0.02, -0.0324, -0.0075]
 
     Reference: Agresti and Min (2005), adjusted Wald interval for matched pairs.

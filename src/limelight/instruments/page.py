@@ -9,6 +9,7 @@ import numpy as np
 from limelight.instruments.overlay import Overlay
 from limelight.instruments.probe import KINDS, PARTS, Noise, Probe, Shown, distils, told
 from limelight.measures.denoising import CONTROLS, POPULATIONS, STAGES
+from limelight.page.report import Illustration, Numbers, Section, write_report
 from limelight.plot import (
     Axis,
     Panel,
@@ -20,7 +21,6 @@ from limelight.plot import (
 )
 from limelight.plot.files import render
 from limelight.plot.patches import MOST
-from limelight.report import Illustration, Numbers, Section, write_report
 
 #: As in jelassi2022, Figure 1(a): what is drawn darkest.
 DARKEST = 0.55

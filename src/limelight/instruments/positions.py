@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from limelight.core.types import PRNGKey
+from limelight.engine.device import by_library
 from limelight.measures.association import association_overlap, chance_overlap
 from limelight.measures.locality import cosines, locality, neighbour_share, side_of, similarity
-from limelight.study.device import by_library
 
 #: Fresh positions to compare with.
 DRAWS = 200

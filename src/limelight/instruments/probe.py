@@ -18,6 +18,8 @@ from limelight.core.arrays import Real
 from limelight.core.errors import InputError
 from limelight.core.keys import named
 from limelight.core.types import Example, Number
+from limelight.engine.device import by_library
+from limelight.engine.run import Progress
 from limelight.fit.intervals import mean_interval
 from limelight.instruments.gallery import Gallery
 from limelight.instruments.overlay import Overlay, overlay
@@ -32,8 +34,6 @@ from limelight.measures.denoising import (
 )
 from limelight.measures.heads import looked_at, summary
 from limelight.models.vit import ViT
-from limelight.study.device import by_library
-from limelight.study.run import Progress
 
 #: Images in one call.
 CHUNK = 4

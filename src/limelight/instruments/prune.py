@@ -23,14 +23,14 @@ from limelight.core.arrays import Real
 from limelight.core.backend import on_gpu
 from limelight.core.errors import InputError, check_word
 from limelight.core.types import Example
-from limelight.fit.intervals import paired, wilson
+from limelight.engine.cost import xla_flops
+from limelight.engine.device import LIBRARY, describe_machine, for_gpu
+from limelight.engine.run import Progress
+from limelight.fit.intervals import paired_interval, wilson
 from limelight.fit.trends import median_interval
 from limelight.instruments.gallery import Gallery, Groups
 from limelight.models.flops import vit_flops
 from limelight.models.vit import ViT
-from limelight.study.cost import xla_flops
-from limelight.study.device import LIBRARY, describe_machine, for_gpu
-from limelight.study.run import Progress
 
 #: By what the class token attends to; by chance; by what is known of the patches.
 POLICIES = ATTENTION, RANDOM, TRUTH = ("attention", "random", "truth")
@@ -310,7 +310,7 @@ def _row(program: _Program, mine, seconds, whole, whole_seconds) -> Row:
     n, cost = len(mine), vit_flops(program.model, scored=program.policy in (RANDOM, TRUTH))
     low, high = wilson(int(mine.sum()), n)
     lost, gained = int((whole & ~mine).sum()), int((mine & ~whole).sum())
-    difference, down, up = paired(lost, gained, n)
+    difference, down, up = paired_interval(lost, gained, n)
     ratio, slow, fast = median_interval(whole_seconds / seconds)
     plain = program.policy == NONE
     return Row(

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey
 from limelight.measures.base import Begun, Reader
 from limelight.worlds.base import World, dataset
@@ -36,6 +37,7 @@ def _added(agreed: Float[Array, " examples *bits"]) -> Float[Array, " examples"]
     return jnp.sum(agreed.reshape(agreed.shape[0], -1), axis=-1)
 
 
+@kind("measure.fresh_loss")
 @dataclass(frozen=True)
 class FreshLoss(Begun):
     r"""Mean hinge loss $\max(1 - y^\top F, 0)$ on fresh examples.
@@ -53,6 +55,7 @@ class FreshLoss(Begun):
         return lambda model: jnp.mean(jax.nn.relu(1.0 - _added(agree(model))))
 
 
+@kind("measure.accuracy")
 @dataclass(frozen=True)
 class Accuracy(Begun):
     """Share of fresh examples with every sign right; an output of exactly 0 is wrong.
@@ -75,6 +78,7 @@ class Accuracy(Begun):
         return read
 
 
+@kind("measure.margins")
 @dataclass(frozen=True)
 class Margins(Begun):
     r"""`mean` and `least` of $y^\top F(X)$ on fresh examples.

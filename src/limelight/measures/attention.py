@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey, Role
 from limelight.measures.base import Begun, Reader
 from limelight.worlds.base import World, dataset
@@ -23,6 +24,7 @@ def role_mass(weights: Float[Array, "tokens tokens"], roles, kept) -> Float[Arra
     return jnp.where(queries[:, None] > 0, total / jnp.maximum(queries[:, None], 1), jnp.nan)
 
 
+@kind("measure.attention_mass")
 @dataclass(frozen=True)
 class AttentionMass(Begun):
     r"""Attention mass on $\mathcal S_*$, averaged over queries and examples of a fresh test set.
@@ -60,6 +62,7 @@ def relevant_mass(model: Any, e: Any) -> tuple[Float[Array, ""], Float[Array, "3
     return mean, role_mass(weights, e.roles, e.kept)[:, Role.RELEVANT]
 
 
+@kind("measure.role_mass")
 @dataclass(frozen=True)
 class RoleMass(Begun):
     """Attention from queries of each role to all keys of each role, on a fresh test set.

@@ -7,12 +7,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey
 from limelight.measures.noise import square_errors
 from limelight.models.smoother import nearest_order
 from limelight.worlds.base import World, example
 
 
+@kind("measure.worst_errors")
 @dataclass(frozen=True)
 class WorstErrors:
     r"""The largest errors of one draw; NaN for what the operator does not have.

@@ -10,6 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey
 from limelight.measures.base import Begun, Reader
 from limelight.worlds.base import World
@@ -24,6 +25,7 @@ def logits(model: Any, truth: Any) -> Float[Array, "patterns patterns"]:
     return mu @ model.weights.product @ mu.T
 
 
+@kind("measure.feature_norms")
 @dataclass(frozen=True)
 class FeatureNorms(Begun):
     r"""Lengths of `key`, `query` and `value` features: of patterns 1 and 2, mean of the others.
@@ -50,6 +52,7 @@ class FeatureNorms(Begun):
         return read
 
 
+@kind("measure.feature_turns")
 @dataclass(frozen=True)
 class FeatureTurns(Begun):
     r"""Cosine of `key` and `query` features with themselves at the start, mean of patterns 1 and 2.
@@ -78,6 +81,7 @@ class FeatureTurns(Begun):
         return read
 
 
+@kind("measure.own_attention")
 @dataclass(frozen=True)
 class OwnAttention(Begun):
     r"""Seen from a query of pattern 1 in an example of label +1, without noise.
@@ -110,6 +114,7 @@ class OwnAttention(Begun):
         return read
 
 
+@kind("measure.invariants")
 @dataclass(frozen=True)
 class Invariants(Begun):
     r"""Drift of what gradient flow conserves, relative to its size at the start.

@@ -6,6 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey
 from limelight.measures.noise import square_errors
 from limelight.models.smoother import cross_weights, knn_weights, local_weights, softmax_weights
@@ -21,6 +22,7 @@ def populations(
     return {"clean": clean / sigma**2, "corrupted": bad / loud**2}
 
 
+@kind("measure.filter_errors")
 @dataclass(frozen=True)
 class FilterErrors:
     """What each of a fixed list of filters leaves of the noise, on the same image.
@@ -60,6 +62,7 @@ class FilterErrors:
         return read
 
 
+@kind("measure.cross_errors")
 @dataclass(frozen=True)
 class CrossErrors:
     r"""Cross-attention of a pair: `square` error over $\sigma_t^2$, `leaked` mass, and `itself`.

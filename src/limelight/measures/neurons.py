@@ -15,6 +15,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey
 from limelight.measures.base import Begun, Reader
 from limelight.worlds.base import World
@@ -48,6 +49,7 @@ def signed(readout: Float[Array, "tokens width"]) -> Bool[Array, "2 width"]:
     return jnp.stack([mean > 0, mean < 0])
 
 
+@kind("measure.lucky_neurons")
 @dataclass(frozen=True)
 class LuckyNeurons(Begun):
     r"""Shares of lucky neurons, and how many of the first ones are still lucky.
@@ -95,6 +97,7 @@ def _share(part: Bool[Array, "2 width"], whole: Bool[Array, "2 width"]) -> Float
     return jnp.where(total > 0, jnp.sum(part) / jnp.maximum(total, 1), jnp.nan)
 
 
+@kind("measure.output_projections")
 @dataclass(frozen=True)
 class OutputProjections(Begun):
     r"""How the rows of $W_O$ lie in the value frame: Claim 1 of Lemma 2.

@@ -10,6 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey
 from limelight.worlds.base import World, example
 
@@ -21,6 +22,7 @@ def square_errors(
     return jnp.sum((tokens - targets) ** 2, axis=-1)
 
 
+@kind("measure.noise_left")
 @dataclass(frozen=True)
 class NoiseLeft:
     r"""How far the tokens of one draw are from their centres after smoothing.
@@ -52,6 +54,7 @@ class NoiseLeft:
         }
 
 
+@kind("measure.noise_parts")
 @dataclass(frozen=True)
 class NoiseParts:
     r"""The squared error in units of $\sigma^2$ and its three parts: itself, averaging, leak.
@@ -84,6 +87,7 @@ class NoiseParts:
         return {k: jnp.mean(jnp.sum(v**2, axis=-1)) / scale for k, v in parts.items()}
 
 
+@kind("measure.noise_path")
 @dataclass(frozen=True)
 class NoisePath:
     r"""Mean of $e_i^2/\sigma^2$ before the first step of an iterated operator and after each."""
@@ -100,6 +104,7 @@ class NoisePath:
         return {"square": square / jnp.asarray(world.sigma, dtype=float) ** 2}  # pyright: ignore[reportAttributeAccessIssue]
 
 
+@kind("measure.purity")
 @dataclass(frozen=True)
 class Purity:
     """Share of the weight that stays in the token's own cluster."""

@@ -6,11 +6,13 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey
 from limelight.measures.base import Begun, Reader
 from limelight.measures.features import DISCRIMINATIVE
 
 
+@kind("measure.set_growth")
 @dataclass(frozen=True)
 class SetGrowth(Begun):
     r"""Do all members of a discriminative set grow along one combination, and along which?

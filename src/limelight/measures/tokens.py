@@ -6,11 +6,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey, Role
 from limelight.measures.base import Begun, Reader
 from limelight.worlds.base import World, dataset
 
 
+@kind("measure.kept_tokens")
 @dataclass(frozen=True)
 class KeptTokens(Begun):
     r"""Realised fractions among kept tokens, and the share of examples whose vote has changed.

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from limelight.core.kinds import kind
 from limelight.core.types import Example, PRNGKey
 from limelight.measures.base import Begun, Reader
 from limelight.measures.features import DISCRIMINATIVE, logits
@@ -34,6 +35,7 @@ def pull(model: Any, e: Example, patterns: Float[Array, "k dimension"]) -> Float
     return jnp.where(margin < 1, -e.label, 0.0) * each
 
 
+@kind("measure.value_pull")
 @dataclass(frozen=True)
 class ValuePull(Begun):
     r"""How hard neurons pull the value of their pattern, $-a V_i$, on a fresh batch.
@@ -82,6 +84,7 @@ class ValuePull(Begun):
         return read
 
 
+@kind("measure.value_parts")
 @dataclass(frozen=True)
 class ValueParts(Begun):
     r"""The value that a query of pattern 1 reads under label +1, without noise, part by part.

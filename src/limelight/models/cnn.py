@@ -13,6 +13,7 @@ import jax.random as jr
 from jaxtyping import Array, Float
 
 from limelight.core.errors import InputError, check_word
+from limelight.core.kinds import kind
 from limelight.core.numerics import widened
 from limelight.core.types import Example, PRNGKey
 from limelight.models.base import Model, Recipe
@@ -107,6 +108,7 @@ class ConvNet(Model):
         return found
 
 
+@kind("model.convolutional")
 class Convolutional(Recipe):
     """How a convolutional network starts.
 

@@ -18,6 +18,7 @@ from safetensors.numpy import save_file
 from limelight.core.errors import InputError
 from limelight.core.files import atomic
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Recipe
 from limelight.models.construct import bases, lemmas, selectors
@@ -30,6 +31,7 @@ from limelight.worlds.boolean import SparseBoolean
 from limelight.worlds.rules import by_count, truth_table
 
 
+@kind("model.constructed")
 class Constructed(Recipe):
     r"""A start at the construction of the world's rule on the positions that the trial drew.
 
@@ -159,6 +161,7 @@ def save_sequence(model: SequenceNet, path: str | Path) -> None:
         save_file({name: np.asarray(weight) for name, weight in weights.items()}, temporary)
 
 
+@kind("model.loaded")
 class Loaded(Recipe):
     """A start at a construction file; its world must have the file's length and positions.
 

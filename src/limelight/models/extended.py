@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float
 
 from limelight.core.errors import InputError
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Example, PRNGKey
 from limelight.models.attention import bilinear_attention, kept_mean
 from limelight.models.base import Model, Recipe
@@ -66,6 +67,7 @@ class ExtendedViT(Model):
         return kept_mean(jnp.sum(self.readout * hidden, axis=-1), prepared.kept)
 
 
+@kind("model.extended")
 class Extended(Recipe):
     r"""A `Shallow` start with several heads, a skip connection, normalised tokens.
 
@@ -151,6 +153,7 @@ class FourWayViT(Model):
         return jnp.stack(outputs)
 
 
+@kind("model.four_way")
 class FourWay(Recipe):
     r"""A `Shallow` start with two outputs, for worlds with four classes.
 

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.worlds.base import World
@@ -97,6 +98,7 @@ class PositionalNet(Model):
         return jnp.sum(self.activation(outputs))
 
 
+@kind("model.positional")
 class Positional(Recipe):
     r"""How model (T) starts.
 

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 
 from limelight.core.errors import InputError
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.models.heads import HeadWeights
@@ -91,6 +92,7 @@ class SequenceNet(Model):
         return self.scale * (pairs @ self.readout) + self.shift
 
 
+@kind("model.sequence")
 class Sequence(Recipe):
     r"""Bounded-norm attention at a random start: orthonormal symbols, trained positions.
 

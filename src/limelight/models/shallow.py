@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float
 
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey
 from limelight.models.attention import bilinear_attention, kept_mean
 from limelight.models.base import Model, Recipe
@@ -123,6 +124,7 @@ class GroupedViT(Model):
         return jnp.sum(prepared.readout * jnp.where(prepared.positive, plus, minus))
 
 
+@kind("model.shallow")
 class Shallow(Recipe):
     r"""How a shallow ViT starts.
 

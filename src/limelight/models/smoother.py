@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import InputError
+from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.worlds.base import World
@@ -153,6 +154,7 @@ class Smoothing(Model):
         return iterate(lambda x: self.weights(x) @ x, tokens, self.steps, self.gain, read)
 
 
+@kind("model.smoother")
 class Smoother(Recipe):
     r"""Which operator, and its numbers; only the operator and the depth cost a compilation.
 

@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.models.layers import Affine, Block, Norm, Tokens, affine, among, block, norm
@@ -179,6 +180,7 @@ class ViT(Model):
         return jnp.concatenate([jnp.arange(self.first), best])
 
 
+@kind("model.vision")
 class Vision(Recipe):
     r"""How a ViT starts: maps of variance one over their inputs, positions of a given size.
 

@@ -13,12 +13,12 @@ from typing import Any
 from limelight.claims import Claim, Verdict, undecided
 from limelight.core.errors import InputError, suggest
 from limelight.core.words import parse
+from limelight.engine.grid import Axes, assign, lookup, read
+from limelight.engine.plan import Plan, make_plan
+from limelight.engine.run import run
+from limelight.experiments.base import Experiment
 from limelight.papers.contents import Paper, Statement
 from limelight.plot import captioned
-from limelight.study.base import Experiment
-from limelight.study.grid import Axes, assign, lookup, read
-from limelight.study.plan import Plan, make_plan
-from limelight.study.run import run
 from limelight.table import Table
 
 __all__ = ["SCALES", "Figure", "Paper", "Setup", "Statement", "planned_rows", "unknown"]
@@ -156,13 +156,18 @@ class Figure:
         }
         return run(plan, store=store, progress=progress, stall=stall, about=about)
 
-    def plot(self, table: Table) -> Any:
+    @property
+    def pictures(self) -> Mapping[str, Callable[[Table], Any]]:
+        """Pictures by name; what `recipe.Figure` calls them."""
+        return self.draws
+
+    def plot(self, table: Table, name: str | None = None) -> Any:
         """The figure, drawn from a table alone."""
-        return captioned(next(iter(self.draws.values()))(table), table)
+        return captioned(self.draws[name or next(iter(self.draws))](table), table)
 
     def plots(self, table: Table) -> dict[str, Any]:
         """Every picture of the figure, by name."""
-        return {name: captioned(draw(table), table) for name, draw in self.draws.items()}
+        return {name: self.plot(table, name) for name in self.draws}
 
     @property
     def lead(self) -> str:

@@ -4,6 +4,7 @@ Nothing here computes, and nothing heavy is loaded: statements answer without JA
 they are first asked for.
 """
 
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -81,6 +82,9 @@ class Statement:
 class Paper:
     """One paper's contents.
 
+    A figure is a module of the paper's package with the name of the figure, dashes written as
+    underscores; it is loaded when it is first asked for.
+
     Args:
         key: As in files, the command line, docs and BibTeX.
         title: Its title.
@@ -88,7 +92,8 @@ class Paper:
         venue: Where and when.
         symbols: The paper's symbol to the name used here.
         statements: Theorems made callable.
-        figures: Figures as recipes, or a function that loads them.
+        figures: The name of every figure and what it shows.
+        package: The package whose modules are the figures; `limelight.papers.<key>` unless given.
     """
 
     def __init__(
@@ -100,19 +105,30 @@ class Paper:
         venue: str,
         symbols: Mapping[str, str],
         statements: tuple[Statement, ...],
-        figures: "tuple[Figure, ...] | Callable[[], tuple[Figure, ...]]",
+        figures: "Mapping[str, str] | tuple[Figure, ...] | Callable[[], tuple[Figure, ...]]",
+        package: str = "",
     ):
         self.key, self.title, self.authors, self.venue = key, title, authors, venue
         self.symbols, self.statements = symbols, statements
+        self.package = package or f"limelight.papers.{key}"
         self._figures = figures
+        self._loaded: dict[str, Figure] = {}
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """What each figure shows, by name; loads none of them."""
+        if isinstance(self._figures, Mapping):
+            return dict(self._figures)
+        found = self._figures() if callable(self._figures) else self._figures
+        self._loaded = {figure.name: replace(figure, paper=self.key) for figure in found}
+        return {figure.name: figure.title for figure in found}
 
     @cached_property
     def figures(self) -> "tuple[Figure, ...]":
-        """Its figures, loaded when they are first asked for."""
+        """Every figure, loaded."""
         from limelight.claims import check_unique
 
-        found = self._figures() if callable(self._figures) else self._figures
-        figures = tuple(replace(figure, paper=self.key) for figure in found)
+        figures = tuple(self.figure(name) for name in self.titles)
         check_unique(tuple(claim for figure in figures for claim in figure.claims))
         return figures
 
@@ -122,21 +138,30 @@ class Paper:
         return tuple(claim for figure in self.figures for claim in figure.claims)
 
     def figure(self, name: str) -> "Figure":
-        """A figure by name."""
-        for figure in self.figures:
-            if figure.name == name:
-                return figure
-        raise InputError(
-            f"{self.key} has no figure {name!r}", suggest(name, [f.name for f in self.figures])
-        )
+        """A figure by name; no other is loaded."""
+        if name not in self.titles:
+            raise InputError(f"{self.key} has no figure {name!r}", suggest(name, list(self.titles)))
+        if name not in self._loaded:
+            module = importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
+            self._loaded[name] = replace(
+                module.figure, name=name, title=self.titles[name], paper=self.key
+            )
+        return self._loaded[name]
 
-    def find(self, label: str) -> "Figure | Statement":
-        """A statement or a figure by name; a statement loads no figure."""
+    def statement(self, label: str) -> Statement:
+        """A theorem by its label."""
         for statement in self.statements:
             if statement.label == label:
                 return statement
-        for figure in self.figures:
-            if figure.name == label:
-                return figure
-        known = [f.name for f in self.figures] + [s.label for s in self.statements]
+        known = [statement.label for statement in self.statements]
+        raise InputError(f"{self.key} has no statement {label!r}", suggest(label, known))
+
+    def find(self, label: str) -> "Figure | Statement":
+        """A statement or a figure by name; a statement loads no figure."""
+        labels = [statement.label for statement in self.statements]
+        if label in labels:
+            return self.statement(label)
+        if label in self.titles:
+            return self.figure(label)
+        known = [*self.titles, *labels]
         raise InputError(f"{self.key} has nothing called {label!r}", suggest(label, known))

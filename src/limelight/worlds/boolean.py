@@ -10,11 +10,13 @@ from jaxtyping import Array, Bool, Int
 
 from limelight.core.errors import InputError
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.rules import truth_table
 
 
+@kind("world.sparse_boolean")
 class SparseBoolean(World[Int[Array, " sparsity"], Example]):
     r"""Uniform bits, labelled by a rule on a hidden subset $\mathcal I$ with $|\mathcal I| = s$.
 

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import InputError
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.numerics import count
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
@@ -15,6 +16,7 @@ from limelight.worlds.patterns import PatternTruth
 CLASSES = 4
 
 
+@kind("world.four_classes")
 class FourClasses(World[PatternTruth, Example]):
     r"""Tokens near orthonormal patterns, labelled with two bits by plurality vote.
 

@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, Int
 from limelight.core import gram as grams
 from limelight.core.errors import InputError
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
 from limelight.worlds.base import World
 
@@ -55,6 +56,7 @@ class Cloud(eqx.Module):
         return self.tokens - self.targets
 
 
+@kind("world.clusters")
 class Clusters(World[Centres, Cloud]):
     r"""$x_i = u_{k_i} + h_i$, $h_i \sim N(0, (\sigma^2/d) I_d)$, for any feasible Gram matrix.
 

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.images import AUGMENTS, PARTS, augmented, centred, label_of
@@ -23,6 +24,7 @@ from limelight.worlds.sources import DIGITS, Pictures, Shape, known_shape, load_
 BLANK, TILES, TILE = "blank", "tiles", 3
 
 
+@kind("world.composites")
 class Composites(World[Int[Array, " count"], Example]):
     r"""A labelled image on a background, cut into patches; each patch is object or background.
 

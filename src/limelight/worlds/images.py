@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.patches import patch_order, shuffle_cells, to_patches
@@ -31,6 +32,7 @@ class ImageTruth(eqx.Module):
     cells: Int[Array, " cells"]
 
 
+@kind("world.images")
 class Images(World[ImageTruth, Example]):
     r"""Labelled images cut into patches, each patch a token.
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import InputError
+from limelight.core.kinds import kind
 from limelight.core.numerics import count
 from limelight.core.types import Number, PRNGKey
 from limelight.worlds.base import World
@@ -23,6 +24,7 @@ class Pair(eqx.Module):
         return self.target.centres[0]
 
 
+@kind("world.pairs")
 class Pairs(World[Centres, Pair]):
     r"""Source tokens of one cluster and a target whose matching cluster may be depleted.
 

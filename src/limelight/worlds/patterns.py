@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.numerics import count
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
@@ -31,6 +32,7 @@ class PatternTruth(eqx.Module):
     duals: Float[Array, "patterns dimension"] | None = None
 
 
+@kind("world.patterns")
 class Patterns(World[PatternTruth, Example]):
     r"""Tokens near orthonormal patterns, labelled by majority vote.
 

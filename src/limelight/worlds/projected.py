@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Example, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.partitions import check_partition, members, partition
@@ -32,6 +33,7 @@ class Filter(eqx.Module):
     kernel: Float[Array, "size dimension"]
 
 
+@kind("world.gaussian_patches")
 class GaussianPatches(World[Filter, Example]):
     r"""Standard Gaussian patches, labelled by one filter.
 

@@ -10,6 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.errors import InputError
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
 from limelight.worlds.base import World
 from limelight.worlds.clusters import LARGEST, Centres, Cloud, cloud
@@ -24,6 +25,7 @@ class Image(eqx.Module):
     corrupted: Bool[Array, " patches"]
 
 
+@kind("world.regions")
 class Regions(World[Centres, Image]):
     r"""A $g \times g$ grid of tokens around orthonormal centres, a share of them corrupted.
 

@@ -9,11 +9,13 @@ from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import InputError
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey
 from limelight.worlds.base import World
 from limelight.worlds.patterns import Patterns, PatternTruth, roles
 
 
+@kind("world.pattern_sets")
 class PatternSets(World[PatternTruth, Example]):
     r"""`Patterns` whose pattern $j$ is a set $\mu_{j,b} = (\mu_j + r\,e_{j,b})/\sqrt{1+r^2}$.
 

@@ -13,12 +13,14 @@ from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 
 POLICIES = ("random", "drop_irrelevant", "drop_noisy", "attention")
 
 
+@kind("world.sparse")
 class Sparse(World[Any, Example]):
     r"""Another world, of whose tokens each example keeps `kept`.
 

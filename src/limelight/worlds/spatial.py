@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.errors import InputError
 from limelight.core.keys import named
+from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.partitions import check_partition, partition, set_sums
@@ -59,6 +60,7 @@ class Projections(eqx.Module):
     signal: Int[Array, ""]
 
 
+@kind("world.spatial")
 class Spatial(World[Structure, Patches]):
     r"""Spatially structured patches.
 

@@ -14,6 +14,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
 from limelight.core.errors import InputError
+from limelight.core.kinds import kind
 from limelight.core.types import Number
 from limelight.models.decoder.network import Decoder, decayed
 
@@ -32,6 +33,7 @@ def shape_of(model: Decoder) -> tuple[Any, Bool[Array, " weights"]]:
     return undo, ravel_pytree(marks)[0]
 
 
+@kind("train.clipped")
 class Clipped(eqx.Module):
     """Clipped Adam with decay.
 

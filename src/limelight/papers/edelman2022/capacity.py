@@ -8,95 +8,24 @@ log covering number of a single head; what lies behind the head is not covered b
 import json
 from functools import cache
 from importlib.resources import files
-from typing import cast
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from limelight import fit
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
-from limelight.core.keys import named
-from limelight.core.types import PRNGKey
-from limelight.measures.accuracy import margins
-from limelight.measures.norms import head_norms
-from limelight.models import Constructed, Sequence, SequenceNet
+from limelight.experiments.representable import Representable
+from limelight.models import Constructed, Sequence
 from limelight.papers.base import Figure, Setup
 from limelight.plot import Axis, Panel, Series, caption, panels, provenance
-from limelight.study import Experiment
-from limelight.study.grid import assign
 from limelight.table import Table
 from limelight.theory.covering import LinearMap
 from limelight.theory.edelman2022 import HeadNorms, head_explicit
-from limelight.train import Train
+from limelight.train.minibatch import Train
 from limelight.worlds import SparseBoolean
 
 AXIS = "world.length"
 RESOLUTION = 1.0
 NAMES = {"built": "constructed", "tuned": "trained from the construction", "learned": "trained"}
-
-
-class Representable(Experiment):
-    """One rule three times: constructed, trained from there, and trained from random weights.
-
-    Args:
-        world: Makes the bits.
-        built: The construction.
-        learned: The network that starts at random.
-        train: Trains both.
-        test: Fresh examples on which loss and accuracy are read.
-    """
-
-    world: SparseBoolean
-    built: Constructed
-    learned: Sequence
-    train: Train
-    test: int = eqx.field(static=True, default=1000)
-
-    def trial(self, key: PRNGKey) -> dict[str, Array]:
-        """Norms, accuracy and the measured gap of all three, on one hidden subset."""
-        k_truth, k_init, k_train, k_test = named(key, "truth", "init", "train", "test")
-        truth = self.world.draw(k_truth)
-        built = self.built.init(k_init, self.world, truth)
-        out = self._read("built", built, k_test, truth)
-        starts: dict[str, SequenceNet] = {
-            "tuned": built,
-            "learned": self.learned.init(k_init, self.world, truth),
-        }
-        for name, start in starts.items():
-            trained, record, _ = self.train(k_train, self.world, truth, start)
-            out |= self._read(name, cast(SequenceNet, trained), k_test, truth)
-            out |= {f"{name}.training_loss": record.loss, f"{name}.diverged": record.diverged}
-            out[f"{name}.gap"] = out[f"{name}.test_loss"] - record.loss
-        return out
-
-    def check(self) -> None:
-        """Check every part."""
-        self.world.check()
-        self.built.check(self.world)
-        self.learned.check(self.world)
-        self.train.check()
-
-    def fitted(self, cells: list["Representable"]) -> "Representable":  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Room for the largest training set of the sweep."""
-        return assign(self, {"train.capacity": max(int(c.train.examples) for c in cells)})
-
-    def _read(self, name: str, model: SequenceNet, key: PRNGKey, truth) -> dict[str, Array]:
-        margin = margins(key, self.world, truth, model, self.test)
-        h = model.heads
-        tokens = jnp.linalg.norm(model.tokens(), axis=-1)
-        sizes = head_norms(h.query[0], h.key[0], h.value[0])
-        sizes |= {
-            "token": jnp.maximum(jnp.max(tokens), jnp.linalg.norm(model.asking)),
-            "query_token": jnp.linalg.norm(model.asking),
-        }
-        return {
-            f"{name}.accuracy": jnp.mean(margin > 0, dtype=float),
-            f"{name}.test_loss": jnp.mean(jax.nn.softplus(-margin)),
-            **{f"{name}.{key}": value for key, value in sizes.items()},
-        }
 
 
 def setup(lengths: list[int], trials: int, steps: int, examples: int) -> Setup:

@@ -140,8 +140,7 @@ def reference(table: Table) -> Float[np.ndarray, " lengths"]:
 
 def setting(table: Table, name: str, default: Any = None) -> Any:
     """A setting of the experiment behind a table."""
-    experiment = table.manifest.get("configuration", {}).get("experiment", {})
-    return experiment.get(name, default)
+    return table.setting(name, default=default)
 
 
 def critical_lines(table: Table, success: str = "success") -> list[str]:

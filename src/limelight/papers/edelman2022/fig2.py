@@ -3,6 +3,7 @@ r"""Figure 2: how many examples a Transformer needs to learn a 3-bit AND among $
 import numpy as np
 
 from limelight import fit
+from limelight.experiments.sparse_and import SparseAnd
 from limelight.papers.base import Figure, Setup
 from limelight.papers.edelman2022.claims import CLAIMS
 from limelight.papers.edelman2022.critical import (
@@ -17,7 +18,6 @@ from limelight.papers.edelman2022.critical import (
     reference,
     setting,
 )
-from limelight.papers.edelman2022.learning import Learning
 from limelight.plot import Series, caption, curves, provenance
 from limelight.table import Table
 from limelight.worlds import SparseBoolean
@@ -146,9 +146,9 @@ def all_parts(name: str, found: dict[str, str]) -> str:
 # --- recipes ------------------------------------------------------------------------------------
 
 
-def experiment(length: int = 100, **settings) -> Learning:
+def experiment(length: int = 100, **settings) -> SparseAnd:
     """The paper's protocol on a 3-bit AND."""
-    return Learning(world=SparseBoolean(length=length, sparsity=3, rule="and"), **settings)
+    return SparseAnd(world=SparseBoolean(length=length, sparsity=3, rule="and"), **settings)
 
 
 DEPARTURES = (

@@ -12,10 +12,10 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from limelight import fit
 from limelight.claims import Above, AtMost, Bands, Claim, Estimate
+from limelight.experiments.parity import LEARNED, Parity
 from limelight.papers.base import Figure, Setup
 from limelight.papers.edelman2022.critical import LENGTH, setting
 from limelight.papers.edelman2022.fig2 import all_parts, facts
-from limelight.papers.edelman2022.parity import LEARNED, Parity
 from limelight.plot import caption, new_figure
 from limelight.plot.style import COLOURS, INK, MUTED, label, open_frame
 from limelight.table import Table

@@ -4,13 +4,13 @@ At paper scale training rounds token vectors, and what meets them in the attenti
 Here the same trials, with the same draws, are run both ways.
 """
 
-from limelight import fit
 from limelight.claims import Claim, Estimate, Inside
+from limelight.engine.grid import Axes
+from limelight.fit.estimates import paired_shares
 from limelight.papers.base import Figure, Setup
 from limelight.papers.edelman2022.critical import LENGTH, SIZE
 from limelight.papers.edelman2022.fig2 import experiment, setting
 from limelight.plot import Panel, Picture, over_cells, panels
-from limelight.study.grid import Axes
 from limelight.table import Table
 
 NUMBERS = "numbers"
@@ -20,9 +20,8 @@ KINDS = ["float32", "bfloat16"]
 def difference(table: Table) -> Estimate:
     """Success with bfloat16 less success with float32, mean over pairs of trials."""
     plain, rounded = (table.rows(table[NUMBERS] == kind)["success"].astype(bool) for kind in KINDS)
-    lost, gained, n = int((plain & ~rounded).sum()), int((rounded & ~plain).sum()), len(plain)
-    value, low, high = (float(number) for number in fit.paired(lost, gained, n))
-    return Estimate(value, (low, high), n, f"the two disagree in {lost + gained} of {n} pairs")
+    note = f"the two disagree in {(plain != rounded).sum()} of {len(plain)} pairs"
+    return paired_shares(plain, rounded, least=1, note=note)
 
 
 def summary(table: Table) -> list[str]:

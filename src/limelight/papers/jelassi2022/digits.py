@@ -9,13 +9,14 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.experiments.classify import Classify
+from limelight.fit.estimates import mean
 from limelight.papers.base import Figure, Setup
-from limelight.papers.jelassi2022.reading import fact, mean
+from limelight.papers.jelassi2022.reading import fact
 from limelight.plot import TWO_COLUMNS, caption, new_figure, provenance
 from limelight.plot.style import COLOURS, INK, LABEL, MARKERS, MUTED, TICK, label, open_frame
-from limelight.study.classify import Classify
-from limelight.study.course import Course
 from limelight.table import Table
+from limelight.train.images import Course
 from limelight.worlds.images import Images
 
 AXIS = ("network", "world.cell", "aligned")

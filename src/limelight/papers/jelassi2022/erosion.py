@@ -5,24 +5,14 @@ from dataclasses import replace
 import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.experiments.recovery import Recovery
+from limelight.fit.estimates import difference, lowest, mean, share
 from limelight.models.positional import Positional
 from limelight.papers.base import Figure, Setup
-from limelight.papers.jelassi2022.reading import (
-    diverged,
-    ends,
-    fact,
-    facts,
-    lowest,
-    mean,
-    read_at,
-    rule_of,
-    share,
-    steps,
-)
+from limelight.papers.jelassi2022.reading import diverged, fact, facts, read_at, rule_of, steps
 from limelight.plot import Axis, Panel, Series, caption, panels
-from limelight.study.descent import Descent
-from limelight.study.recovery import Recovery
 from limelight.table import Table
+from limelight.train.descent import Descent
 from limelight.worlds import Spatial
 
 EXAMPLES = "examples"
@@ -89,9 +79,7 @@ def gain_of_samples(table: Table) -> Estimate:
         sizes = {size: rows for kind, size, rows in parts(table) if kind == mode}
         few, most = sizes[min(sizes)], sizes[max(sizes)]
         low, high = (share(rows["trace.exact"][:, -1] == 1.0) for rows in (few, most))
-        (low_end, high_end), (low_few, high_few) = ends(high), ends(low)
-        between = (low_end - high_few, high_end - low_few)
-        found.append((str(mode), Estimate(high.value - low.value, between, len(few))))
+        found.append((str(mode), difference(high, low)))
     return _noted(table, lowest(found))
 
 

@@ -8,6 +8,8 @@ are found, and $\alpha$, about a number of order 1 over $G$, falls.
 
 import numpy as np
 
+from limelight.experiments.idealized import Idealized
+from limelight.fit.estimates import mean
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.event3_claims import (
     BETA,
@@ -20,8 +22,6 @@ from limelight.papers.jelassi2022.event3_claims import (
     rule_of,
 )
 from limelight.papers.jelassi2022.event3_pictures import draw, draw_courses, draw_drawn
-from limelight.papers.jelassi2022.reading import mean
-from limelight.study.idealized import Idealized
 from limelight.table import Table
 
 

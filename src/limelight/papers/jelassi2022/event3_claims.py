@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from limelight.claims import AtLeast, Claim, Estimate
-from limelight.papers.jelassi2022.reading import fact, lowest, mean, worst
+from limelight.fit.curves import crossing
+from limelight.fit.estimates import largest, lowest, mean
+from limelight.papers.jelassi2022.reading import fact
 from limelight.table import Table
 
 WORLD = ("tokens", "size", "density", "ratio")
@@ -39,7 +41,7 @@ def least_rise(betas):
                 if len(here):
                     passed = "" if here["passed"].all() else ", still running"
                     found[f"{name} beta {beta:g}{passed}"] = -float(rises(here)[0])
-        least = worst(found)
+        least = largest(found)
         note = ", ".join(f"{name}: {-value:.3f}" for name, value in found.items())
         return Estimate(-least.value, None, least.n, note)
 
@@ -66,12 +68,7 @@ def onset(betas: np.ndarray, rise: np.ndarray) -> float:
         >>> round(onset(np.array([1.0, 2.0, 3.0]), np.array([0.9, 1.0, 1.1])), 6)
         2.2
     """
-    below = np.flatnonzero(~(rise >= RISE))
-    if not len(below) or below[-1] == len(rise) - 1:
-        return float("nan")
-    i = int(below[-1])
-    share = (RISE - rise[i]) / (rise[i + 1] - rise[i])
-    return float(betas[i] + share * (betas[i + 1] - betas[i]))
+    return float(crossing(betas, rise, RISE, for_good=True)[0])
 
 
 def rule_of(table: Table) -> str:

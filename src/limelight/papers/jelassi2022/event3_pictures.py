@@ -2,8 +2,9 @@ r"""Event III, drawn: the second rise over the frozen diagonal, and the courses 
 
 import numpy as np
 
+from limelight.fit.estimates import ends_of, mean
 from limelight.papers.jelassi2022.event3_claims import BETA, RISE, curves_of, rises, rule_of
-from limelight.papers.jelassi2022.reading import mean, told
+from limelight.papers.jelassi2022.reading import told
 from limelight.plot import Panel, Reference, Series, caption, curves, panels
 from limelight.table import Table
 
@@ -61,7 +62,7 @@ def draw_drawn(table: Table):
     betas = table.values(BETA)
     values = [rises(table.where(**{BETA: beta})) for beta in betas]
     found = [mean(value) for value in values]
-    ends = np.array([e.interval for e in found], dtype=float)
+    ends = np.array([ends_of(e) for e in found])
     figure = curves(
         [Series("(64, 4, 0.3), drawn", betas, [e.value for e in found], ends[:, 0], ends[:, 1])],
         x_label=r"frozen diagonal $\beta$",

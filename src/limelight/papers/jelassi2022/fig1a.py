@@ -8,13 +8,13 @@ By default a small ViT is trained on the bundled digits; a real one is read from
 import numpy as np
 
 from limelight.claims import AtLeast, Claim, Estimate
+from limelight.experiments.classify import Classify
+from limelight.experiments.encodings import Encodings
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.reading import fact
 from limelight.plot import caption, provenance, similarity_maps
-from limelight.study.classify import Classify
-from limelight.study.course import Course
-from limelight.study.encodings import Encodings
 from limelight.table import Table
+from limelight.train.images import Course
 from limelight.worlds.images import Images
 
 #: What is drawn dark in the paper's figure.

@@ -3,9 +3,11 @@ r"""Figure 2: spatially structured data on which no association needs to be lear
 import numpy as np
 
 from limelight.claims import AtMost, Claim, Estimate, Inside
+from limelight.experiments.students import Students
+from limelight.fit.estimates import highest, hull, median
 from limelight.measures.association import chance_overlap
 from limelight.papers.base import Figure, Setup
-from limelight.papers.jelassi2022.reading import fact, highest, median
+from limelight.papers.jelassi2022.reading import fact
 from limelight.plot import TWO_COLUMNS, caption, new_figure, provenance
 from limelight.plot.style import (
     COLOURS,
@@ -18,7 +20,6 @@ from limelight.plot.style import (
     label,
     open_frame,
 )
-from limelight.study.students import Students
 from limelight.table import Table
 from limelight.worlds.projected import GaussianPatches
 
@@ -49,13 +50,8 @@ def worst(table: Table, column: str) -> Estimate:
 
 def over_linear(table: Table) -> Estimate:
     """The median ratio of the error to that of the linear rule, one interval around all rows."""
-    ratios = [median(rows["error"] / rows["linear"]) for _, rows in decisive(table)]
-    if not ratios:
-        return Estimate(np.nan, None, 0, "not in this table")
-    ends = np.array([ratio.interval for ratio in ratios])
-    farthest = max(ratios, key=lambda ratio: abs(ratio.value - 1))
-    hull = float(ends[:, 0].min()), float(ends[:, 1].max())
-    return Estimate(farthest.value, hull, farthest.n, farthest.note)
+    found = ((name, median(rows["error"] / rows["linear"])) for name, rows in decisive(table))
+    return hull(found, 1.0)
 
 
 CLAIMS = (

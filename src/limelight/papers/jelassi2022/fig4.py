@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from limelight.claims import AtLeast, Claim, Estimate
+from limelight.experiments.recovery import Recovery
+from limelight.fit.estimates import lowest, share
 from limelight.models.positional import Positional
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.reading import (
@@ -12,19 +14,16 @@ from limelight.papers.jelassi2022.reading import (
     exact_at,
     fact,
     first_exact,
-    lowest,
     read_at,
     rule_of,
-    share,
     steps,
     stop_look,
 )
 from limelight.plot import TWO_COLUMNS, Axis, Bundle, Map, Movie, Panel, Picture, Reference
 from limelight.plot.marks import Number
-from limelight.study.descent import Descent
-from limelight.study.recovery import Recovery
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
+from limelight.train.descent import Descent
 from limelight.worlds import Spatial
 
 PARTITION = "world.partition"

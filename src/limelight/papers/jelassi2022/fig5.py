@@ -7,12 +7,14 @@ all images, is drawn for each seed; $s = 32$ is the plain image.
 import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate, Inside
+from limelight.experiments.classify import Classify
+from limelight.fit.estimates import mean
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.digits import AGREEING, AXIS, TOLERANCE
 from limelight.papers.jelassi2022.fig1a import THRESHOLD
-from limelight.papers.jelassi2022.reading import fact, mean
+from limelight.papers.jelassi2022.reading import fact
 from limelight.plot import (
     TWO_COLUMNS,
     Series,
@@ -23,9 +25,8 @@ from limelight.plot import (
     similarity_maps,
 )
 from limelight.plot.style import COLOURS, DASHES, INK, label, legend_above, open_frame
-from limelight.study.classify import Classify
-from limelight.study.course import Course
 from limelight.table import Table
+from limelight.train.images import Course
 from limelight.worlds.images import Images
 
 CIFAR = "cifar100"

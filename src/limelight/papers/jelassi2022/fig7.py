@@ -10,15 +10,15 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from limelight.claims import AtMost, Claim, Estimate
+from limelight.experiments.classify import Classify
+from limelight.fit.estimates import mean
 from limelight.models.vit import Vision
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022 import fig5
-from limelight.papers.jelassi2022.reading import mean
 from limelight.plot import ONE_COLUMN, caption, new_figure
 from limelight.plot.style import COLOURS, MARKERS, TICK, label, open_frame
-from limelight.study.classify import Classify
-from limelight.study.course import Course
 from limelight.table import Table
+from limelight.train.images import Course
 from limelight.worlds.images import Images
 
 ARMS = {"vit": "vanilla", "positional": "positional"}

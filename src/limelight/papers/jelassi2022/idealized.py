@@ -4,6 +4,7 @@ Theorem 4.1 on four worlds, Lemmas 4.1 and 4.2 against full gradient descent on 
 Lemma 4.3 on a grid of small worlds. Nothing here is random: no value has an interval.
 """
 
+from limelight.experiments.idealized import Idealized
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.idealized_claims import (
     AXIS,
@@ -15,7 +16,6 @@ from limelight.papers.jelassi2022.idealized_claims import (
     rule_of,
 )
 from limelight.papers.jelassi2022.idealized_pictures import draw, draw_grid
-from limelight.study.idealized import Idealized
 from limelight.table import Table
 from limelight.worlds.spatial import label_failure
 

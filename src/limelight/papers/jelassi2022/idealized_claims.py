@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
-from limelight.papers.jelassi2022.reading import worst
-from limelight.study.idealized import LATE
+from limelight.experiments.idealized import LATE
+from limelight.fit.estimates import largest
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.worlds.spatial import label_failure
@@ -61,7 +61,7 @@ def small_error(table: Table) -> Estimate:
         f"{at_steps(rows, 'error') / label_failure(*(at[k] for k in WORLD)):.3g}"
         for at, rows in of(table, "theorem")
     )
-    return worst(found, f"over the failure of f*: {fstar}")
+    return largest(found, f"over the failure of f*: {fstar}")
 
 
 def associated(table: Table) -> Estimate:
@@ -82,7 +82,7 @@ def reaches_fstar(table: Table) -> Estimate:
         found[named(at)] = wrong / failure
         # What was dropped may be all right or all wrong.
         ends[named(at)] = wrong * (1 - lost) / failure, (wrong * (1 - lost) + lost) / failure
-    estimate = worst(found)
+    estimate = largest(found)
     return replace(estimate, interval=ends[max(found, key=lambda name: found[name])])
 
 
@@ -92,7 +92,7 @@ def residual(table: Table) -> Estimate:
         f"{named(at)}, {at['steps']} steps": float(rows["residual"][0])
         for at, rows in of(table, "oracle")
     }
-    return worst(found)
+    return largest(found)
 
 
 def stable(rows: Table) -> bool:

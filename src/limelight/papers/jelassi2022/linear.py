@@ -5,12 +5,13 @@ from collections.abc import Callable
 import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.experiments.linear_rules import LinearRules
 from limelight.fit import exact
+from limelight.fit.estimates import mean
 from limelight.papers.base import Figure, Setup
-from limelight.papers.jelassi2022.reading import mean, told
+from limelight.papers.jelassi2022.reading import told
 from limelight.plot import caption, new_figure
 from limelight.plot.style import COLOURS, DASHES, INK, MARKERS, MUTED, TICK, label, open_frame
-from limelight.study.linear import LinearRules
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import EIGHTH, density_needed, linear_error
 from limelight.worlds.spatial import silence

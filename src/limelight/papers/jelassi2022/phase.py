@@ -6,6 +6,8 @@ import numpy as np
 from matplotlib.colors import LogNorm
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.experiments.recovery import Recovery
+from limelight.fit.estimates import highest, lowest, median, share
 from limelight.models.positional import Positional
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.reading import (
@@ -14,22 +16,17 @@ from limelight.papers.jelassi2022.reading import (
     fact,
     facts,
     first_exact,
-    highest,
     last_look,
-    lowest,
-    median,
     read_at,
     rule_of,
-    share,
     steps,
     stop_look,
 )
 from limelight.plot import TWO_COLUMNS, Panel, Series, caption, new_figure, panels
 from limelight.plot.style import COLOURS, INK, LABEL, SUCCESS, TICK, WEIGHT, dress_bar, halo, label
-from limelight.study.descent import Descent
-from limelight.study.recovery import Recovery
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
+from limelight.train.descent import Descent
 from limelight.worlds import Spatial
 
 TOKENS, DENSITY, EXAMPLES = "world.tokens", "world.density", "examples"
@@ -103,7 +100,7 @@ def long_after(table: Table, which: str) -> Estimate:
             continue
         early = (last_look(rows) < 4 * stop_look(table, rows)).sum()
         note = f"{early} seeds end before that" if early else ""
-        cells.append((name, share(exact_at(rows, last_look(rows)), note)))
+        cells.append((name, share(exact_at(rows, last_look(rows)), note=note)))
     return lowest(cells)
 
 

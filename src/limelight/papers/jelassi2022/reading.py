@@ -1,29 +1,17 @@
-"""What the figures of jelassi2022 share: courses read off a table, intervals, worst cells."""
+"""What the figures of jelassi2022 share: courses read off a table, and words."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from limelight import fit
-from limelight.claims import Estimate
 from limelight.plot import provenance
 from limelight.table import Table
-
-#: Bootstrap draws of a median.
-DRAWS = 10_000
-#: A statistic of fewer seeds decides nothing.
-FEW = 5
 
 
 def fact(table: Table, path: str, at: Mapping[str, Any] | None = None) -> Any:
     """A setting: its coordinate where it was swept, else what the run was given."""
-    if at is not None and path in at:
-        return at[path]
-    value = table.manifest["configuration"]["experiment"]
-    for name in path.split("."):
-        value = value[name]
-    return value
+    return table.setting(path, at)
 
 
 def steps(table: Table, rows: Table) -> np.ndarray:
@@ -60,83 +48,6 @@ def read_at(rows: Table, trace: str, look: np.ndarray) -> np.ndarray:
 def exact_at(rows: Table, look: np.ndarray) -> np.ndarray:
     """Seeds with every row of attention exact at a look of their own; what diverged has none."""
     return (read_at(rows, "exact", look) == 1.0) & ~rows["diverged"].astype(bool)
-
-
-# --- estimates --------------------------------------------------------------------------------
-
-
-def share(good: np.ndarray, note: str = "") -> Estimate:
-    """A share of seeds with Wilson's interval."""
-    low, high = (float(end) for end in fit.wilson(int(good.sum()), len(good)))
-    return _enough(Estimate(float(good.mean()), (low, high), len(good), note))
-
-
-def median(values: np.ndarray, note: str = "") -> Estimate:
-    """A median over seeds with a percentile bootstrap interval."""
-    low, high = median_ends(values)
-    return _enough(Estimate(float(np.median(values)), (low, high), len(values), note))
-
-
-def median_ends(values: np.ndarray, level: float = 0.95) -> tuple[float, float]:
-    """Percentile bootstrap of a median."""
-    picks = np.random.default_rng(0).integers(len(values), size=(DRAWS, len(values)))
-    tail = 50 * (1 - level)
-    low, high = np.percentile(np.median(np.asarray(values)[picks], axis=1), [tail, 100 - tail])
-    return float(low), float(high)
-
-
-def mean(values: np.ndarray, note: str = "") -> Estimate:
-    """A mean over seeds with Student's interval."""
-    from scipy.stats import t
-
-    values, n = np.asarray(values, float), len(values)
-    half = t.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n) if n > 1 else np.nan
-    centre = float(values.mean()) if n else float("nan")
-    return _enough(Estimate(centre, (centre - half, centre + half), n, note))
-
-
-def worst(values: Mapping[str, float], note: str = "") -> Estimate:
-    """The largest of some runs' values, all of them in the note; exact, so without an interval."""
-    if not values:
-        return Estimate(float("nan"), None, 0, note or "not in this table")
-    listed = ", ".join(f"{name}: {value:.3g}" for name, value in values.items())
-    value = max(values.values()) if np.isfinite(list(values.values())).all() else float("nan")
-    return Estimate(value, None, len(values), f"{listed}; {note}" if note else listed)
-
-
-def ends(estimate: Estimate) -> tuple[float, float]:
-    """The ends of an interval, not numbers where there is none."""
-    return estimate.interval or (float("nan"), float("nan"))
-
-
-def lowest(cells: Iterable[tuple[str, Estimate]]) -> Estimate:
-    """The cell that speaks most against a claim of at least: that with the lowest lower end."""
-    return _worst(cells, lambda e: -ends(e)[0])
-
-
-def highest(cells: Iterable[tuple[str, Estimate]]) -> Estimate:
-    """The cell that speaks most against a claim of at most: that with the highest upper end."""
-    return _worst(cells, lambda e: ends(e)[1])
-
-
-def _worst(cells: Iterable[tuple[str, Estimate]], badness) -> Estimate:
-    cells = list(cells)
-    if not cells:
-        return Estimate(float("nan"), None, 0, "not in this table")
-    if any(not np.isfinite(ends(e)).all() for _, e in cells):
-        badness = lambda e: not np.isfinite(ends(e)).all()
-    name, worst = max(cells, key=lambda cell: badness(cell[1]))
-    listed = ", ".join(f"{where}: {e.value:.3g}" for where, e in cells)
-    notes = [listed if len(cells) > 1 else f"at {name}", worst.note]
-    return Estimate(worst.value, worst.interval, worst.n, "; ".join(n for n in notes if n))
-
-
-def _enough(estimate: Estimate) -> Estimate:
-    """Fewer than five seeds leave every interval open."""
-    if estimate.n >= FEW:
-        return estimate
-    note = f"fewer than {FEW} seeds" + (f"; {estimate.note}" if estimate.note else "")
-    return Estimate(estimate.value, (float("nan"), float("nan")), estimate.n, note)
 
 
 # --- words ------------------------------------------------------------------------------------

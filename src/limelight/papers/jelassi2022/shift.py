@@ -3,6 +3,7 @@ r"""Theorem 3.2: small error without association, by attending to another set th
 import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.experiments.set_shift import SetShift
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.reading import told
 from limelight.plot import caption, new_figure
@@ -16,7 +17,6 @@ from limelight.plot.style import (
     legend_above,
     open_frame,
 )
-from limelight.study.shift import SetShift
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.theory.jelassi2022.shift import same_logits, shifted_logits

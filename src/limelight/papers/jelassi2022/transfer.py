@@ -2,6 +2,7 @@ r"""Section 5: attention learned on one feature serves the next, from a handful 
 
 import numpy as np
 
+from limelight.experiments.transfer import Transfer
 from limelight.papers.base import Figure, Setup
 from limelight.papers.jelassi2022.transfer_claims import (
     ARMS,
@@ -18,9 +19,8 @@ from limelight.papers.jelassi2022.transfer_claims import (
     slope,
 )
 from limelight.papers.jelassi2022.transfer_pictures import draw
-from limelight.study.descent import Descent
-from limelight.study.transfer import Transfer
 from limelight.table import Table
+from limelight.train.descent import Descent
 from limelight.worlds import Spatial
 
 #: What the summary tells of each arm, where it saw that many images.

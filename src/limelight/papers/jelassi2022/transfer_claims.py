@@ -5,7 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
-from limelight.papers.jelassi2022.reading import DRAWS, FEW, fact, highest, mean, median
+from limelight.fit import curves
+from limelight.fit.curves import slopes
+from limelight.fit.estimates import LEAST, MEDIAN_DRAWS, highest, mean, median
+from limelight.papers.jelassi2022.reading import fact
 from limelight.table import Table
 
 TOKENS, EXAMPLES, SOURCE = "world.tokens", "examples", "source"
@@ -86,24 +89,11 @@ def curve(rows: Table) -> tuple[np.ndarray, np.ndarray]:
 
 
 def crossing(N: np.ndarray, errors: np.ndarray, level: float = LEVEL) -> np.ndarray:
-    """The sample size at which an error, one curve a row, first is at the level.
-
-    Interpolated linearly in the logarithm of the size; the largest size where it is never reached.
-
-    Example:
-        >>> crossing(np.array([1, 4, 16]), np.array([[0.3, 0.1, 0.05], [0.3, 0.3, 0.2]]), 0.2)
-        array([ 2., 16.])
-    """
-    below = errors <= level
-    first = np.where(below.any(axis=1), below.argmax(axis=1), len(N) - 1)
-    before, rows, x = np.maximum(first - 1, 0), np.arange(len(errors)), np.log(N)
-    high, low = errors[rows, before], errors[rows, first]
-    drop = high - low
-    part = np.clip(np.divide(high - level, drop, out=np.ones_like(drop), where=drop > 0), 0, 1)
-    return np.exp(x[before] + part * (x[first] - x[before]))
+    """The sample size at which an error, one curve a row, first is at the level."""
+    return curves.crossing(N, errors, level, falling=True, edges=True, log=True)
 
 
-def needs(table: Table, draws: int = DRAWS) -> list[Needed]:
+def needs(table: Table, draws: int = MEDIAN_DRAWS) -> list[Needed]:
     """What every size needs; seeds of different sizes are other trials, resampled apart."""
     generator, found = np.random.default_rng(0), []
     for D, rows in by_size(table):
@@ -124,31 +114,20 @@ def slope(table: Table) -> Estimate:
         return Estimate(np.nan, None, 0, "one size has no slope")
     x, y = np.log([size.patches for size in found]), np.log([size.images for size in found])
     draws = np.log([size.draws for size in found])
-    low, high = np.percentile(fitted(x, draws), [2.5, 97.5])
+    low, high = np.percentile(slopes(x, draws), [2.5, 97.5])
     seeds = len(curve(next(rows for _, rows in by_size(table)))[1])
     note = ", ".join(f"D = {size.patches}: {size.side}{size.images:.0f}" for size in found)
     if len(found) > 2:
         # The interval is that of seeds. Whether one power serves all sizes is another question: at
         # D = 16 the value vector alone comes near the level, and its images are few for that.
-        ends = np.percentile(fitted(x[1:], draws[1:]), [2.5, 97.5])
-        later = f"{fitted(x[1:], y[1:]):.2f} [{ends[0]:.2f}, {ends[1]:.2f}]"
+        ends = np.percentile(slopes(x[1:], draws[1:]), [2.5, 97.5])
+        later = f"{slopes(x[1:], y[1:]):.2f} [{ends[0]:.2f}, {ends[1]:.2f}]"
         local = ", ".join(f"{value:.1f}" for value in np.diff(y) / np.diff(x))
         note += f"; slope without D = {found[0].patches}: {later}; between neighbours {local}"
-    if len(found) < SIZES or seeds < FEW:
-        note = f"{note}; needs {SIZES} sizes, {FEW} seeds"
+    if len(found) < SIZES or seeds < LEAST:
+        note = f"{note}; needs {SIZES} sizes, {LEAST} seeds"
         low, high = np.nan, np.nan
-    return Estimate(float(fitted(x, y)), (float(low), float(high)), seeds, note)
-
-
-def fitted(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The slope of y on x by least squares, of every column of y.
-
-    Example:
-        >>> float(fitted(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0])))
-        2.0
-    """
-    centred = x - x.mean()
-    return np.asarray(centred @ y / (centred**2).sum())
+    return Estimate(float(slopes(x, y)), (float(low), float(high)), seeds, note)
 
 
 def seen_by(table: Table, column: str, images: np.ndarray) -> np.ndarray:

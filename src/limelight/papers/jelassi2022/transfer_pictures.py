@@ -3,7 +3,8 @@ r"""Transfer, drawn: four arms over the images of the new task, and what scratch
 import numpy as np
 from matplotlib.axes import Axes
 
-from limelight.papers.jelassi2022.reading import fact, median_ends
+from limelight.fit.estimates import median_ends
+from limelight.papers.jelassi2022.reading import fact
 from limelight.papers.jelassi2022.transfer_claims import (
     ARMS,
     EXAMPLES,

@@ -12,7 +12,9 @@ import numpy as np
 
 from limelight import fit
 from limelight.claims import AtLeast, Bands, Claim, Estimate, Inside
-from limelight.fit import Edge, Threshold
+from limelight.fit import Edge, Threshold, curves
+from limelight.fit.curves import Part
+from limelight.fit.laws import LawName
 from limelight.table import Table
 
 #: A trial succeeds when its test hinge loss is below the first, as in the paper; the second shows
@@ -35,10 +37,7 @@ PAIR = ("world.relevant", "world.confusing")
 
 def setting(table: Table, path: str) -> Any:
     """What a dotted path of the experiment was set to, where it was not swept."""
-    found = table.manifest["configuration"]["experiment"]
-    for name in path.split("."):
-        found = found[name]
-    return found
+    return table.setting(path)
 
 
 def converged(table: Table) -> Table:
@@ -50,26 +49,12 @@ def converged(table: Table) -> Table:
 
 def boundary(table: Table, level: float = STRICT) -> Edge:
     """N50 for every fraction: the number of examples at which half of the trials succeed."""
-    return remembered(table, ("boundary", level), lambda: _boundary(table, level))
+    return table.cached(("boundary", level), lambda: _boundary(table, level))
 
 
 def drawn(edge: Edge, common: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Bootstrap boundaries over trials, and whether each point was resolved."""
-    return remembered(edge, (DRAWS, common), lambda: edge.draws(DRAWS, common=common))
-
-
-#: What was made last, with what it was made from: several claims read one boundary.
-_MADE: dict[Any, tuple[Any, Any]] = {}
-
-
-def remembered(owner: Any, what: tuple, make: Callable[[], Any]) -> Any:
-    """What `make` makes from an owner, made once for as long as it is among the last."""
-    key = (id(owner), *what)
-    if key not in _MADE or _MADE[key][0] is not owner:
-        _MADE[key] = (owner, make())
-        while len(_MADE) > 16:
-            del _MADE[next(iter(_MADE))]
-    return _MADE[key][1]
+    return edge.draws(DRAWS, common=common)
 
 
 def _boundary(table: Table, level: float) -> Edge:
@@ -113,24 +98,21 @@ def relevant(edge: Edge) -> np.ndarray:
 
 
 def law_of(
-    edge: Edge, law: Callable, part: str, x: np.ndarray, use: np.ndarray, common: bool = False
+    edge: Edge, law: LawName, part: Part, x: np.ndarray, use: np.ndarray, common: bool = False
 ) -> Estimate:
     """One number of a law fitted to the boundary, with its bootstrap over trials."""
     n = sum(found.n for found in edge.thresholds)
-    if use.sum() < POINTS:
-        return Estimate(np.nan, None, n, f"{use.sum()} usable points, {POINTS} needed")
-    if np.ptp(x[use]) < 1e-9:
-        return Estimate(np.nan, None, n, "the points do not differ in this variable")
-    values, known = drawn(edge, common)
-    whole = known[:, use].all(axis=1)
-    found = law(x[use], edge.values[use], level=0.9, samples=values[whole][:, use])
-    value, interval = getattr(found, part), getattr(found, f"{part}_interval")
-    note = f"{use.sum()} of {len(edge)} boundary points used"
-    if not whole.all():
-        note += f"; {(~whole).sum()} of {DRAWS} bootstrap draws unresolved"
-    if whole.mean() < 0.9:
-        return Estimate(value, (np.nan, np.nan), n, note + ": too many to give an interval")
-    return Estimate(value, interval, n, note)
+    values, known = drawn(edge, common) if use.sum() >= POINTS else (np.zeros((1, len(use))),) * 2
+    return curves.law(
+        x,
+        np.where(use, edge.values, np.nan),
+        np.where(known, values, np.nan),
+        n,
+        name=law,
+        part=part,
+        points=POINTS,
+        of="boundary points",
+    )
 
 
 def exponent(level: float, x_of: Callable[[Edge], np.ndarray]) -> Callable[[Table], Estimate]:
@@ -139,7 +121,7 @@ def exponent(level: float, x_of: Callable[[Edge], np.ndarray]) -> Callable[[Tabl
     def estimate(table: Table) -> Estimate:
         edge = boundary(table, level)
         use = edge.resolved & (edge.values >= FLOOR)
-        return law_of(edge, fit.power, "slope", 1 / x_of(edge), use)
+        return law_of(edge, "power", "slope", 1 / x_of(edge), use)
 
     return estimate
 
@@ -149,7 +131,7 @@ def straightness(x_of: Callable[[Edge], np.ndarray]) -> Callable[[Table], Estima
 
     def estimate(table: Table) -> Estimate:
         edge = boundary(table)
-        return law_of(edge, fit.linear, "r_squared", x_of(edge) ** -2.0, edge.resolved)
+        return law_of(edge, "linear", "r_squared", x_of(edge) ** -2.0, edge.resolved)
 
     return estimate
 

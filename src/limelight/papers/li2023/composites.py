@@ -4,14 +4,16 @@ Objects on backgrounds: removing background patches raises $\alpha_*$. All cells
 their trials' randomness, so that cells are compared by paired differences.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from limelight import fit
 from limelight.claims import Above, AtLeast, Below, Claim, Estimate, Inside
-from limelight.fit import Edge
-from limelight.papers.li2023.boundary import law_of, remembered
+from limelight.fit import Edge, estimates
+from limelight.fit.estimates import lowest
+from limelight.papers.li2023.boundary import law_of
 from limelight.papers.li2023.quotients import Quotients, quotients, single
 from limelight.table import Table
 
@@ -27,8 +29,6 @@ ARMS = {
 }
 #: Test accuracy at which a trial succeeds: the paper's, and two that a smaller network may reach.
 LEVELS = (0.775, 0.7, 0.6)
-#: A statistic of fewer trials decides nothing.
-FEW = 5
 #: Every background patch is removed.
 ALL = 1.0
 
@@ -72,25 +72,8 @@ def realised(table: Table, fraction: float) -> float:
 # --- estimates --------------------------------------------------------------------------------
 
 
-def mean(values: np.ndarray, note: str = "") -> Estimate:
-    """A mean over trials with its 95 % interval; few trials leave it open."""
-    values = np.asarray(values, float)
-    if not len(values) or not np.isfinite(values).all():
-        return Estimate(np.nan, None, len(values), note or "not in this table")
-    low, high = (float(end) for end in fit.mean_interval(values))
-    if len(values) < FEW:
-        low, high, note = np.nan, np.nan, f"fewer than {FEW} trials" + (note and f"; {note}")
-    return Estimate(float(values.mean()), (low, high), len(values), note)
-
-
-def lowest(cells: Iterable[tuple[str, Estimate]]) -> Estimate:
-    """The estimate with the lowest lower end; all of them in its note."""
-    found = list(cells)
-    if not found or not all(np.isfinite(e.interval or (np.nan,)).all() for _, e in found):
-        return Estimate(np.nan, None, 0, "a cell is missing, or has too few trials")
-    worst = min((e for _, e in found), key=lambda e: (e.interval or (e.value,))[0])
-    told = ", ".join(f"{name}: {e.value:.3g}" for name, e in found)
-    return Estimate(worst.value, worst.interval, worst.n, told)
+#: A mean over trials with its 95 % bootstrap interval.
+mean = partial(estimates.mean, method="bootstrap")
 
 
 def points(rows: Table) -> np.ndarray:
@@ -156,7 +139,7 @@ def attended(table: Table) -> Estimate:
 
 def boundary(table: Table, level: float) -> Edge:
     """N50 by fraction: the number of examples at which half of the trials reach an accuracy."""
-    return remembered(table, ("accuracy", level), lambda: _boundary(table, level))
+    return table.cached(("accuracy", level), lambda: _boundary(table, level))
 
 
 def _boundary(table: Table, level: float) -> Edge:
@@ -181,7 +164,7 @@ def power(level: float) -> Callable[[Table], Estimate]:
 
     def estimate(table: Table) -> Estimate:
         edge = boundary(table, level)
-        return law_of(edge, fit.power, "slope", 1 / counted(table, edge), edge.resolved, True)
+        return law_of(edge, "power", "slope", 1 / counted(table, edge), edge.resolved, True)
 
     return estimate
 
@@ -202,7 +185,7 @@ def better_start(table: Table) -> Estimate:
     pairs = [points(cut(wide, a)) - points(cut(narrow, a)) for a in fractions(table)]
     values = np.mean(pairs, axis=0)
     note = "one start of each kind: the interval is of fine-tuning alone"
-    return mean(values, note if len(values) else "")
+    return mean(values, note=note if len(values) else "")
 
 
 def correlated(table: Table) -> Estimate:

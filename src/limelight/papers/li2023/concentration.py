@@ -1,19 +1,22 @@
 r"""Figure 4: attention moves to the label-relevant tokens, as far as any weights can make it."""
 
+from functools import partial
+
 import numpy as np
 
 from limelight import fit
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
 from limelight.core.types import Role
+from limelight.experiments import Study
+from limelight.fit import estimates
 from limelight.measures import Accuracy, AttentionMass, FreshLoss, RoleMass
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
 from limelight.papers.li2023.boundary import setting
 from limelight.plot import Reference, Series, caption, curves, mass_by_role, provenance
-from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.li2023 import mass_ceiling
-from limelight.train import Train
+from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
 
 POOLS = ("all", *Role.NAMES)
@@ -100,10 +103,8 @@ def named_cell(at: dict) -> str:
     return ", ".join(f"{at[name]} {word}" for name, word in words.items() if name in at)
 
 
-def average(values: np.ndarray) -> Estimate:
-    """A mean over trials with its bootstrap interval."""
-    low, high = fit.mean_interval(values, level=0.9)
-    return Estimate(float(np.mean(values)), (float(low), float(high)), len(values))
+#: A mean over trials with its bootstrap interval.
+average = partial(estimates.mean, method="bootstrap", level=0.9, least=2)
 
 
 EXCESS = (

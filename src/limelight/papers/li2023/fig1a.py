@@ -10,6 +10,7 @@ import numpy as np
 
 from limelight import fit
 from limelight.claims import Claim, Estimate, Inside
+from limelight.experiments import Study
 from limelight.fit import Edge
 from limelight.measures import Accuracy, FreshLoss
 from limelight.models import Shallow
@@ -38,10 +39,9 @@ from limelight.plot import (
     phase_diagram,
     provenance,
 )
-from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.li2023 import relevant_needed
-from limelight.train import Train
+from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
 
 # --- pictures ---------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 
 from limelight import fit
 from limelight.claims import AtLeast, Claim, Estimate
+from limelight.experiments import Study
 from limelight.measures import Accuracy, AttentionMass, FreshLoss
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
@@ -16,9 +17,8 @@ from limelight.papers.li2023.boundary import CONVERGED, LOOSE, STRICT, boundary,
 from limelight.papers.li2023.fig1a import facts
 from limelight.papers.li2023.quotients import quotients, single
 from limelight.plot import Series, caption, curves
-from limelight.study import Study
 from limelight.table import Table
-from limelight.train import Train
+from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
 
 START = ("model.start", "model.value_error")

@@ -4,15 +4,15 @@ import numpy as np
 
 from limelight import fit
 from limelight.claims import AtLeast, Claim, Estimate
+from limelight.experiments import Passage
 from limelight.measures import FreshLoss
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
 from limelight.papers.li2023.boundary import DRAWS, PAIR, POINTS
 from limelight.papers.li2023.fig1a import facts
 from limelight.plot import caption, fit_label, fit_panel
-from limelight.study import Passage
 from limelight.table import Table
-from limelight.train import Train
+from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
 
 PASSAGE = "passage.test_loss"

@@ -6,6 +6,8 @@ classes; at smoke and small scale digits on tiles, which need no file.
 
 from pathlib import Path
 
+from limelight.experiments.finetune import Finetune
+from limelight.experiments.starts import Pretraining, Start, Starts, save_starts
 from limelight.models.vit import Vision
 from limelight.papers.base import Figure, Setup
 from limelight.papers.li2023.composites import (
@@ -31,10 +33,8 @@ from limelight.papers.li2023.fig6_pictures import (
     summary,
 )
 from limelight.papers.li2023.reach import CLOSE_CLAIMS, REACH_CLAIMS
-from limelight.study.course import Course
-from limelight.study.finetune import Finetune
-from limelight.study.starts import Pretraining, Start, Starts, save_starts
 from limelight.table import Table
+from limelight.train.images import Course
 from limelight.worlds.composites import Composites
 
 #: CIFAR-100's flowers, fruit and vegetables, and trees: coarse classes, and the fine ones in them.

@@ -7,9 +7,9 @@ which two sizes they pass it. Accuracy is a number, and tells where in between.
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float
 
 from limelight.claims import Below, Claim, Estimate, Inside
+from limelight.fit.curves import crossing
 from limelight.papers.li2023 import composites
 from limelight.papers.li2023.composites import (
     ALL,
@@ -26,29 +26,6 @@ from limelight.table import Table
 
 #: The accuracy that the claims ask for, and those that are told beside it.
 LEVEL, TOLD = 0.6, (0.55, 0.6, 0.65)
-
-
-def crossing(
-    x: Float[np.ndarray, " sizes"], y: Float[np.ndarray, "trials sizes"], level: float
-) -> Float[np.ndarray, " trials"]:
-    r"""Where each trial first reaches a level, on straight lines between neighbouring points.
-
-    $$x_{k-1} + (x_k - x_{k-1}) \frac{c - y_{k-1}}{y_k - y_{k-1}}, \quad k = \min\{j : y_j \ge c\}$$
-
-    NaN where a trial begins at the level $c$ or above it, never reaches it, or is not known just
-    before it does.
-
-    Example:
-        >>> crossing(np.arange(3.0), np.array([[0.0, 1.0, 3.0], [0.0, 1.0, 1.5]]), 2.0)
-        array([1.5, nan])
-    """
-    k = (y >= level).argmax(axis=1)  # 0 where the first is above already, or none is
-    inside = np.flatnonzero(k)
-    k = k[inside]
-    before, after = y[inside, k - 1], y[inside, k]
-    found = np.full(len(y), np.nan)
-    found[inside] = x[k - 1] + (x[k] - x[k - 1]) * (level - before) / (after - before)
-    return found
 
 
 def reached(table: Table, fraction: float, level: float) -> np.ndarray:
@@ -84,7 +61,7 @@ def saving(level: float) -> Callable[[Table], Estimate]:
 
     def estimate(table: Table) -> Estimate:
         logs = np.stack([reached(table, a, level) for a in (ALL, fractions(table)[0])])
-        found = mean(logs[0] - logs[1], unresolved(logs))
+        found = mean(logs[0] - logs[1], note=unresolved(logs))
         low, high = found.interval or (np.nan, np.nan)
         ends = None if found.interval is None else (float(np.exp(low)), float(np.exp(high)))
         return Estimate(float(np.exp(found.value)), ends, found.n, found.note)
@@ -100,7 +77,7 @@ def power(level: float) -> Callable[[Table], Estimate]:
         logs = np.stack([reached(table, a, level) for a in levels])
         x = -np.log([realised(table, a) for a in levels])
         x = x - x.mean()
-        return mean(x @ logs / (x @ x), unresolved(logs))
+        return mean(x @ logs / (x @ x), note=unresolved(logs))
 
     return estimate
 

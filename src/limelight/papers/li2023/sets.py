@@ -14,6 +14,7 @@ import numpy as np
 from limelight import fit
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
 from limelight.core.types import Role
+from limelight.experiments import Study
 from limelight.measures import Accuracy, AttentionMass, FreshLoss, RoleMass, SetGrowth
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
@@ -22,9 +23,8 @@ from limelight.papers.li2023.concentration import average, logged_steps
 from limelight.papers.li2023.fig1a import facts
 from limelight.papers.li2023.traces import band, steps_of, trace
 from limelight.plot import Series, caption, curves, lines
-from limelight.study import Study
 from limelight.table import Table
-from limelight.train import Train
+from limelight.train.minibatch import Train
 from limelight.worlds import Patterns, PatternSets
 
 FIRST = "world.first"

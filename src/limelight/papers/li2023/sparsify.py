@@ -10,14 +10,14 @@ import numpy as np
 
 from limelight import fit
 from limelight.claims import AtMost, Claim, Estimate, Inside
+from limelight.experiments import Screened
 from limelight.measures import Accuracy, FreshLoss, KeptTokens
 from limelight.models import Shallow
 from limelight.papers.base import Setup
 from limelight.papers.li2023.boundary import DRAWS, LOOSE, STRICT, boundary, setting
 from limelight.papers.li2023.quotients import Quotients, quotients, single
-from limelight.study import Screened
 from limelight.table import Table
-from limelight.train import Train
+from limelight.train.minibatch import Train
 from limelight.worlds import POLICIES, Patterns, Sparse
 
 WHOLE, FEW = 50, 35

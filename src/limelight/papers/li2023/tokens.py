@@ -4,15 +4,15 @@ import numpy as np
 
 from limelight import fit
 from limelight.claims import Claim, Estimate, Inside
+from limelight.experiments import Study
 from limelight.measures import Accuracy, FreshLoss
 from limelight.models import Shallow
 from limelight.papers.base import Figure, Setup
 from limelight.papers.li2023.boundary import PAIR, boundary
 from limelight.papers.li2023.fig1a import draw_phase, nd
 from limelight.papers.li2023.quotients import ENOUGH, quotients
-from limelight.study import Study
 from limelight.table import Table
-from limelight.train import Train
+from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
 
 

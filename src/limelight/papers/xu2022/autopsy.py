@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import noise_left
 from limelight.models import Smoother
@@ -23,7 +24,6 @@ from limelight.plot.style import (
     legend_above,
     open_frame,
 )
-from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum, printed
 from limelight.theory.xu2022.setting import Number, Setting

@@ -1,9 +1,13 @@
 r"""Cross-attention: no weight on oneself, so no self-lock; and what wrong pairs cost."""
 
+from functools import cache
+
 import numpy as np
 from matplotlib.lines import Line2D
 
 from limelight.claims import AtMost, Claim, Estimate, Inside
+from limelight.engine.grid import Axes
+from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import cross_errors
 from limelight.models import Smoother
@@ -21,8 +25,6 @@ from limelight.papers.xu2022.reading import (
 )
 from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import COLOURS, DASHES, INK, MARKERS
-from limelight.study import Study
-from limelight.study.grid import Axes
 from limelight.table import Table
 from limelight.theory.xu2022 import limit
 from limelight.theory.xu2022.setting import Number, Setting
@@ -49,12 +51,18 @@ def setup(world: Pairs, alignments, wrongs, strengths, trials: int) -> Setup:
 # --- what is read off a table -----------------------------------------------------------------
 
 
+@cache
+def _sizes(clusters: int, size: int, wrong: Number) -> tuple[float, ...]:
+    """Tokens of each cluster in the target."""
+    labels = np.asarray(Pairs(clusters=clusters, size=size, wrong=wrong).labels())
+    return tuple(np.bincount(labels, minlength=clusters).astype(float).tolist())
+
+
 def law(table: Table, at, strength=None) -> tuple[np.ndarray, np.ndarray]:
     """Ratio and leaked mass in the limit, for the queries' cluster."""
     C, m = int(fact(table, at, "world.clusters")), int(fact(table, at, "world.size"))
     sigma = float(fact(table, at, "world.sigma_target"))
-    pairs = Pairs(clusters=C, size=m, wrong=at["world.wrong"])
-    sizes = np.bincount(np.asarray(pairs.labels()), minlength=C).astype(float)
+    sizes = np.array(_sizes(C, m, at["world.wrong"]))
     target = Setting(np.eye(C), np.maximum(sizes, 1.0), sigma)
     cosines = np.eye(C) * at["world.alignment"]
     lam = at["model.strength"] if strength is None else strength

@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from limelight.claims import Claim, Inside
+from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import noise_left, purity
 from limelight.models import Smoother
@@ -22,7 +23,6 @@ from limelight.papers.xu2022.reading import (
 )
 from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import MUTED
-from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022 import certificates, limit, prediction, printed
 from limelight.theory.xu2022.setting import Number

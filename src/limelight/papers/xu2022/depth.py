@@ -6,6 +6,8 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from limelight.claims import AtMost, Claim, Estimate, Inside
+from limelight.engine.grid import Axes
+from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import noise_path
 from limelight.models import Smoother
@@ -21,8 +23,6 @@ from limelight.papers.xu2022.reading import (
 )
 from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import COLOURS, DASHES, INK, LABEL, MARKERS, MUTED
-from limelight.study import Study
-from limelight.study.grid import Axes
 from limelight.table import Table
 from limelight.theory.xu2022 import limit
 from limelight.theory.xu2022.setting import Number
@@ -51,13 +51,19 @@ def setup(world: Clusters, sigmas, dimensions, strengths, steps: int, trials: in
 
 def paths(table: Table, residual: bool = False):
     """Cells of plain iteration, or of a residual stream, each with the recursion's path."""
+    return table.cached(("paths", residual), lambda: list(_paths(table, residual)))
+
+
+def _paths(table: Table, residual: bool):
+    laws: dict[tuple, np.ndarray] = {}  # the same at every dimension
     for at, rows in table.cells(*AXES):
         if (at["model.gain"] < 1) == residual:
             steps = rows["path.square"].shape[1] - 1
-            law = limit.iterate_ratio(
-                setting(table, at), at["model.strength"], steps, at["model.gain"]
-            )
-            yield at, rows, law
+            law = at["model.strength"], steps, at["model.gain"]
+            key = (at["world.sigma"], *law)
+            if key not in laws:
+                laws[key] = limit.iterate_ratio(setting(table, at), *law)
+            yield at, rows, laws[key]
 
 
 def against_recursion(table: Table, chosen, first: int, last: int, residual: bool = False):

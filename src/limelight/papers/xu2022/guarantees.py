@@ -3,6 +3,7 @@ r"""The repaired certificates against many draws, inside their conditions and ju
 import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import worst_errors
 from limelight.models import Smoother
@@ -10,7 +11,6 @@ from limelight.papers.base import Figure, Setup
 from limelight.papers.xu2022.reading import facts, setting
 from limelight.plot import caption, new_figure
 from limelight.plot.style import COLOURS, MUTED, TICK, label, legend_above, open_frame
-from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022 import certificates, limit
 from limelight.theory.xu2022.setting import Number, Setting

@@ -6,16 +6,16 @@ Who loses more, and what has become of the noise where both see the image at one
 import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.experiments.classify import Classify
+from limelight.experiments.tolerance import Tolerance
 from limelight.fit import families
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
 from limelight.papers.base import Figure, Setup
 from limelight.papers.xu2022.reading import facts
 from limelight.plot import Panel, Series, caption, panels
-from limelight.study.classify import Classify
-from limelight.study.course import Course
-from limelight.study.tolerance import Tolerance
 from limelight.table import Table
+from limelight.train.images import Course
 from limelight.worlds.images import Images
 
 AXIS = "study.network"

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate, Inside
+from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import filter_errors
 from limelight.models import Smoother
@@ -14,7 +15,6 @@ from limelight.papers.base import Figure, Setup
 from limelight.papers.xu2022.reading import facts, legend_over, tag
 from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import COLOURS, MARKERS, MUTED, TICK, label, open_frame
-from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022.setting import Number
 from limelight.worlds import Regions

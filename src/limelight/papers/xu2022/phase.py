@@ -9,6 +9,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 
 from limelight.claims import AtLeast, AtMost, Claim
+from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import noise_parts
 from limelight.models import Smoother
@@ -25,7 +26,6 @@ from limelight.papers.xu2022.reading import (
 )
 from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import COLOURS, DASHES, INK, WEIGHT, dress_bar, halo
-from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum, prediction
 from limelight.theory.xu2022.setting import Setting
@@ -37,6 +37,8 @@ NAMES = (*limit.PART_NAMES, "frozen")
 FROZEN = NAMES.index("frozen")
 #: A cell is judged only if its two largest predicted parts differ by this factor.
 CLEAR = 1.25
+#: How well a best logit scale must be known, as a share of itself, to name its place on the grid.
+CLOSE = 1e-3
 #: Ratios named beside the colours.
 TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 
@@ -89,8 +91,12 @@ class Column:
         return np.sqrt([rows["parts.square"].mean() for rows in self.cells])
 
 
-def columns(table: Table) -> Iterator[Column]:
+def columns(table: Table) -> list[Column]:
     """The plane, column by column."""
+    return table.cached("columns", lambda: list(_columns(table)))
+
+
+def _columns(table: Table) -> Iterator[Column]:
     for at, part in table.cells(*(path for path in COLUMN if path in table.columns)):
         found = list(part.cells("model.strength"))
         strengths = np.array([where["model.strength"] for where, _ in found])
@@ -127,7 +133,7 @@ def ridge(table: Table):
     judged = [column for column in columns(table) if column.model.sigma <= 1.1]
     points = []
     for column in judged:
-        best, _ = prediction.optimal_strength(column.model)
+        best, _ = prediction.optimal_strength(column.model, close=CLOSE)
         if not np.isfinite(best):
             continue
         near = int(np.argmin(np.abs(np.log(column.strengths / best))))

@@ -30,12 +30,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 def fact(table: Table, at: dict[str, Any], path: str) -> Any:
     """A setting of a cell: its coordinate where it was swept, else what the run was given."""
-    if path in at:
-        return at[path]
-    value = table.manifest["configuration"]["experiment"]
-    for name in path.split("."):
-        value = value[name]
-    return value
+    return table.setting(path, at)
 
 
 def setting(table: Table, at: dict[str, Any]) -> Setting:

@@ -3,6 +3,7 @@ r"""How the best ratio scales with the cluster size: 1/sqrt(m_k) only while sigm
 import numpy as np
 
 from limelight.claims import AtMost, Claim, Estimate, Inside
+from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import noise_left
 from limelight.models import Smoother
@@ -19,7 +20,6 @@ from limelight.plot import (
     Series,
     over_cells,
 )
-from limelight.study import Study
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum
 from limelight.theory.xu2022.setting import Setting

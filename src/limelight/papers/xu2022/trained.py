@@ -4,13 +4,13 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from limelight.claims import AtLeast, AtMost, Claim, Estimate, Inside
+from limelight.experiments.denoising import Denoising
 from limelight.fit import families
 from limelight.models.denoiser import NETWORKS
 from limelight.papers.base import Figure, Setup
 from limelight.papers.xu2022.reading import facts, legend_over, plain_ticks, tag
 from limelight.plot import TWO_COLUMNS, caption, new_figure
 from limelight.plot.style import COLOURS, MARKERS, MUTED, TICK, label, open_frame
-from limelight.study.denoising import Denoising
 from limelight.table import Table
 from limelight.theory.xu2022.setting import Number
 

@@ -1,6 +1,7 @@
 """Lines, points, bars, references and words on the axes of a panel."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,10 +82,8 @@ def draw_bundle(axes: Axes, bundle: Bundle, look: Look) -> None:
     """One thin line per row."""
     x, rows = flat(bundle.x), np.atleast_2d(np.asarray(bundle.y, dtype=float))
     few = len(rows) < 4
-    width = float(bundle.width or (1.1 if few else 0.6))
-    axes.plot(
-        x, rows.T, alpha=1.0 if few else 0.6, zorder=2.5, **look.line() | {"linewidth": width}
-    )
+    thin = replace(look, width=bundle.width or (1.1 if few else 0.6))
+    axes.plot(x, rows.T, alpha=1.0 if few else 0.6, zorder=2.5, **thin.line())
 
 
 def draw_bars(axes: Axes, bars: Bars, look: Look) -> None:

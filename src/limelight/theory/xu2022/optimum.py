@@ -11,7 +11,7 @@ from limelight.theory.xu2022.setting import ORTHONORMAL, Number, Setting
 
 #: Where the best logit scale is looked for, and on how many points first.
 LOWEST, HIGHEST, POINTS = 1e-3, 400.0, 400
-#: The search ends when it has the best logit scale to this share of itself.
+#: Unless told otherwise, the search ends when it has the best logit scale to this share of itself.
 CLOSE = 1e-8
 
 
@@ -20,6 +20,7 @@ def minimise(
     low: Number = LOWEST,
     high: Number = HIGHEST,
     points: int = POINTS,
+    close: Number = CLOSE,
 ) -> tuple[float, float]:
     """Smallest value over a logarithmic grid, refined around its best point; NaN is skipped.
 
@@ -34,7 +35,7 @@ def minimise(
         if not np.isfinite(values[best]):
             return float("nan"), float("inf")
         below, above = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-        if above / below - 1 < CLOSE:
+        if above / below - 1 < close:
             return float(grid[best]), float(values[best])
         grid = np.unique(np.append(np.geomspace(below, above, 17), grid[best]))
 

@@ -1,6 +1,7 @@
 """Finite-dimension predictions: derived, not proved, never given without a validity flag."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.special import ndtri
@@ -13,6 +14,8 @@ from limelight.theory.xu2022.setting import Number, Setting, check_strength
 NODES = 16
 #: Beyond this spread of the logits even the moments overflow: no number is given.
 HOPELESS = 50.0
+#: Logit scales that are computed at a time.
+BATCH = 16
 
 
 @dataclass(frozen=True)
@@ -85,20 +88,24 @@ def softmax(setting: Setting, strength, *, masked: bool = False) -> Prediction:
         weight = np.array([setting.sizes[setting.sizes == setting.sizes[k]].sum() for k in kinds])
     else:
         kinds, weight = np.arange(setting.clusters), setting.sizes
-    flat = []
-    for value, s2 in zip(lam.ravel(), spread.ravel(), strict=True):
-        if s2 > HOPELESS:
-            flat.append(np.nan)
-            continue
-        squares = np.array([_square_error(setting, int(k), float(value), masked) for k in kinds])
-        flat.append(np.sqrt((squares * weight).sum() / weight.sum()) / setting.sigma)
-    ratio = np.array(flat).reshape(lam.shape)
+    ratio = np.full(lam.size, np.nan)
+    known = np.flatnonzero(~(spread.ravel() > HOPELESS))
+    for some in np.split(known, range(BATCH, len(known), BATCH)):
+        value = lam.ravel()[some]
+        squares = np.stack([_square_errors(setting, int(k), value, masked) for k in kinds], axis=1)
+        ratio[some] = np.sqrt((squares * weight).sum(axis=1) / weight.sum()) / setting.sigma
+    ratio = ratio.reshape(lam.shape)
     valid = np.asarray((spread <= most) & np.isfinite(ratio))
     return Prediction(ratio, valid, spread, most)
 
 
-def optimal_strength(setting: Setting, *, masked: bool = False) -> tuple[float, float]:
-    """The best logit scale at this dimension among those where the prediction is valid."""
+def optimal_strength(
+    setting: Setting, *, masked: bool = False, close: Number = optimum.CLOSE
+) -> tuple[float, float]:
+    """The best logit scale at this dimension among those where the prediction is valid.
+
+    The search ends when it has it to `close`, a share of itself.
+    """
     most = np.sqrt(spread_limit(setting, masked=masked) / float(logit_spread(setting, 1.0)))
     if not most > 0:
         return float("nan"), float("nan")
@@ -108,17 +115,24 @@ def optimal_strength(setting: Setting, *, masked: bool = False) -> tuple[float, 
         return np.where(found.valid, found.ratio, np.nan)
 
     high = min(float(most), optimum.HIGHEST)
-    return optimum.minimise(valid_ratio, min(1e-2, high / 10), high * (1 - 1e-12), 120)
+    return optimum.minimise(valid_ratio, min(1e-2, high / 10), high * (1 - 1e-12), 120, close)
 
 
-def _square_error(setting: Setting, k: int, lam: Number, masked: bool) -> float:
-    """Expected squared error of a token of cluster k."""
-    d, sigma2 = setting.dimension, setting.sigma**2
+@cache
+def _nodes() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes of the Gauss-Hermite rule and their weights, which sum to 1."""
     z, weight = np.polynomial.hermite_e.hermegauss(NODES)
-    weight = weight / weight.sum()
-    # One axis for each node of t and v, then the clusters b (and c).
+    return z, weight / weight.sum()
+
+
+def _square_errors(setting: Setting, k: int, strengths: np.ndarray, masked: bool) -> np.ndarray:
+    """Expected squared error of a token of cluster k, at every logit scale."""
+    d, sigma2 = setting.dimension, setting.sigma**2
+    z, weight = _nodes()
+    # One axis for the logit scales, one for each node of t and v, then the clusters b (and c).
     t = sigma2 * (1 - 2 / (9 * d) + z * np.sqrt(2 / (9 * d))) ** 3
     t, v = np.meshgrid(np.clip(t, 0, None), setting.sigma * z / np.sqrt(d), indexing="ij")
+    lam = strengths[:, None, None]
     other = setting.others[k]
     m_b, D, rho = setting.sizes[other], setting.gaps[k][other], setting.gram[k][other]
     G = setting.gram[np.ix_(other, other)]
@@ -126,8 +140,10 @@ def _square_error(setting: Setting, k: int, lam: Number, masked: bool) -> float:
     c = lam**2 * sigma2 / d
     s2 = c * np.clip(1 + 2 * v + t, 0, None)
     log_alpha = lam * (t + v) - s2 / 2
-    log_e = -lam * D * (1 + v[..., None]) + c * (1 - rho**2) / 2
-    top = np.zeros_like(t) if n > 0 else np.full_like(t, -np.inf)
+    at_b, at_bc = c[..., None], c  # the same with axes for b, and for b and c in place of t and v
+    # No t in it: one row of v serves them all.
+    log_e = -lam[..., None] * D * (1 + v[:1, :, None]) + at_b * (1 - rho**2) / 2
+    top = np.full(log_alpha.shape, 0.0 if n > 0 else -np.inf)
     if not masked:
         top = np.maximum(top, log_alpha)
     if len(D):
@@ -136,19 +152,20 @@ def _square_error(setting: Setting, k: int, lam: Number, masked: bool) -> float:
     one = np.exp(-top)  # the mean in-cluster weight on the common scale
     e = np.exp(log_e - top[..., None])
     beta = m_b * e
-    Z = alpha + n * one + beta.sum(axis=-1)
-    g = (n * one + beta.sum(axis=-1)) * lam * sigma2 / d
+    others = beta.sum(axis=-1)
+    Z = alpha + n * one + others
+    g = (n * one + others) * lam * sigma2 / d
     pull = (beta * D).sum(axis=-1)
-    bent = np.exp(c * (G - np.outer(rho, rho))) * (G - rho[:, None] - rho[None, :] + 1)
-    shift = np.einsum("...b,bc,...c->...", beta, bent, beta)
+    bent = np.exp(at_bc * (G - np.outer(rho, rho))) * (G - rho[:, None] - rho[None, :] + 1)
+    shift = np.einsum("ltvb,lbc,ltvc->ltv", beta, bent, beta)
     grown = np.exp(s2)
     q = sigma2 * (grown * (1 + 4 * s2 / d) - s2 / d)
     noise = n * one**2 * q + (
-        m_b * e**2 * np.exp(c * (1 - rho**2)) * (q[..., None] + 2 * D * (grown - 1)[..., None])
+        m_b * e**2 * np.exp(at_b * (1 - rho**2)) * (q[..., None] + 2 * D * (grown - 1)[..., None])
     ).sum(axis=-1)
     own = (alpha + g) ** 2 * t + g**2 + 2 * (alpha + g) * g * v
     own = own - 2 * g * pull - 2 * (alpha + g) * v * pull
-    return float(weight @ ((own + shift + noise) / Z**2) @ weight)
+    return np.array([weight @ part @ weight for part in (own + shift + noise) / Z**2])
 
 
 def nearest_neighbours(size: Number, neighbours, dimension: Number) -> np.ndarray:

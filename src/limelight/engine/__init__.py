@@ -1,0 +1,15 @@
+"""The engine: a grid of trials, planned, run in chunks, stored, resumed.
+
+`grid` axes and cells; `plan` programs and chunks, known before anything starts; `batch` and `lanes`
+the two ways to compute a chunk; `run` the loop over chunks; `store` the run folder; `identity`,
+`code` and `kinds` what makes two studies the same; `cost` FLOPs and bytes, counted before anything
+is compiled; `device` memory, cache and sharding.
+
+Nothing here knows a world, a model, a measure, an experiment or a paper.
+"""
+
+from limelight.engine.grid import Grid
+from limelight.engine.plan import Plan, make_plan
+from limelight.engine.run import Progress, run
+
+__all__ = ["Grid", "Plan", "Progress", "make_plan", "run"]

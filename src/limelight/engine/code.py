@@ -1,0 +1,254 @@
+"""What a user's code does, as digests by name: a study must notice when its code changes.
+
+Starting from a class or a function, every function, class and constant that it reaches in the
+user's own modules is followed: methods, base classes, helpers, closures, defaults, global values.
+Comments, docstrings and line numbers do not count. Installed packages are named, not followed,
+except the one that the class or function itself comes from.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import inspect
+import sys
+import sysconfig
+import types
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+#: Packages that the library itself stands on: named in a description, never followed.
+LIBRARIES = frozenset(
+    ("equinox", "jax", "jaxlib", "jaxtyping", "limelight", "numpy", "optax", "pyarrow", "scipy")
+)
+#: Attributes of a class that say nothing about what it computes.
+_SILENT = {
+    "__abstractclassvars__",
+    "__abstractmethods__",
+    "__abstractvars__",
+    "__annotations__",
+    "__dataclass_params__",
+    "__dict__",
+    "__doc__",
+    "__firstlineno__",
+    "__match_args__",
+    "__module__",
+    "__orig_bases__",
+    "__parameters__",
+    "__qualname__",
+    "__static_attributes__",
+    "__weakref__",
+    "_abc_impl",
+}
+_MADE_BY_DATACLASS = {"__init__", "__repr__", "__eq__", "__hash__", "__replace__"}
+
+
+def name_of(part: Any) -> str:
+    """A class or function by module and name; a script is called by its file.
+
+    Example:
+        >>> name_of(dataclasses.replace)
+        'dataclasses.replace'
+    """
+    module = getattr(part, "__module__", None) or ""
+    return f"{module_name(module)}.{getattr(part, '__qualname__', type(part).__qualname__)}"
+
+
+def module_name(module: str) -> str:
+    """The name of a module; a script that is run directly has the one it would be imported by."""
+    path = getattr(sys.modules.get(module), "__file__", None)
+    return Path(path).stem if module == "__main__" and path else module
+
+
+def digests(part: Any) -> dict[str, str]:
+    """Everything of the user's own that a class or function reaches, each with its digest."""
+    return _Walk(part).run()
+
+
+class _Walk:
+    """One walk over the user's code, from one part."""
+
+    def __init__(self, part: Any):
+        self.home = package(part)
+        self.waiting: list[Any] = [part]
+        self.met: dict[int, Any] = {}  # by identity; kept, so that no identity is used again
+
+    def run(self) -> dict[str, str]:
+        """Digests by name; several things of one name, such as lambdas, share an entry."""
+        made: dict[str, list[str]] = {}
+        while self.waiting:
+            part = self.waiting.pop()
+            if id(part) not in self.met:
+                self.met[id(part)] = part
+                of = self._class if isinstance(part, type) else self._function
+                made.setdefault(name_of(part), []).append(_digest(of(part)))
+        return {
+            name: some[0] if len(some) == 1 else _digest(sorted(some))
+            for name, some in sorted(made.items())
+        }
+
+    def _own(self, part: Any) -> bool:
+        module = part.__name__ if isinstance(part, types.ModuleType) else part.__module__
+        return bool(module) and (package(part) == self.home or not _installed(module))
+
+    # --- what a part is made of; whatever it reaches is put in line ----------------------------
+
+    def _function(self, function: Any) -> Any:
+        code = function.__code__
+        reached = [
+            (name, self._value(value))
+            for name, value in self._reached(_names(code), function.__globals__)
+        ]
+        held = [self._value(_held(cell)) for cell in function.__closure__ or ()]
+        defaults = self._value([function.__defaults__, function.__kwdefaults__])
+        return _body(code), sorted(reached, key=lambda item: item[0]), held, defaults
+
+    def _class(self, cls: type) -> Any:
+        made = _MADE_BY_DATACLASS if dataclasses.is_dataclass(cls) else set()
+        parts = []
+        for name, value in sorted(vars(cls).items()):
+            if name == "__dataclass_fields__":
+                fields = [
+                    (f.name, self._value(_default(f)), self._value(dict(f.metadata)))
+                    for f in value.values()
+                ]
+                parts.append((name, fields))
+            elif name not in _SILENT and not (name in made and _generated(value)):
+                parts.append((name, self._value(value)))
+        bases = [self._value(base) for base in cls.__bases__]
+        return parts, bases
+
+    def _value(self, value: Any) -> Any:
+        """A value in a form whose `repr` tells it from others."""
+        value = unwrapped(value)
+        if isinstance(value, property):
+            return [self._value(f) for f in (value.fget, value.fset)]
+        if isinstance(value, functools.partial):
+            return ["partial", *map(self._value, (value.func, value.args, value.keywords))]
+        if isinstance(value, types.MethodType):
+            return ["method", self._value(value.__func__), self._value(value.__self__)]
+        if isinstance(value, types.ModuleType):
+            return module_name(value.__name__)
+        if isinstance(value, type | types.FunctionType):
+            if self._own(value):
+                self.waiting.append(value)
+            return name_of(value)
+        return self._data(value)
+
+    def _data(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return [(repr(k), self._value(v)) for k, v in value.items()]
+        if isinstance(value, set | frozenset):
+            return ["set", *sorted(repr(self._value(v)) for v in value)]
+        if isinstance(value, tuple | list):
+            return [type(value).__name__, *map(self._value, value)]
+        if getattr(value, "ndim", None) is not None and hasattr(value, "dtype"):
+            return _array(value)
+        if isinstance(value, int | float | complex | str | bytes | None | types.EllipsisType):
+            return value
+        return [self._value(type(value)), self._state(value)]
+
+    def _state(self, value: Any) -> Any:
+        """What an object holds, where its class is the user's or a dataclass says so."""
+        if id(value) in self.met or not (dataclasses.is_dataclass(value) or self._own(type(value))):
+            return getattr(value, "__name__", "")
+        self.met[id(value)] = value
+        inside = vars(value) if hasattr(value, "__dict__") else {}
+        return [(name, self._value(held)) for name, held in sorted(inside.items())]
+
+    def _reached(self, names: set[str], scope: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+        """What names in a function's code stand for: globals, and attributes of own modules."""
+        modules = []
+        for name in sorted(names):
+            if name in scope:
+                yield name, scope[name]
+                modules.append(scope[name])
+            elif name in sys.modules:  # imported inside the function
+                modules.append(sys.modules[name])
+        for module in modules:
+            if isinstance(module, types.ModuleType) and self._own(module):
+                for name in sorted(names):
+                    if hasattr(module, name):
+                        yield f"{module.__name__}.{name}", getattr(module, name)
+
+
+def unwrapped(value: Any) -> Any:
+    """What a decorator such as `jit`, `staticmethod` or `wraps` has wrapped."""
+    if isinstance(value, staticmethod | classmethod):
+        value = value.__func__
+    seen = 0
+    while not isinstance(value, type) and hasattr(value, "__wrapped__") and seen < 20:
+        value, seen = value.__wrapped__, seen + 1
+    return value
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
+
+
+def package(part: Any) -> str:
+    """The top package that a class, function or module comes from."""
+    module = getattr(part, "__module__", None) or getattr(part, "__name__", "") or ""
+    return module.partition(".")[0]
+
+
+@functools.cache
+def _installed(module: str) -> bool:
+    """Whether a module is the library's, the language's, or of an installed package."""
+    top = module.partition(".")[0]
+    if top in LIBRARIES or top in sys.stdlib_module_names:
+        return True
+    path = getattr(sys.modules.get(module), "__file__", None)
+    if path is None:  # a notebook, or a session
+        return False
+    places = {sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib")}
+    return any(Path(path).is_relative_to(place) for place in places)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _body(code: types.CodeType) -> Any:
+    """Instructions, constants and names, without the docstring."""
+    constants = code.co_consts[1:] if _has_docstring(code) else code.co_consts
+    plain = [_body(c) if isinstance(c, types.CodeType) else _constant(c) for c in constants]
+    return code.co_code, plain, code.co_names
+
+
+def _has_docstring(code: types.CodeType) -> bool:
+    if sys.version_info >= (3, 13):
+        return bool(code.co_flags & inspect.CO_HAS_DOCSTRING)
+    first = code.co_consts[0] if code.co_consts else None
+    return isinstance(first, str) and not code.co_name.startswith("<")  # such as <listcomp>
+
+
+def _constant(value: Any) -> Any:
+    return ["set", *sorted(map(repr, value))] if isinstance(value, frozenset) else value
+
+
+def _held(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+
+
+def _default(field: dataclasses.Field) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory
+    return "none" if field.default is dataclasses.MISSING else field.default
+
+
+def _generated(value: Any) -> bool:
+    code = getattr(value, "__code__", None)
+    return code is None or code.co_filename == "<string>" or _installed(value.__module__ or "")
+
+
+def _array(value: Any) -> Any:
+    array = np.asarray(value) if not str(value.dtype).startswith("key") else np.zeros(0)
+    body = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+    return ["array", str(array.dtype), array.shape, body]

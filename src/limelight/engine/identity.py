@@ -1,0 +1,129 @@
+"""The identity of a study: everything its numbers depend on, as plain JSON, and a digest of it.
+
+A part of ours is described by its stable kind and its fields. A part of the user's is described by
+its name, its fields and its code, so that an edited class never meets the table of the old one.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import platform
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from limelight.core.kinds import kind_of
+from limelight.engine import code
+from limelight.engine.kinds import EARLIER, GAINED
+
+#: Where a description holds the digests of a user's code, and the Python that they were made by.
+#: The names have a space, so that no field can be called so.
+CODE, PYTHON = "its code", "its python"
+
+
+def describe(value: Any) -> Any:
+    """A configuration as plain JSON: what each part is, and its fields."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: describe(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {**_what(type(value)), **fields}
+    if isinstance(value, Mapping):
+        return {str(k): describe(v) for k, v in value.items()}
+    if isinstance(value, tuple | list):
+        return [describe(item) for item in value]
+    if isinstance(value, functools.partial):
+        return {"is": "partial", "of": describe([value.func, value.args, value.keywords])}
+    if callable(value):
+        return _describe_callable(value)
+    if getattr(value, "ndim", 0):
+        array = np.asarray(value)
+        digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+        return {"is": "array", "shape": list(array.shape), "type": str(array.dtype), "sha": digest}
+    return value.item() if hasattr(value, "item") else value
+
+
+def digest(configuration: Any) -> str:
+    """The hash of a configuration, whatever the order of its entries."""
+    text = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def modern(configuration: Any) -> Any:
+    """A configuration in today's words: what earlier releases wrote is translated.
+
+    Example:
+        >>> modern({"is": "limelight.worlds.boolean.SparseBoolean", "length": 8})
+        {'is': 'world.boolean', 'length': 8}
+    """
+    if isinstance(configuration, list):
+        return [modern(item) for item in configuration]
+    if isinstance(configuration, str):
+        return EARLIER.get(configuration, configuration)
+    if not isinstance(configuration, Mapping):
+        return configuration
+    now = {name: modern(value) for name, value in configuration.items()}
+    return {**GAINED.get(str(now.get("is")), {}), **now} if "is" in now else now
+
+
+def without_code(configuration: Any) -> Any:
+    """A configuration less what it says of the user's code."""
+    if isinstance(configuration, list):
+        return [without_code(item) for item in configuration]
+    if not isinstance(configuration, Mapping):
+        return configuration
+    return {
+        name: without_code(value)
+        for name, value in configuration.items()
+        if name not in (CODE, PYTHON)
+    }
+
+
+def changed_code(there: Any, here: Any) -> list[str]:
+    """Names of the user's functions and classes that differ between two configurations."""
+    old, new = dict(_codes(there)), dict(_codes(here))
+    return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+
+
+def _what(part: Any) -> dict[str, Any]:
+    """A class or function: by kind where it is ours, else by name and code."""
+    ours = kind_of(part)
+    if ours is not None:
+        return {"is": ours}
+    if code.package(part) in code.LIBRARIES:
+        return {"is": code.name_of(part)}
+    return {"is": code.name_of(part), CODE: code.digests(part), PYTHON: _python()}
+
+
+def _describe_callable(value: Any) -> Any:
+    """A function, or an object that is called like one."""
+    value = code.unwrapped(value)
+    if ours := kind_of(value):
+        return ours
+    if isinstance(value, type):
+        return _what(value)
+    if code.package(value) in code.LIBRARIES and hasattr(value, "__code__"):
+        cells = value.__closure__ or ()  # such as the settings of an optimizer
+        held = [describe(cell.cell_contents) for cell in cells]
+        return {"is": code.name_of(value), "holds": held} if held else code.name_of(value)
+    if hasattr(value, "__code__"):
+        return _what(value)
+    if not hasattr(value, "__dict__"):  # a built-in
+        return code.name_of(value)
+    state = {name: describe(held) for name, held in sorted(vars(value).items())}
+    return {**_what(type(value)), **state}
+
+
+def _python() -> str:
+    return ".".join(platform.python_version_tuple()[:2])
+
+
+def _codes(configuration: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(configuration, list):
+        for item in configuration:
+            yield from _codes(item)
+    elif isinstance(configuration, Mapping):
+        if isinstance(configuration.get(CODE), Mapping):
+            yield from configuration[CODE].items()
+        for value in configuration.values():
+            yield from _codes(value)

@@ -1,0 +1,50 @@
+"""Experiments: one trial each, written for one key; the engine makes many of them.
+
+`base` is the contract and `study` the usual experiment; every other file is one kind of trial.
+"""
+
+from limelight.experiments.base import Experiment
+from limelight.experiments.classify import Classify
+from limelight.experiments.denoising import Denoising
+from limelight.experiments.encodings import Encodings
+from limelight.experiments.finetune import Finetune
+from limelight.experiments.idealized import Idealized
+from limelight.experiments.linear_rules import LinearRules
+from limelight.experiments.packed import Packed
+from limelight.experiments.parity import Parity
+from limelight.experiments.passage import Passage
+from limelight.experiments.recovery import Recovery
+from limelight.experiments.representable import Representable
+from limelight.experiments.screened import Screened
+from limelight.experiments.set_shift import SetShift
+from limelight.experiments.sparse_and import SparseAnd
+from limelight.experiments.starts import Pretraining, Start, Starts
+from limelight.experiments.students import Students
+from limelight.experiments.study import Study
+from limelight.experiments.tolerance import Tolerance
+from limelight.experiments.transfer import Transfer
+
+__all__ = [
+    "Classify",
+    "Denoising",
+    "Encodings",
+    "Experiment",
+    "Finetune",
+    "Idealized",
+    "LinearRules",
+    "Packed",
+    "Parity",
+    "Passage",
+    "Pretraining",
+    "Recovery",
+    "Representable",
+    "Screened",
+    "SetShift",
+    "SparseAnd",
+    "Start",
+    "Starts",
+    "Students",
+    "Study",
+    "Tolerance",
+    "Transfer",
+]

@@ -1,0 +1,104 @@
+"""The contract of an experiment: one trial as a function of a key.
+
+The engine sweeps anything that keeps this contract. The usual experiment is `Study`; a flow of its
+own (no training, two stages, another loop) is another class on this shelf.
+"""
+
+import abc
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import equinox as eqx
+from jaxtyping import Array
+
+from limelight.core.types import PRNGKey
+from limelight.engine.batch import Batches
+from limelight.engine.grid import Axes
+from limelight.engine.plan import Plan, make_plan
+from limelight.engine.run import Progress, run
+from limelight.table import Table
+
+
+class Experiment(eqx.Module):
+    """One trial as a function of a key; fields not marked static can be swept for free.
+
+    An experiment also brings what the engine needs to know of it:
+
+    - `executor` computes its trials: whole batches, unless trials end at different times.
+    - `loop_length` says how often a loop of unknown length runs at most, to count its FLOPs.
+    - `double` asks for float64, whatever the rest of the process uses.
+    - `pace` is its FLOP/s by kind of device, where that is unusual: for estimates of time.
+    - `compiler` holds options for the compiler of a GPU.
+    """
+
+    executor: ClassVar[Any] = Batches()
+    double: ClassVar[bool] = False
+    pace: ClassVar[Mapping[str, float]] = {}
+    compiler: ClassVar[Mapping[str, str | bool]] = {}
+
+    @abc.abstractmethod
+    def trial(self, key: PRNGKey) -> dict[str, Array]:
+        """What one trial leaves: scalars, and traces of one fixed length each."""
+
+    def check(self) -> None:
+        """Refuse settings that make no sense, on concrete numbers, with an `InputError`."""
+
+    @property
+    def loop_length(self) -> int:
+        """How often a loop of unknown length runs at most."""
+        return 1
+
+    def with_room(self, cells: Sequence[Any]) -> "Experiment":
+        """This experiment with room for every cell of a sweep; by default itself."""
+        return self
+
+    def plan(self, axes: Axes, **options: Any) -> Plan:
+        """What a sweep would compile and compute; the options are those of `sweep`."""
+        return make_plan(self, axes, **options)
+
+    def sweep(
+        self,
+        axes: Axes,
+        *,
+        trials: int = 20,
+        seed: int = 0,
+        shared: tuple[str, ...] = (),
+        store: str | Path | None = None,
+        width: int | None = None,
+        name: str = "study",
+        progress: Callable[[Progress], None] | None = None,
+        stall: float = 1800.0,
+        about: Mapping[str, Any] | None = None,
+        same_code: bool = False,
+    ) -> Table:
+        """Run every cell of a grid and return its table; run again to resume.
+
+        Args:
+            axes: Dotted path (or tuple of paths that move together) to values.
+            trials: Trials per cell.
+            seed: The one number all randomness comes from, with the cell and the trial.
+            shared: Axes whose cells share their trials' randomness, for paired comparisons.
+            store: Folder to keep results in; memory only when `None`.
+            width: Trials in one program; found from the device's memory when `None`.
+            name: Enters the randomness, so that two studies with one seed are independent.
+            progress: Called with an `engine.run.Progress` after every chunk.
+            stall: Seconds a chunk may take before the run gives up, store intact.
+            about: Extra facts for the manifest (paper, figure, scale, command).
+            same_code: Whether the folder may hold results of another version of your code: say so
+                only when you know that the change does not matter.
+
+        Returns:
+            One row per trial.
+        """
+        plan = make_plan(
+            self, axes, trials=trials, seed=seed, shared=shared, width=width, name=name, store=store
+        )
+        return run(
+            plan,
+            store=store,
+            progress=progress,
+            stall=stall,
+            about=about or {},
+            same_code=same_code,
+        )

@@ -1,0 +1,69 @@
+"""When a trial first succeeds: one number instead of a whole trace."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from limelight.core.kinds import kind
+from limelight.core.types import Number, PRNGKey
+from limelight.experiments.base import Experiment
+from limelight.experiments.study import Measure, Study
+from limelight.models.base import Recipe
+from limelight.train.minibatch import Train
+from limelight.worlds.base import World
+
+
+@kind("experiment.passage")
+class Passage(Experiment):
+    """A study that keeps, of what is followed through training, when it first falls below a level.
+
+    Leaves `passage.NAME` for every measure followed: the first logged step at which it is below
+    `level`, NaN when it never is. With `train.every` = 1 that is the very update.
+
+    Args:
+        world: Makes the data.
+        model: Makes the model.
+        train: Trains it.
+        level: The level to pass.
+        measures: Read at the end, as in `Study`.
+        traces: What is followed; scalars.
+    """
+
+    world: World
+    model: Recipe
+    train: Train
+    level: Number = 1e-3
+    measures: tuple[Measure, ...] = eqx.field(static=True, default=(), converter=tuple)
+    traces: tuple[Measure, ...] = eqx.field(static=True, default=(), converter=tuple)
+
+    def trial(self, key: PRNGKey) -> dict[str, Array]:
+        """Train, follow, and note the first passage."""
+        results = self._study().trial(key)
+        followed = [name for name in results if name.startswith("trace.")]
+        for name in followed:
+            below = results.pop(name) < self.level
+            step = (jnp.argmax(below) * self.train.every).astype(float)
+            first = jnp.where(jnp.any(below), step, jnp.nan)
+            results["passage." + name.removeprefix("trace.")] = first
+        return results
+
+    def check(self) -> None:
+        """Check the study."""
+        self._study().check()
+
+    @property
+    def loop_length(self) -> int:
+        """Blocks of training."""
+        return self.train.blocks
+
+    def with_room(self, cells: Sequence[Any]) -> "Passage":
+        """Room for the largest training set of the sweep."""
+        fitted = self._study().with_room([cell._study() for cell in cells])
+        return dataclasses.replace(self, train=fitted.train)
+
+    def _study(self) -> Study:
+        return Study(self.world, self.model, self.train, self.measures, self.traces)

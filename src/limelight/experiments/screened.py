@@ -1,0 +1,78 @@
+"""Two stages: a model's attention decides which tokens a fresh model is trained on."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+from jaxtyping import Array
+
+from limelight.core.errors import InputError
+from limelight.core.keys import named
+from limelight.core.kinds import kind
+from limelight.core.types import PRNGKey
+from limelight.experiments.base import Experiment
+from limelight.experiments.study import Measure, Study
+from limelight.models.base import Recipe
+from limelight.train.minibatch import Train
+from limelight.worlds.sparse import Sparse
+
+
+@kind("experiment.screened")
+class Screened(Experiment):
+    """A study on a sparsified world, whose scoring model is trained first where one is needed.
+
+    For the `attention` policy a model is trained on the whole tokens of the trial's own training
+    set; what it attends to is kept, in training and test examples alike, and a fresh model is
+    trained on that. The other policies need one stage (a traced policy may be any, and pays for
+    both). All policies of a trial share the fresh
+    model's start, the examples and the batches.
+
+    Args:
+        world: The sparsified world.
+        model: Makes both models.
+        train: Trains both.
+        measures: Read off the fresh model, as in `Study`.
+        traces: Logged while the fresh model is trained.
+
+    Reference: li2023, Section 4.1; the magnitude rule that its Proposition 2 justifies.
+    """
+
+    world: Sparse
+    model: Recipe
+    train: Train
+    measures: tuple[Measure, ...] = eqx.field(static=True, default=(), converter=tuple)
+    traces: tuple[Measure, ...] = eqx.field(static=True, default=(), converter=tuple)
+
+    def trial(self, key: PRNGKey) -> dict[str, Array]:
+        """Train the scoring model if there is to be one, then the fresh one."""
+        world = self.world
+        if world.scored:
+            world = dataclasses.replace(world, scorer=self._scorer(key))
+        return self._study(world).trial(key)
+
+    def check(self) -> None:
+        """Check both stages."""
+        if self.world.scorer is not None:
+            raise InputError("the scoring model is trained here", "leave world.scorer unset")
+        self._study(self.world).check()
+
+    @property
+    def loop_length(self) -> int:
+        """Blocks of training."""
+        return self.train.blocks
+
+    def with_room(self, cells: Sequence[Any]) -> "Screened":
+        """Room for the largest training set of the sweep."""
+        fitted = self._study(self.world).with_room([cell._study(cell.world) for cell in cells])
+        return dataclasses.replace(self, train=fitted.train)
+
+    def _scorer(self, key: PRNGKey) -> Any:
+        # The names of `Study.trial`: the same truth, examples and batches; a start of its own.
+        k_truth, k_train, k_screen = named(key, "truth", "train", "screen")
+        whole = self.world.inner
+        truth = whole.draw(k_truth)
+        return self.train(k_train, whole, truth, self.model.init(k_screen, whole, truth))[0]
+
+    def _study(self, world: Sparse) -> Study:
+        return Study(world, self.model, self.train, self.measures, self.traces)

@@ -1,0 +1,134 @@
+"""What is read off curves: where they cross a level, their slopes, one number of a law.
+
+Words mean what they mean in `estimates`.
+"""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from limelight.claims import Estimate, Undecided
+from limelight.fit.estimates import LEAST, joined
+from limelight.fit.inputs import Numbers, numbers
+from limelight.fit.laws import LawName, fit_law
+
+#: Part of the bootstrap draws that must be resolved before an interval is given.
+KEPT = 0.9
+#: What is read off a law.
+Part = Literal["slope", "intercept", "r_squared"]
+
+
+def crossing(
+    x: Numbers,
+    y: Numbers,
+    level: float,
+    *,
+    falling: bool = False,
+    for_good: bool = False,
+    edges: bool = False,
+    log: bool = False,
+) -> Float[np.ndarray, " curves"]:
+    """Where curves reach a level, on straight lines between neighbouring points.
+
+    Args:
+        x: Places, rising.
+        y: Curves by places, or one curve.
+        level: The level that is reached.
+        falling: Whether it is reached from above.
+        for_good: The place from which on a curve stays beyond the level, not the first beyond it.
+        edges: A curve that begins beyond the level is said to reach it at the first place, one that
+            never reaches it at the last; otherwise both are NaN.
+        log: Whether lines are straight in the logarithm of x.
+
+    Returns:
+        One place per curve; NaN where a curve is not known beside it.
+
+    Example:
+        >>> crossing([0, 1, 2], [[0.0, 1.0, 3.0], [0.0, 1.0, 1.5]], 2.0)
+        array([1.5, nan])
+        >>> crossing([1, 4, 16], [[0.3, 0.1, 0.05], [0.3, 0.3, 0.2]], 0.2, falling=True, log=True)
+        array([ 2., 16.])
+    """
+    place, curves = numbers(x, "x"), np.atleast_2d(numbers(y, "y"))
+    place = np.log(place) if log else place
+    rows, n = np.arange(len(curves)), len(place)
+    passed = curves <= level if falling else curves >= level
+    if for_good:
+        first = np.where(passed.all(axis=1), 0, n - (~passed)[:, ::-1].argmax(axis=1))
+    else:
+        first = np.where(passed.any(axis=1), passed.argmax(axis=1), n)
+    after = np.clip(first, 1, n - 1)
+    before, begins, never = after - 1, first == 0, first == n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rise = curves[rows, after] - curves[rows, before]
+        part = np.where(begins, 0.0, np.where(never, 1.0, (level - curves[rows, before]) / rise))
+    found = place[before] + part * (place[after] - place[before])
+    if not edges:
+        found = np.where(begins | never, np.nan, found)
+    return np.exp(found) if log else found
+
+
+def slopes(x: Numbers, y: Numbers) -> Float[np.ndarray, "..."]:
+    """The slope on x, by least squares, of every column of y (of y itself, if it is one curve).
+
+    Example:
+        >>> slopes([0, 1, 2], [[1.0, 0.0], [3.0, 1.0], [5.0, 2.0]])
+        array([2., 1.])
+    """
+    place = numbers(x, "x")
+    centred = place - place.mean()
+    return np.asarray(centred @ numbers(y, "y") / (centred**2).sum())
+
+
+def law(
+    x: Numbers,
+    y: Numbers,
+    samples: Numbers,
+    n: int,
+    *,
+    name: LawName = "power",
+    part: Part = "slope",
+    level: float = 0.9,
+    points: int = LEAST,
+    of: str = "points",
+    note: str = "",
+) -> Estimate:
+    """One number of a law through points, its interval from the same points in bootstrap draws.
+
+    Args:
+        x: Places.
+        y: Values; NaN where a point is not to be used.
+        samples: The values in every draw over trials, draws by points; NaN where unresolved. A draw
+            with an unresolved point counts for nothing, and too many of them leave the interval
+            open.
+        n: Trials that all of this rests on.
+        name: Which law.
+        part: Which of its numbers.
+        level: Confidence of the interval.
+        points: Points that are needed.
+        of: What the points are, in words.
+        note: What else to say.
+
+    Example:
+        >>> x, y = np.array([1.0, 2.0, 4.0]), np.array([3.0, 12.0, 48.0])
+        >>> found = law(x, y, np.stack([y, 2 * y]), 30, points=3)
+        >>> round(found.value, 6), found.note
+        (2.0, '3 of 3 points used')
+    """
+    place, value, drawn = numbers(x, "x"), numbers(y, "y"), numbers(samples, "samples")
+    use = np.isfinite(value)
+    if use.sum() < points:
+        raise Undecided(f"{use.sum()} usable points, {points} needed", n=n)
+    if np.ptp(place[use]) < 1e-9:
+        raise Undecided("the points do not differ in this variable", n=n)
+    whole = np.asarray(np.isfinite(drawn[:, use]).all(axis=1))
+    said = f"{use.sum()} of {len(use)} {of} used"
+    if not whole.all():
+        said += f"; {(~whole).sum()} of {len(whole)} bootstrap draws unresolved"
+    kept = drawn[whole][:, use] if whole.any() else None
+    found = fit_law(name, place[use], value[use], level, kept)
+    interval = getattr(found, f"{part}_interval")
+    if whole.mean() < KEPT:
+        said, interval = f"{said}: too many to give an interval", (np.nan, np.nan)
+    return Estimate(getattr(found, part), interval, n, joined(said, note))

@@ -1,0 +1,304 @@
+"""A figure of a paper as a recipe: a trial, a grid, what other scales change, claims, pictures.
+
+A recipe computes nothing. Trials come from `experiments`, statistics from `fit`, pictures from
+`plot`; what stands in a recipe is what the paper (or we) chose.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from limelight.claims import Claim, Estimate, Rule, Verdict
+from limelight.core.errors import InputError, suggest
+from limelight.core.words import parse
+from limelight.engine.grid import Axes, assign, lookup, read
+from limelight.engine.plan import Plan, make_plan
+from limelight.engine.run import run
+from limelight.experiments.base import Experiment
+from limelight.papers.costs import cost_of
+from limelight.plot import Picture, captioned
+from limelight.table import Table
+
+SCALES = ("smoke", "small", "paper")
+#: Trials per cell at most; more is surely a slip, and its plan alone would fill the memory.
+MOST_TRIALS = 1_000_000
+
+Estimator = Callable[[Table], Estimate]
+
+
+def claim(
+    name: str, statement: str, rule: Rule, *, at: str, statistic: str | None = None
+) -> Callable[[Estimator], Claim]:
+    """Make an estimator a claim: what is said, and the rule that decides it.
+
+    Args:
+        name: Short and unique within a paper, such as `1a.line`.
+        statement: What is claimed, in our words.
+        rule: Decides; fixed before the run.
+        at: Where it is claimed; begins with "limelight" where the claim is ours.
+        statistic: What the estimator computes, in words; its docstring when `None`.
+    """
+
+    def make(estimate: Estimator) -> Claim:
+        return Claim(name, statement, statistic or _in_words(estimate), estimate, rule, at)
+
+    return make
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a scale changes of the paper's own setting.
+
+    Args:
+        trials: Trials per cell.
+        grid: Axes with other values; an axis with `None` is not swept.
+        settings: Fields of the trial with other values, by dotted path.
+    """
+
+    trials: int | None = None
+    grid: Mapping[str | tuple[str, ...], Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def scales(*, smoke: Scale, small: Scale) -> dict[str, Scale]:
+    """The two smaller scales; the paper's own is the recipe itself."""
+    return {"smoke": smoke, "small": small, "paper": Scale()}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A figure's study at one scale: one trial, what is swept, trials per cell, shared axes."""
+
+    experiment: Experiment
+    axes: Axes
+    trials: int
+    shared: tuple[str, ...] = ()
+
+    def overridden(self, settings: Mapping[str, str]) -> "Setup":
+        """With other settings, given as words: `trials`, a field, or an axis as a list."""
+        setup = self
+        for path, text in settings.items():
+            setup = setup._override(path, text)
+        return setup
+
+    def _override(self, path: str, text: str) -> "Setup":
+        words = [word for word in text.split(",") if word.strip()]
+        if not words:
+            raise InputError(f"{path} has no value", f"for example {path}=1")
+        if path == "trials":
+            return replace(self, trials=_trials(text))
+        lookup(self.experiment, path)
+        together = [paths for paths in self.axes if isinstance(paths, tuple) and path in paths]
+        if together:
+            names = ", ".join(together[0])
+            raise InputError(
+                f"{path} moves together with others in this figure ({names})",
+                "they cannot be set alone",
+            )
+        example = self.axes[path][0] if path in self.axes else None
+        values = [read(self.experiment, path, word, example) for word in words]
+        if path in self.axes or len(values) > 1:
+            return replace(self, axes={**self.axes, path: values})
+        return replace(self, experiment=assign(self.experiment, {path: values[0]}))
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a paper as a recipe.
+
+    Args:
+        statement: What the paper reads off it, in our words; what we ask, where it is our own.
+        trial: One trial, at the paper's own setting.
+        grid: What is swept: dotted path (or a tuple of paths that move together) to values.
+        trials: Trials per cell.
+        scales: What `smoke` and `small` change.
+        claims: What is decided, and how.
+        pictures: Pictures by name, each made from a table; the first is the figure itself.
+        summary: Lines for the terminal: the numbers a reader wants first.
+        reference: Where it stands in the paper; begins with "limelight" where it is our own.
+        departures: What differs from the paper's protocol, or could not be known.
+        shared: Axes whose cells share randomness, for paired comparisons.
+        save: Writes the networks that its table keeps into a folder; `None` where it keeps none.
+        name: Short and unique within the paper, such as `fig1a`: the name of its file.
+        title: What is drawn; from the paper's table of contents.
+        paper: The paper's key.
+    """
+
+    statement: str
+    trial: Experiment
+    grid: Axes
+    trials: int
+    scales: Mapping[str, Scale]
+    claims: tuple[Claim, ...]
+    pictures: Mapping[str, Callable[[Table], Picture]]
+    summary: Callable[[Table], list[str]] = lambda table: []
+    reference: str = ""
+    departures: str = "none"
+    shared: tuple[str, ...] = ()
+    save: Callable[[Table, Path], list[Path]] | None = None
+    name: str = ""
+    title: str = ""
+    paper: str = ""
+
+    # --- the study ----------------------------------------------------------------------------
+
+    def setup(self, scale: str = "paper", settings: Mapping[str, str] | None = None) -> Setup:
+        """The study at a scale, with other settings where given."""
+        if scale not in self.scales:
+            raise InputError(f"no scale {scale!r}", suggest(scale, list(self.scales)))
+        change = self.scales[scale]
+        axes = {k: v for k, v in {**self.grid, **change.grid}.items() if v is not None}
+        experiment = assign(self.trial, change.settings)
+        return Setup(experiment, axes, change.trials or self.trials, self.shared).overridden(
+            settings or {}
+        )
+
+    def plan(
+        self,
+        scale: str = "small",
+        *,
+        seed: int = 0,
+        settings: Mapping[str, str] | None = None,
+        width: int | None = None,
+        store: str | Path | None = None,
+    ) -> Plan:
+        """What a run will compile and compute."""
+        setup = self.setup(scale, settings)
+        return make_plan(
+            setup.experiment,
+            setup.axes,
+            trials=setup.trials,
+            seed=seed,
+            shared=setup.shared,
+            width=width,
+            name=f"{self.paper}/{self.name}",
+            store=store,
+        )
+
+    def run(
+        self,
+        scale: str = "small",
+        store: str | Path | None = None,
+        *,
+        seed: int = 0,
+        settings: Mapping[str, str] | None = None,
+        width: int | None = None,
+        progress: Any = None,
+        stall: float = 1800.0,
+        command: str = "",
+        same_code: bool = False,
+    ) -> Table:
+        """Run the study, or what is missing of it, and return its table."""
+        plan = self.plan(scale, seed=seed, settings=settings, width=width, store=store)
+        about = {
+            "paper": self.paper,
+            "figure": self.name,
+            "scale": scale,
+            "settings": dict(settings or {}),
+            "seed": seed,
+            "command": command,
+        }
+        return run(
+            plan,
+            store=store,
+            progress=progress,
+            stall=stall,
+            about=about,
+            same_code=same_code,
+        )
+
+    @property
+    def cost(self) -> dict[str, str]:
+        """What the published run took, by scale."""
+        return cost_of(self.paper, self.name)
+
+    # --- what is made of a table --------------------------------------------------------------
+
+    def plot(self, table: Table, name: str | None = None) -> Picture:
+        """A picture of the figure from a table alone, the first unless named, with its caption."""
+        name = name or next(iter(self.pictures))
+        if name not in self.pictures:
+            raise InputError(f"no picture {name!r}", suggest(name, list(self.pictures)))
+        return captioned(self.pictures[name](table), table)
+
+    def plots(self, table: Table) -> dict[str, Picture]:
+        """Every picture of the figure, by name."""
+        return {name: self.plot(table, name) for name in self.pictures}
+
+    @property
+    def lead(self) -> str:
+        """The statement, and whose it is."""
+        ours = self.reference.startswith("limelight")
+        return f"{'Asked here' if ours else 'The paper reads'}: {self.statement}"
+
+    def verdict(self, table: Table) -> tuple[Verdict, ...]:
+        """Every claim decided by its rule, or marked when the table cannot decide it.
+
+        Smoke runs exercise the machinery and decide nothing; neither does an unfinished run.
+        """
+        scale = table.manifest.get("scale", "custom")
+        changed = "".join(f", {k}={v}" for k, v in table.manifest.get("settings", {}).items())
+        source = f"{self.paper} {self.name}, {scale} scale{changed}, {len(table)} trials"
+        planned = planned_rows(table.manifest) or len(table)
+        if len(table) < planned:
+            why = f"unfinished, {len(table)} of {planned} trials"
+            return tuple(unknown(claim, source, why, len(table)) for claim in self.claims)
+        if scale == "smoke":
+            why = "smoke scale decides nothing"
+            return tuple(unknown(claim, source, why, len(table)) for claim in self.claims)
+        return tuple(_decide(claim, table, source) for claim in self.claims)
+
+    def lines(self, table: Table) -> list[str]:
+        """The summary; where a table does not allow one, why."""
+        try:
+            return self.summary(table)
+        except InputError as error:
+            return [f"no summary: {error.message}"]
+
+
+def planned_rows(manifest: Mapping[str, Any]) -> int | None:
+    """Trials that a run was to have; `None` when its manifest does not say."""
+    configuration = manifest.get("configuration", {})
+    if not {"axes", "trials"} <= set(configuration):
+        return None
+    return math.prod(len(values) for _, values in configuration["axes"]) * configuration["trials"]
+
+
+def unknown(claim: Claim, source: str, why: str, n: int = 0) -> Verdict:
+    """A claim that could not be decided, and why."""
+    return Verdict(
+        claim.name,
+        claim.statement,
+        "inconclusive",
+        math.nan,
+        None,
+        n,
+        claim.rule_text,
+        source,
+        why,
+    )
+
+
+def _decide(claim: Claim, table: Table, source: str) -> Verdict:
+    try:
+        return claim.decide(table, source)
+    except InputError as error:  # such as a run in which no cell converged
+        return unknown(claim, source, f"not estimated: {error.message}")
+
+
+def _in_words(estimate: Estimator) -> str:
+    """The first paragraph of a docstring as a phrase: no full stop, no capital it does not need."""
+    text = " ".join((estimate.__doc__ or "").strip().split("\n\n")[0].split()).removesuffix(".")
+    if not text:
+        raise InputError(f"{estimate.__name__} has no docstring", "it is the statistic in words")
+    first, second = text[0], text[1:2]
+    return first.lower() + text[1:] if second.islower() or text[:2] == "A " else text
+
+
+def _trials(text: str) -> int:
+    trials = parse(text, 1) if text.strip().lstrip("+-").isdigit() else 0
+    if not 1 <= trials <= MOST_TRIALS:
+        raise InputError(f"trials = {text}", f"a whole number from 1 to {MOST_TRIALS:,}")
+    return trials

@@ -1,0 +1,275 @@
+r"""Full-batch gradient descent on model (T): closed formulas, three ways to choose the steps.
+
+With $z = Xv$, $O = D z S^\top$, $F = \sum_i \sigma(O_i)$ and $r = y\,\mathrm{sigmoid}(-yF)$:
+
+$$-\partial_{A_{ij}} L = \tfrac1\tau E[r\,\sigma'(O_i) S_{ij} (D z_j - O_i)]\ (i \ne j), \qquad
+  -\partial_v L = E\Big[r D \sum_{i,j} \sigma'(O_i) S_{ij} X_j\Big]$$
+
+A step reads the patches twice, for $\partial_v L$ and for $u = X\,\partial_v L$: the next
+$z$ is $z + \eta_v u$, and the curvature along the gradient comes from the same $u$. It costs
+$4NDd + 6ND^2$ FLOPs, $2ND^2$ more where the steps follow the curvature.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from limelight.core.errors import InputError, check_word
+from limelight.core.kinds import kind
+from limelight.core.numerics import tree_finite
+from limelight.core.types import Number
+from limelight.models.positional import PositionalNet
+
+MODES = ("shared", "two_rate", "curvature")
+Trace = Mapping[str, Array]
+Tokens = Float[Array, "examples tokens dimension"]
+Marks = Float[Array, "examples tokens"]
+Outputs = Float[Array, " examples"]
+
+
+class Sample(eqx.Module):
+    """A training set: images, labels, and the weight of each image, which sum to one."""
+
+    tokens: Tokens
+    labels: Outputs
+    weights: Outputs
+
+
+class Step(eqx.Module):
+    """One step: the rates taken, and the ascent direction and move of each group."""
+
+    logit_rate: Float[Array, ""]
+    value_rate: Float[Array, ""]
+    logits: Float[Array, "tokens tokens"]
+    value: Float[Array, " dimension"]
+    projections: Marks
+
+
+@kind("train.descent")
+class Descent(eqx.Module):
+    r"""How the two groups of weights, $A$ and $v$, share a step.
+
+    - `shared`: $\eta_A = \eta_v$, the paper's. Stiff: the value vector allows about $10^{-2}$, and
+      attention then needs $10^5$ steps or more.
+    - `two_rate`: $\eta_A = \kappa\,\eta_v$.
+    - `curvature`: each group steps by its Gauss-Newton curvature along its own gradient, capped:
+      $\eta_v = \min(c |g_v|^2/E[s\,dF_v^2],\ 0.2 \max(|v|, \nu^{1/(p-1)}/C)/|g_v|)$ and
+      $\eta_A = \min(c |g_A|^2/E[s\,dF_A^2],\ \delta/\max|g_A|)$, with
+      $s = \mathrm{sigmoid}(F)\,\mathrm{sigmoid}(-F)$.
+
+    All three are one number a group and a step: stationary points, the symmetry under rotations
+    of $v$ and permutations of patches are kept; only the relative speed changes.
+
+    Departures: the paper trains with one rate; two_rate and curvature are ours.
+
+    Args:
+        mode: `shared`, `two_rate` or `curvature`.
+        rate: $\eta_v$ of the modes with constant rates.
+        ratio: $\kappa$ of `two_rate`.
+        pace: $c$ of `curvature`.
+        reach: $\delta$ of `curvature`, how far any entry of $A$ may move in a step.
+        steps: Steps at most.
+        every: Steps between two looks.
+        beyond: Training ends at so many times the step at which the training loss first is at the
+            level it is asked to reach.
+    """
+
+    mode: Literal["shared", "two_rate", "curvature"] = eqx.field(static=True, default="curvature")
+    rate: Number = 3e-3
+    ratio: Number = 3000.0
+    pace: Number = 0.5
+    reach: Number = 0.05
+    steps: int = eqx.field(static=True, default=600)
+    every: int = eqx.field(static=True, default=5)
+    beyond: Number = 4.0
+
+    @property
+    def blocks(self) -> int:
+        """Looks at the run, the one at the start not counted."""
+        return self.steps // self.every
+
+    def check(self) -> None:
+        """Refuse settings that make no sense."""
+        check_word("descent.mode", self.mode, MODES)
+        for name in ("rate", "ratio", "pace", "reach"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"descent.{name} = {getattr(self, name):g}", "a positive number")
+        for name in ("steps", "every", "beyond"):
+            if not getattr(self, name) >= 1:
+                raise InputError(f"descent.{name} = {getattr(self, name)}", "at least 1")
+        if self.steps % self.every:
+            raise InputError(
+                f"descent.steps = {self.steps} is not a multiple of {self.every}, descent.every",
+                "choose descent.every to divide descent.steps",
+            )
+
+    def step(self, net: PositionalNet, z: Marks, sample: Sample, size: int) -> Step:
+        """One step of both groups, on free logits, from $z = Xv$; `size` is the set size $C$."""
+        act, tau, S = net.activation, net.temperature, net.attention
+        D = S.shape[0]
+        O = D * z @ S.T
+        slope = act.slope(O)
+        r, s = _residuals(sample, jnp.sum(act(O), axis=1))
+        H = r[:, None] * slope
+        pull = D * H.T @ z - jnp.sum(H * O, axis=0)[:, None]
+        g_A = jnp.where(jnp.eye(D, dtype=bool), 0.0, S * pull / tau)
+        reading = D * slope @ S  # how F reads each patch
+        g_v = jnp.einsum("nj,njk->k", r[:, None] * reading, sample.tokens)
+        u = sample.tokens @ g_v
+        if self.mode == "curvature":
+            dS = S * (g_A - jnp.sum(S * g_A, axis=1, keepdims=True)) / tau
+            dF_A = D * jnp.sum((slope @ dS) * z, axis=1)
+            dF_v = jnp.sum(reading * u, axis=1)
+            eta_A = self._newton(g_A, s, dF_A, self.reach / _above_zero(jnp.max(jnp.abs(g_A))))
+            eta_v = self._newton(g_v, s, dF_v, self._largest(net, g_v, size))
+        else:
+            eta_v = jnp.asarray(self.rate, z.dtype)
+            eta_A = eta_v * (self.ratio if self.mode == "two_rate" else 1.0)
+        return Step(eta_A, eta_v, eta_A * g_A, eta_v * g_v, eta_v * u)
+
+    def tune(self, net: PositionalNet, mixed: Tokens, sample: Sample, size: int) -> Step:
+        """One step of the value vector with attention still, from $Y = D S X$: `mixed`."""
+        O = mixed @ net.value
+        slope = net.activation.slope(O)
+        r, s = _residuals(sample, jnp.sum(net.activation(O), axis=1))
+        g_v = jnp.einsum("nj,njk->k", r[:, None] * slope, mixed)
+        u = mixed @ g_v
+        if self.mode == "curvature":
+            eta = self._newton(g_v, s, jnp.sum(slope * u, axis=1), self._largest(net, g_v, size))
+        else:
+            eta = jnp.asarray(self.rate, O.dtype)
+        still = jnp.zeros_like(net.weights)
+        return Step(jnp.zeros_like(eta), eta, still, eta * g_v, eta * u)
+
+    def _newton(self, g: Array, s: Outputs, dF: Outputs, largest: Array) -> Float[Array, ""]:
+        return jnp.minimum(self.pace * jnp.sum(g**2) / _above_zero(jnp.sum(s * dF**2)), largest)
+
+    def _largest(self, net: PositionalNet, g_v: Array, size: int) -> Float[Array, ""]:
+        length = jnp.maximum(jnp.linalg.norm(net.value), net.activation.knee / size)
+        return 0.2 * length / _above_zero(jnp.linalg.norm(g_v))
+
+
+class Course(eqx.Module):
+    """What a run carries from look to look, and leaves.
+
+    Args:
+        net: The weights, the last finite ones where training diverged.
+        block: Looks taken.
+        stop: The first look with the training loss at its level; -1 before.
+        diverged: Whether a loss or a weight was not finite.
+        traces: Logs, an entry a look; NaN behind the end.
+    """
+
+    net: PositionalNet
+    block: Int[Array, ""]
+    stop: Int[Array, ""]
+    diverged: Bool[Array, ""]
+    traces: Any
+
+
+def train(
+    descent: Descent,
+    net: PositionalNet,
+    sample: Sample,
+    size: int,
+    look: Callable[[PositionalNet], Trace] = lambda net: {},
+    level: Number = -1.0,
+) -> Course:
+    """Train both groups, followed by `look`, until well `beyond` the level or to the end."""
+
+    def block(net: PositionalNet) -> tuple[PositionalNet, Trace]:
+        def one(carry, _):
+            net, z = carry
+            step = descent.step(net, z, sample, size)
+            return (_moved(net, step), z + step.projections), (step.logit_rate, step.value_rate)
+
+        # z is summed up over a block only, so that rounding does not build up.
+        (net, _), rates = jax.lax.scan(one, (net, sample.tokens @ net.value), length=descent.every)
+        return net, {"logit_rate": rates[0][-1], "value_rate": rates[1][-1]}
+
+    loss = lambda net: mean_loss(net, sample.tokens @ net.value, sample)
+    return _follow(descent, net, block, lambda net: {"loss": loss(net), **look(net)}, level)
+
+
+def tune(
+    descent: Descent,
+    net: PositionalNet,
+    sample: Sample,
+    size: int,
+    look: Callable[[PositionalNet], Trace] = lambda net: {},
+) -> Course:
+    """Train the value vector alone: $Y = D S X$ is computed once, each step then reads it twice."""
+    D = len(net.weights)
+    mixed = D * jnp.einsum("ij,njk->nik", net.attention, sample.tokens)
+
+    def block(net: PositionalNet) -> tuple[PositionalNet, Trace]:
+        def one(net, _):
+            step = descent.tune(net, mixed, sample, size)
+            return _moved(net, step), step.value_rate
+
+        net, rates = jax.lax.scan(one, net, length=descent.every)
+        return net, {"value_rate": rates[-1]}
+
+    def reading(net: PositionalNet) -> Trace:
+        outputs = jnp.sum(net.activation(mixed @ net.value), axis=1)
+        return {"loss": _mean(sample, outputs), **look(net)}
+
+    return _follow(descent, net, block, reading, -1.0)
+
+
+def mean_loss(net: PositionalNet, z: Marks, sample: Sample) -> Float[Array, ""]:
+    r"""$E \log(1 + e^{-yF})$."""
+    return _mean(sample, jnp.sum(net.activation(len(net.weights) * z @ net.attention.T), axis=1))
+
+
+def _follow(
+    descent: Descent,
+    net: PositionalNet,
+    block: Callable[[PositionalNet], tuple[PositionalNet, Trace]],
+    reading: Callable[[PositionalNet], Trace],
+    level: Number,
+) -> Course:
+    """Blocks of steps until the end; what is not finite ends the trial at once."""
+    log = lambda now: jnp.full((descent.blocks + 1, *jnp.shape(now)), jnp.nan).at[0].set(now)
+    rates = jax.eval_shape(block, net)[1]
+    traces = jax.tree.map(log, dict(reading(net))) | {name: log(jnp.nan) for name in rates}
+
+    def going(course: Course) -> Bool[Array, ""]:
+        far = (course.stop >= 0) & (course.block >= descent.beyond * course.stop)
+        return (course.block < descent.blocks) & ~far & ~course.diverged
+
+    def advance(course: Course) -> Course:
+        moved, rates = block(course.net)
+        now = {**reading(moved), **rates}
+        diverged = ~(jnp.isfinite(now["loss"]) & tree_finite(moved))
+        net = jax.tree.map(lambda new, old: jnp.where(diverged, old, new), moved, course.net)
+        number = course.block + 1
+        stop = jnp.where((course.stop < 0) & (now["loss"] <= level), number, course.stop)
+        traces = {k: course.traces[k].at[number].set(now[k]) for k in course.traces}
+        return Course(net, number, stop, diverged, traces)
+
+    start = Course(net, jnp.array(0), jnp.array(-1), jnp.array(False), traces)
+    return jax.lax.while_loop(going, advance, start)
+
+
+def _moved(net: PositionalNet, step: Step) -> PositionalNet:
+    moved = net.weights + step.logits, net.value + step.value
+    return eqx.tree_at(lambda n: (n.weights, n.value), net, moved)
+
+
+def _residuals(sample: Sample, F: Outputs) -> tuple[Outputs, Outputs]:
+    """Each image's weight times $r$, and times $s$."""
+    miss = jax.nn.sigmoid(-sample.labels * F)
+    return sample.weights * sample.labels * miss, sample.weights * miss * (1.0 - miss)
+
+
+def _mean(sample: Sample, F: Outputs) -> Float[Array, ""]:
+    return jnp.sum(sample.weights * jax.nn.softplus(-sample.labels * F))
+
+
+def _above_zero(x: Float[Array, ""]) -> Float[Array, ""]:
+    return jnp.maximum(x, jnp.finfo(x.dtype).tiny)

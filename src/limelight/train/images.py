@@ -1,0 +1,194 @@
+r"""How a network for images is trained: mini-batches, AdamW or SGD, warm-up, cosine.
+
+One step samples its images, augments them and updates, all inside the compiled loop; a course is a
+scan over steps, and `vmap` makes many of them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import optax
+from jaxtyping import Array, Bool, Float
+
+from limelight.core.errors import InputError, check_word
+from limelight.core.keys import named
+from limelight.core.kinds import kind
+from limelight.core.numerics import widened
+from limelight.core.types import Number, PRNGKey
+from limelight.models.base import Model, split
+from limelight.train.updates import take_steps
+
+OPTIMIZERS = ("adamw", "sgd")
+PRECISIONS = ("highest", "tensorfloat32", "bfloat16")
+NUMBERS = ("float32", "bfloat16")
+
+
+class Taught(eqx.Module):
+    """What a course leaves: the model, the loss of every step, and whether all was finite."""
+
+    model: Any
+    losses: Float[Array, " steps"]
+    finite: Bool[Array, ""]
+
+    @property
+    def last(self) -> Float[Array, ""]:
+        """The mean loss over the last twentieth of the steps."""
+        return jnp.mean(self.losses[-max(len(self.losses) // 20, 1) :])
+
+
+@kind("train.images")
+class Course(eqx.Module):
+    r"""A training course on classes.
+
+    The loss is cross-entropy, with `smoothing` of the label spread evenly over all classes. Weight
+    decay acts on matrices alone: not on positions, class tokens, norms or biases. The rate rises
+    over `warmup` steps and then falls as a cosine to `floor` of its peak.
+
+    Args:
+        steps: Updates.
+        batch: Images a step, drawn with replacement.
+        rate: Peak step size.
+        examples: Training images used, the first of a trial's own order; 0 for all.
+        optimizer: `adamw`, or `sgd` with Nesterov momentum 0.9.
+        decay: Weight decay.
+        warmup: Steps to the peak.
+        floor: The last rate over the peak.
+        clip: Largest norm of a gradient; longer ones are shortened. `None` for any.
+        smoothing: Share of the label spread over all classes.
+        precision: Of matrix products in training: `highest`, `tensorfloat32` or `bfloat16`; what a
+            device does not have it takes the next better of. Weights and tests are in float32.
+        numbers: What a training step computes with: `float32`, or `bfloat16` for everything but
+            weights, their updates, the sums in norms, softmaxes and the loss.
+        fresh: Whether an image is made anew at every step (augmented, on another background); else
+            example $i$ is one and the same throughout.
+    """
+
+    steps: int = eqx.field(static=True, default=1500)
+    batch: int = eqx.field(static=True, default=128)
+    rate: Number = 3e-3
+    examples: Number = 0
+    optimizer: str = eqx.field(static=True, default="adamw")
+    decay: Number = 0.01
+    warmup: int = eqx.field(static=True, default=0)
+    floor: Number = 0.0
+    clip: Number | None = None
+    smoothing: Number = 0.0
+    precision: str = eqx.field(static=True, default="highest")
+    numbers: str = eqx.field(static=True, default="float32")
+    fresh: bool = eqx.field(static=True, default=True)
+
+    def __call__(self, key: PRNGKey, world: Any, truth: Any, model: Model) -> Taught:
+        """Train one model on the training part of a world."""
+        k_batch, k_image, k_drop = named(key, "batch", "image", "drop")
+        trained, rest = split(model)
+        optimizer, count = self.optimiser(), self.size(world)
+
+        def loss(trained, step):
+            u = jr.uniform(jr.fold_in(k_batch, step), (self.batch,))
+            index = jnp.minimum(jnp.floor(u * count).astype(int), count - 1)
+            network = self._cast(eqx.combine(trained, rest))
+            keys = jr.split(jr.fold_in(k_image, step), self.batch)
+            if not self.fresh:
+                keys = jax.vmap(lambda i: jr.fold_in(k_image, i))(index)
+            drops = jr.split(jr.fold_in(k_drop, step), self.batch)
+
+            def one(k_image, k_drop, i):
+                item = world.sample(k_image, truth, i)
+                output = network(self._cast(network.prepare(item)), k_drop)
+                return cross_entropy(widened(output), item.label, self.smoothing)
+
+            return jnp.mean(jax.vmap(one)(keys, drops, index))
+
+        with jax.default_matmul_precision(self.precision):
+            trained, losses, finite = take_steps(loss, trained, optimizer, self.steps)
+        return Taught(eqx.combine(trained, rest), losses, finite)
+
+    def _cast(self, tree: Any) -> Any:
+        if self.numbers == "float32":
+            return tree
+        short = lambda leaf: leaf.astype(self.numbers) if eqx.is_inexact_array(leaf) else leaf
+        return jax.tree.map(short, tree)
+
+    def size(self, world: Any) -> Any:
+        """Training images used; a traced number where it is swept."""
+        whole = world.available
+        return jnp.where(self.examples == 0, whole, jnp.minimum(self.examples, whole))
+
+    def optimiser(self) -> optax.GradientTransformation:
+        """Built inside the traced function, so that its rates can be swept."""
+        steps = [] if self.clip is None else [optax.clip_by_global_norm(self.clip)]
+        if self.optimizer == "adamw":
+            steps += [optax.scale_by_adam()]
+        decayed = optax.add_decayed_weights(self.decay, mask=decays)
+        if self.optimizer == "adamw":
+            steps += [decayed]
+        else:  # as usual with SGD, the decay goes through the momentum
+            steps += [decayed, optax.trace(0.9, nesterov=True)]
+        return optax.chain(*steps, optax.scale_by_learning_rate(self.pace))
+
+    def pace(self, step) -> Float[Array, ""]:
+        """The rate at a step: up in a line, down as a cosine."""
+        up = jnp.minimum((step + 1.0) / max(self.warmup, 1), 1.0)
+        done = jnp.clip((step - self.warmup) / max(self.steps - self.warmup, 1), 0.0, 1.0)
+        down = self.floor + (1.0 - self.floor) * 0.5 * (1.0 + jnp.cos(jnp.pi * done))
+        return self.rate * up * down
+
+    def check(self, world: Any) -> None:
+        """Refuse settings that make no sense."""
+        check_word("course.optimizer", self.optimizer, OPTIMIZERS)
+        check_word("course.precision", self.precision, PRECISIONS)
+        check_word("course.numbers", self.numbers, NUMBERS)
+        for name in ("steps", "batch"):
+            if getattr(self, name) < 1:
+                raise InputError(f"course.{name} = {getattr(self, name)}", "at least 1")
+        if not self.rate > 0:
+            raise InputError(f"course.rate = {self.rate:g}", "a positive step size")
+        if not self.decay >= 0:
+            raise InputError(f"course.decay = {self.decay:g}", "0 or above")
+        if self.clip is not None and not self.clip > 0:
+            raise InputError(f"course.clip = {self.clip:g}", "a positive norm, or none")
+        if not 0 <= self.examples <= world.available:
+            raise InputError(
+                f"course.examples = {self.examples}", f"up to {world.available}, or 0 for all"
+            )
+        if not 0 <= self.warmup <= self.steps:
+            raise InputError(f"course.warmup = {self.warmup}", "between 0 and course.steps")
+        for name in ("floor", "smoothing"):
+            if not 0 <= getattr(self, name) < 1:
+                raise InputError(f"course.{name} = {getattr(self, name):g}", "from 0 to below 1")
+
+
+def cross_entropy(
+    output: Float[Array, " classes"], label: Float[Array, " classes"], smoothing: Number = 0.0
+) -> Float[Array, ""]:
+    """Cross-entropy of a softmax with a label that is +1 at its class and -1 elsewhere."""
+    target = (1.0 - smoothing) * (1.0 + label) / 2.0 + smoothing / len(label)
+    return -jnp.sum(target * jax.nn.log_softmax(output))
+
+
+def decays(tree: Any) -> Any:
+    """Which weights decay: matrices that are no positions."""
+
+    def one(path, leaf) -> bool:
+        names = {getattr(part, "name", None) for part in path}
+        return leaf.ndim >= 2 and not names & {"positions", "class_token"}
+
+    return jax.tree_util.tree_map_with_path(one, tree)
+
+
+def accuracy(
+    model: Model, world: Any, truth: Any, key: PRNGKey, block: int = 200
+) -> Float[Array, ""]:
+    """Share of all test images whose largest output is that of their class."""
+    held = world.held_out()
+
+    def right(index):
+        item = held.sample(jr.fold_in(key, index), truth, index)
+        return jnp.argmax(model(model.prepare(item))) == jnp.argmax(item.label)
+
+    many: Callable = jax.lax.map
+    return jnp.mean(many(right, jnp.arange(held.available), batch_size=block), dtype=float)
