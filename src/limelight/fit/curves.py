@@ -107,7 +107,7 @@ def law(
         part: Which of its numbers.
         level: Confidence of the interval.
         points: Points that are needed.
-        of: What the points are, in words.
+        of: What the points are, in words; without it they are not counted in the note.
         note: What else to say.
 
     Example:
@@ -123,9 +123,9 @@ def law(
     if np.ptp(place[use]) < 1e-9:
         return missing("the points do not differ in this variable", n)
     whole = np.asarray(np.isfinite(drawn[:, use]).all(axis=1))
-    said = f"{use.sum()} of {len(use)} {of} used"
+    said = f"{use.sum()} of {len(use)} {of} used" if of else ""
     if not whole.all():
-        said += f"; {(~whole).sum()} of {len(whole)} bootstrap draws unresolved"
+        said = joined(said, f"{(~whole).sum()} of {len(whole)} bootstrap draws unresolved")
     kept = drawn[whole][:, use] if whole.any() else None
     found = fit_law(name, place[use], value[use], level, kept)
     interval = getattr(found, f"{part}_interval")

@@ -199,7 +199,7 @@ def of_means(
         value = float(statistic(array.mean(axis=0)))
         drawn = statistic(resample_means(array, draws, seed))
     if not np.isfinite(drawn).all():
-        return missing(note or "not a number in some bootstrap draw", len(array))
+        return missing(joined(note, "not a number in some bootstrap draw"), len(array))
     ends = _floats(percentile_interval(drawn, level))
     return enough(Estimate(value, ends, len(array), note), least)
 
