@@ -63,7 +63,7 @@ def probe(
         chosen = images or usual_images(sight)
         gallery = None
         if chosen:
-            options = {"limit": limit, "scale": pixels, "seed": seed, "behind": ground}
+            options = {"limit": limit, "pixels": pixels, "seed": seed, "behind": ground}
             gallery = Gallery.load(chosen, sight, **options, labelled=False)
     with Bar(f"probing {file.name}", "images") as bar:
         found = look(model, gallery, shown=shown, noise=noise, share=share, seed=seed, progress=bar)

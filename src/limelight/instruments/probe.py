@@ -141,10 +141,10 @@ def probe(
         progress: Told after every few images.
     """
     if not noise > 0:
-        raise InputError(f"--noise {noise:g}", "above 0")
+        raise InputError(f"noise = {noise:g}", "above 0")
     patches = len(model.encodings)
     if not 1 <= round(share * patches) < patches:
-        raise InputError(f"--share {share:g}", f"some of the {patches} patches, not all")
+        raise InputError(f"share = {share:g}", f"some of the {patches} patches, not all")
     found = positions_of(model, seed)
     settings = {"noise": noise, "noisy_share": share, "feature_noise": FEATURE_NOISE, "seed": seed}
     if gallery is None:

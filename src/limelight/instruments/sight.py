@@ -63,7 +63,7 @@ class Sight:
     def scale(self, word: str) -> str:
         """The name of a scale; by default ImageNet's in colour, the images' own in grey."""
         word = word or ("imagenet" if self.channels == 3 else "data")
-        check_word("--pixels", word, (*SCALES, *OWN))
+        check_word("pixels", word, (*SCALES, *OWN))
         return word
 
     def fit(

@@ -17,7 +17,7 @@ from limelight.core.kinds import kind
 from limelight.core.types import Example, PRNGKey
 from limelight.models.attention import bilinear_attention, kept_mean
 from limelight.models.base import Model, Recipe
-from limelight.models.shallow import Shallow, Weights
+from limelight.models.shallow import Shallow, ShallowWeights
 from limelight.worlds.base import World
 from limelight.worlds.classes import FourClasses
 
@@ -31,7 +31,7 @@ class ExtendedViT(Model):
     with $[x_l]$ where there is a skip connection. `weights` holds a row for each head.
     """
 
-    weights: Weights
+    weights: ShallowWeights
     readout: Float[Array, "tokens width"]
     frozen: Bool[Array, ""]
     skip: bool = eqx.field(static=True)
@@ -56,7 +56,7 @@ class ExtendedViT(Model):
         """The output for one example."""
         X = prepared.tokens
 
-        def head(weights: Weights) -> Float[Array, "tokens width"]:
+        def head(weights: ShallowWeights) -> Float[Array, "tokens width"]:
             w = weights.attention_frozen(self.frozen)
             context = bilinear_attention(X, prepared.kept, w.product) @ X
             value = context @ w.value.T
@@ -126,7 +126,7 @@ class FourWayViT(Model):
     \mathrm{softmax}(\cdot))$; `second` is $W_{O,2}$ where it is not shared.
     """
 
-    weights: Weights
+    weights: ShallowWeights
     second: Float[Array, "width value"] | None
     readout: Float[Array, "2 tokens width"]
     frozen: Bool[Array, ""]

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 from limelight.core.errors import InputError, suggest
 from limelight.core.files import atomic
 from limelight.models.checkpoint import HEADS, Checkpoint
-from limelight.models.checkpoint import Block as Found
+from limelight.models.checkpoint import AttentionBlock as Found
 from limelight.models.layers import Affine, Attention, Block, Norm
 from limelight.models.vit import POOLS, ViT
 from limelight.models.weights import Tensors, read

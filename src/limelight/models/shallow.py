@@ -27,7 +27,7 @@ from limelight.worlds.sets import PatternSets
 PatternWorld = Patterns | PatternSets | FourClasses
 
 
-class Weights(eqx.Module):
+class ShallowWeights(eqx.Module):
     r"""The four trained maps, $W_O, W_V, W_K, W_Q$."""
 
     output: Float[Array, "width value"]
@@ -40,16 +40,16 @@ class Weights(eqx.Module):
         r"""$G = W_K^\top W_Q$: all that the attention depends on."""
         return self.key.T @ self.query
 
-    def attention_frozen(self, frozen: Bool[Array, ""]) -> "Weights":
+    def attention_frozen(self, frozen: Bool[Array, ""]) -> "ShallowWeights":
         """The same weights, blind to gradients in keys and queries where `frozen`."""
         still = lambda w: jnp.where(frozen, jax.lax.stop_gradient(w), w)
-        return Weights(self.output, self.value, still(self.key), still(self.query))
+        return ShallowWeights(self.output, self.value, still(self.key), still(self.query))
 
 
 class ShallowViT(Model):
     """Token by token: any noise, any mask. Called on an `Example`."""
 
-    weights: Weights
+    weights: ShallowWeights
     readout: Float[Array, "tokens width"]
     frozen: Bool[Array, ""]
 
@@ -93,7 +93,7 @@ class GroupedViT(Model):
     Reference: li2023, equation (1); the collapse is ours.
     """
 
-    weights: Weights
+    weights: ShallowWeights
     readout: Float[Array, "tokens width"]
     frozen: Bool[Array, ""]
     patterns: Float[Array, "patterns dimension"]
@@ -181,7 +181,7 @@ class Shallow(Recipe):
         k_maps, k_output, k_readout = named(key, "maps", "output", "readout")
         value, key_map, query = self._maps(k_maps, world, truth)
         output = self.output_scale * jr.normal(k_output, (self.width, value.shape[0]))
-        weights = Weights(output, value, key_map, query)
+        weights = ShallowWeights(output, value, key_map, query)
         readout = self._readout(k_readout, world.tokens)
         frozen = jnp.asarray(self.frozen)
         if not self.groups:

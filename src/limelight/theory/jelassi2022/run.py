@@ -12,8 +12,8 @@ from jaxtyping import Array
 from limelight.core.errors import InputError
 from limelight.core.types import Number
 from limelight.models.positional import Activation
-from limelight.theory.jelassi2022.descent import Look, Rates, Watch, descend, spaced
-from limelight.theory.jelassi2022.layer import Layer, State
+from limelight.theory.jelassi2022.descent import Rates, Snapshot, Watch, descend, spaced
+from limelight.theory.jelassi2022.layer import Layer, LayerState
 from limelight.theory.jelassi2022.optimum import Optimum, best_alpha
 from limelight.theory.jelassi2022.population import Population, enumerated
 
@@ -31,7 +31,7 @@ class Run:
         lost: The population's lost mass.
     """
 
-    course: Look
+    course: Snapshot
     watch: Watch
     best: Optimum
     lost: float
@@ -105,6 +105,6 @@ def _compiled(population: Population, layer: Layer, rates: Rates, looks: Array, 
     best = best_alpha(population, layer)
     start = layer.start()
     alpha = jnp.where(stop, jnp.minimum(start.alpha, best.alpha / 2), start.alpha)
-    start = State(alpha, start.gamma, start.rho)
+    start = LayerState(alpha, start.gamma, start.rho)
     _, watch, course = descend(population, layer, rates, start, looks, stop=stop)
     return watch, course, best
