@@ -14,6 +14,7 @@ import numpy as np
 
 from limelight.certificate.claim import ConstructionClaim, read_claim
 from limelight.certificate.recompute import altered, network_width, wrong_fields
+from limelight.core.notebook import grid, line
 from limelight.models.construct.files import finite
 from limelight.theory.enclosure import HeadTable, head_range, network_range
 
@@ -79,6 +80,23 @@ class CheckReport:
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return finite(asdict(self))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what was proved, both sides of each condition, and what is wrong."""
+        sides = {"output error": (self.output_error_upper, self.tolerance)}
+        if np.isfinite(self.head_error_upper):  # else the heads have no targets
+            forgiven = self.head_error_upper + self.slack
+            sides["head error"] = (self.head_error_upper, forgiven)
+        conditions = [
+            ("holds" if proved <= allowed else "FAILS", name, f"{proved:.4g}", f"{allowed:.4g}")
+            for name, (proved, allowed) in sides.items()
+        ]
+        title, *facts = str(self).split("\n")
+        return (
+            line(title, strong=True)
+            + grid(("", "condition", "at most", "allowed"), conditions)
+            + "".join(line(fact.strip()) for fact in facts[2:])
+        )
 
     def __str__(self) -> str:
         lines = [
