@@ -132,7 +132,7 @@ def check(path: str | Path, *, function_only: bool = False) -> CheckReport:
     """Prove or refute that a file computes what it claims, for every input.
 
     Args:
-        path: A file that `limelight construct` wrote, or anything that claims to be one.
+        path: A file that `construct` wrote, or anything that claims to be one.
         function_only: Whether altered bytes and wrong certificate fields are forgiven.
 
     Raises:

@@ -130,7 +130,7 @@ def counted(backend: str) -> str:
 
 
 def usual_cut(depth: int) -> int:
-    """The block behind which to prune unless told: a quarter of the way, at least one.
+    """The block behind which to prune by default: a quarter of the way, at least one.
 
     Earlier saves more; but the first blocks have not yet found what matters.
 
@@ -179,7 +179,7 @@ def prune(
         at: The block behind which tokens are dropped, counted from 1.
         batch: Images in one call.
         rounds: Timed rounds at least; batches are gone through again where there are fewer.
-        progress: Told after every call.
+        progress: Called with the state of the work after every batch.
     """
     at = usual_cut(len(model.blocks)) if at is None else at
     batch = BATCH.get(jax.default_backend(), 16) if batch is None else batch
@@ -211,7 +211,7 @@ def _measure(
     rounds: int,
     clock: "_Clock",
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each program names each image rightly, and its seconds an image in each round."""
+    """Whether each program names each image rightly, and its seconds per image in each round."""
     right = np.zeros((len(programs), len(gallery)), dtype=bool)
     labels, starts = gallery.labels(), range(0, len(gallery), batch)
     seconds = np.zeros((len(programs), max(len(starts), rounds)))

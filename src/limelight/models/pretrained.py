@@ -218,7 +218,7 @@ def save_vit(model: ViT, path: str | Path, layout: str = "timm", channels: int =
     names = LAYOUTS[layout]
     if model.norm.epsilon != names.epsilon:
         raise InputError(
-            f"layer norms with epsilon {model.norm.epsilon:g} cannot be told in the {layout}"
+            f"layer norms with epsilon {model.norm.epsilon:g} cannot be written in the {layout}"
             f" layout, where it is {names.epsilon:g}",
             "choose the layout that the model came from",
         )

@@ -29,7 +29,7 @@ class RegionImage(eqx.Module):
 class Regions(World[Centres, RegionImage]):
     r"""A $g \times g$ grid of tokens around orthonormal centres, a share of them corrupted.
 
-    Layouts: `regions` (Voronoi cells of one random seed a cluster), `fragmented` (three seeds a
+    Layouts: `regions` (Voronoi cells, one random seed per cluster), `fragmented` (three seeds per
     cluster), `scattered` (labels independent and uniform), `permuted` (the labels of regions in
     random order).
 

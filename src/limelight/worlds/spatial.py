@@ -54,7 +54,7 @@ class Patches(eqx.Module):
 
 
 class Projections(eqx.Module):
-    """One image seen through a value vector: one number a patch."""
+    """One image seen through a value vector: one number per patch."""
 
     values: Float[Array, " tokens"]
     label: Float[Array, ""]

@@ -61,7 +61,7 @@ class Watch(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    r"""What is read at a look.
+    r"""What is read at one step, or stacked at several.
 
     Args:
         step: The step.
@@ -123,24 +123,24 @@ def descend(
     layer: Layer,
     rates: Rates,
     start: LayerState,
-    looks: Sequence[int] | Int[Array, " looks"],
+    reads: Sequence[int] | Int[Array, " reads"],
     *,
     stop: bool | Bool[Array, ""] = False,
 ) -> tuple[LayerState, Watch, Snapshot]:
-    r"""Run the recursion, looking at the given steps; the first look should be 0.
+    r"""Run the recursion, and read everything at the given steps; the first should be 0.
 
-    What is not finite ends the run: later looks repeat the step at which it did.
+    A state that is not finite ends the run: later readings repeat the step at which it did.
 
     Args:
         population: The law of the data.
         layer: The network.
         rates: Step sizes.
         start: The first state.
-        looks: Steps at which everything is read, rising.
+        reads: Steps at which everything is read, rising.
         stop: Whether to stand still once $\alpha$ has passed a maximum and $\gamma > 1$.
 
     Returns:
-        The last state, what was followed, and one row a look.
+        The last state, what was followed, and one row per reading.
     """
     start = LayerState(*(jnp.asarray(x, float) for x in start))
 
@@ -157,22 +157,22 @@ def descend(
         finite = lambda state: jnp.isfinite(state.alpha + state.gamma + state.rho)
         more = lambda carry: (carry[1].step < goal) & finite(carry[0]) & ~done(*carry)
         state, watch = jax.lax.while_loop(more, advance, carry)
-        return (state, watch), _look(population, layer, rates, state, watch)
+        return (state, watch), _snapshot(population, layer, rates, state, watch)
 
-    (state, watch), course = jax.lax.scan(
-        until, (start, _watch(start)), jnp.asarray(looks, dtype=int)
+    (state, watch), snapshots = jax.lax.scan(
+        until, (start, _watch(start)), jnp.asarray(reads, dtype=int)
     )
-    return state, watch, course
+    return state, watch, snapshots
 
 
-def spaced(steps: int, looks: int) -> tuple[int, ...]:
-    """Steps to look at: 0, then evenly on a logarithmic scale, never twice the same where possible.
+def spaced(steps: int, reads: int) -> tuple[int, ...]:
+    """Steps to read at: 0, then evenly on a logarithmic scale, never twice the same where possible.
 
     Example:
         >>> spaced(1000, 5)
         (0, 1, 10, 100, 1000)
     """
-    tail = np.geomspace(1, max(steps, 1), max(looks - 1, 1)).round().astype(int)
+    tail = np.geomspace(1, max(steps, 1), max(reads - 1, 1)).round().astype(int)
     return (0, *(int(t) for t in np.minimum(np.maximum(tail, np.arange(1, len(tail) + 1)), steps)))
 
 
@@ -208,7 +208,7 @@ def _follow(watch: Watch, before: LayerState, move: LayerState, wrong: Scalar) -
     )
 
 
-def _look(
+def _snapshot(
     population: Population, layer: Layer, rates: Rates, state: LayerState, watch: Watch
 ) -> Snapshot:
     return Snapshot(

@@ -191,5 +191,5 @@ def _sound(run: "Run", diagonal: Real, calm: float = 2.0) -> tuple[Condition, ..
 
 def _quantities(run: "Run") -> dict[str, float | int]:
     names = ("loss", "alpha", "gamma", "rho", "gain")
-    at_start = {"error at the start": float(run.course.error[0]), "steps": int(run.watch.step)}
+    at_start = {"error at the start": float(run.path.error[0]), "steps": int(run.watch.step)}
     return at_start | {name: run.end[name] for name in names}
