@@ -16,7 +16,7 @@ from limelight.instruments.gallery import Behind, Gallery
 from limelight.instruments.overlay import overlay, silhouette
 from limelight.instruments.page import pictures, write_page
 from limelight.instruments.positions import partitions, read_positions
-from limelight.instruments.probe import KINDS, distils, probe, told
+from limelight.instruments.probe import KINDS, distils, probe, with_interval
 from limelight.instruments.sight import Sight
 from limelight.measures.association import association_overlap
 from limelight.measures.denoising import (
@@ -361,7 +361,7 @@ def test_a_probe_holds_together(found):
 )
 def test_what_distils_is_decided_by_the_interval(ends, says, words):
     assert distils(ends) == says
-    assert told(ends) == words
+    assert with_interval(ends) == words
 
 
 @pytest.fixture(scope="module")

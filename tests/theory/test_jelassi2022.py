@@ -40,8 +40,9 @@ from limelight.theory.jelassi2022.linear import decode, encode
 from limelight.theory.jelassi2022.population import DrawnCounts, count_law
 from limelight.theory.jelassi2022.shift import misses_itself, same_logits, shifted_logits
 from limelight.theory.jelassi2022.start import start_level
+from limelight.worlds.laws import silence
 from limelight.worlds.partitions import members, strided
-from limelight.worlds.spatial import labelling, silence, unit_vector
+from limelight.worlds.spatial import labelling, unit_vector
 
 pytestmark = pytest.mark.usefixtures("double")
 
