@@ -416,9 +416,9 @@ def test_the_page_is_one_file_that_asks_for_nothing(found, tmp_path):
 
 def test_bad_settings_are_refused():
     model = shaken(CLASS)
-    with pytest.raises(InputError, match="--noise 0"):
+    with pytest.raises(InputError, match="noise = 0"):
         probe(model, noise=0)
-    with pytest.raises(InputError, match="--share 1"):
+    with pytest.raises(InputError, match="share = 1"):
         probe(model, share=1)
-    with pytest.raises(InputError, match="--share 0"):
+    with pytest.raises(InputError, match="share = 0"):
         probe(model, share=0.0)

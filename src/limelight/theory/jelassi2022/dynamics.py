@@ -4,7 +4,7 @@ Every condition has both sides; what it states of its data is in `statements`.
 """
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from limelight.core.arrays import Real
 from limelight.core.errors import InputError
@@ -174,7 +174,7 @@ def manifold(
     )
 
 
-def _run(*settings: Real, stop: bool = False) -> "Run":
+def _run(*settings: Any, stop: bool = False) -> "Run":
     """Idealized descent; JAX is loaded here, when a statement needs it."""
     from limelight.theory.jelassi2022.run import idealized
 
