@@ -45,6 +45,8 @@ def test_the_legend_of_a_contour_is_solid_as_the_contour_is():
     values = np.arange(9.0).reshape(3, 3)
     contour = Contour("level", [1, 2, 3], [1, 2, 3], values, 4.0, colour=1)
     figure = Picture([Panel("", [contour])]).matplotlib()
-    [entry] = figure.axes[0].get_legend().get_lines()
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    [entry] = legend.get_lines()
     assert entry.get_linestyle() == "-"
     assert entry.get_color() == COLOURS[1]

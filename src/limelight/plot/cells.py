@@ -51,7 +51,7 @@ def over_cells(
     Example:
         >>> table = Table({"n": np.array([1, 1, 2, 2]), "loss": np.array([4.0, 2.0, 1.0, 1.0])})
         >>> [line] = over_cells(table, "n", lambda rows: rows["loss"].mean(), name="mean loss")
-        >>> line.label, list(line.y)
+        >>> line.label, np.asarray(line.y).tolist()
         ('mean loss', [3.0, 1.0])
     """
     by = (by,) if isinstance(by, str) else tuple(by)
