@@ -173,7 +173,7 @@ def draw(table: Table) -> plot.Picture:
     cells = sorted(table.cells(*AXIS), key=_place)[::-1]
     seen = [np.sqrt(v).mean() for _, found in cells for c, v in found.columns.items() if "." in c]
     lowest = 0.8 * min(seen)
-    ticks = [v for v in (0.1, 0.2, 0.5, 1, 2) if v > lowest]
+    ticks = [v for v in (0.1, 0.3, 1, 3) if v > lowest]
     x = plot.Axis("error / noise put in", True, (lowest, max(3, 1.1 * max(seen))), ticks)
     y = plot.Axis(categories=[_name(at) for at, _ in cells])
     names = ("side", "clusters", "dimension", "steps")
