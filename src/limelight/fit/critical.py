@@ -6,19 +6,24 @@ which no size passes is beyond the grid; where the first one passes already, it 
 Both are counted. The threshold by likelihood is in `thresholds`.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from limelight.claims import Estimate, Undecided
+from limelight.fit.estimates import joined
 from limelight.fit.likelihood import Curve
-from limelight.fit.resample import DRAWS, resample_counts
+from limelight.fit.resample import DRAWS, percentile_interval, resample_counts
 from limelight.fit.thresholds import Threshold, fit_threshold
 from limelight.table import Table
 
 #: A place is called censored when more than this share of its resamples leaves the grid.
 CENSORED = 0.025
+#: Stands for "beyond the grid" in a resample: larger than any decision could ask for.
+BEYOND = 1e6
 #: Least and largest width of a rise, in sizes, that a fitted curve may have.
 WIDTHS = (1.0, 10_000.0)
 #: From a rate of .1 to one of .9, on the scale of log odds.
@@ -111,6 +116,42 @@ class CriticalSizes:
         ]
         both = np.array(widths).T
         return both[0], both[1:]
+
+    def estimate(
+        self, statistic: Callable[[np.ndarray], np.ndarray], lacking: str = "", place: str = "T"
+    ) -> Estimate:
+        """A statistic of the critical sizes; its interval is open where they leave the grid.
+
+        Args:
+            statistic: Draws by places to one number per draw.
+            lacking: What else the grid lacks to decide; empty where nothing is lacking.
+            place: What places are called.
+        """
+        off = ", ".join(map(str, self.places[self.censored]))
+        why = lacking or (off and f"off the grid too often at {place} = {off}")
+        if not np.isfinite(self.values).all() or len(self.places) < 3:
+            raise Undecided(why or "beyond the grid somewhere", n=self.n)
+        low, high = percentile_interval(statistic(np.minimum(self.draws, BEYOND)))
+        ends = (np.nan, np.nan) if why else (float(low), float(high))
+        return Estimate(float(statistic(self.values[None])[0]), ends, self.n, why)
+
+    def ratio(self, over: int, under: int, name: str = "m*", place: str = "T") -> Estimate:
+        """The critical size at one place over that at another.
+
+        Beyond the grid is more than its last size, without limit: the ends allow for both.
+        """
+        if not {over, under} <= {*self.places.tolist()}:
+            raise Undecided(f"{place} = {under} and {over} are needed", n=self.n)
+        a, b = (int(np.flatnonzero(self.places == at)[0]) for at in (under, over))
+        if np.isinf(self.values[a]):
+            raise Undecided(f"{name}({under}) is beyond the grid", n=self.n)
+        last, (first, second) = float(self.sizes[-1]), (self.draws[:, a], self.draws[:, b])
+        low = nearest_interval(np.minimum(second, last) / first)[0]
+        high = nearest_interval(second / np.minimum(first, last))[1]
+        note = f"{name} {self.values[a]:g} and {self.values[b]:g}"
+        off = f"beyond the grid in {self.beyond[b]:.1%} of resamples" if self.beyond[b] else ""
+        value = float(self.values[b] / self.values[a])
+        return Estimate(value, (float(low), float(high)), self.n, joined(note, off))
 
 
 def critical_sizes(

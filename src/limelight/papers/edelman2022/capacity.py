@@ -18,7 +18,6 @@ from limelight.fit import estimates
 from limelight.models import Constructed, Sequence
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.table import Table
-from limelight.theory.covering import LinearMap
 from limelight.theory.edelman2022 import HeadNorms, head_explicit
 from limelight.train.minibatch import Train
 from limelight.worlds import SparseBoolean
@@ -45,24 +44,14 @@ def with_bounds(table: Table) -> Table:
 
 def bounds_of(table: Table, name: str) -> np.ndarray:
     """The explicit bound of one kind of head, one per trial, [CLS] counted as a token."""
-    inputs, outputs = WIDTHS[name]
-    examples, tokens = table.setting(EXAMPLES), table[LENGTH] + 1
-
-    def bound(trial: int) -> float:
-        get = lambda key: float(table[f"{name}.{key}"][trial])
-        norms = lambda key, outputs, spectral: LinearMap(
-            outputs, get(f"{key}.largest"), get(f"{key}.total"), get(spectral), None, inputs
-        )
-        head = HeadNorms(
-            query_key=norms("query_key", inputs, "query_key.spectral"),
-            value=norms("value", outputs, "value.spectral"),
-            token_norm=get("token"),
-            query_norm=get("query_token"),
-            query_side=norms("query_side", inputs, "query_key.spectral"),
-        )
-        return bound_of(head, examples, int(tokens[trial]))
-
-    return np.array([bound(trial) for trial in range(len(table))])
+    start, examples = f"{name}.", table.setting(EXAMPLES)
+    sizes = {k.removeprefix(start): v for k, v in table.columns.items() if k.startswith(start)}
+    heads = (
+        HeadNorms.of_measures({key: float(v[i]) for key, v in sizes.items()}, *WIDTHS[name])
+        for i in range(len(table))
+    )
+    pairs = zip(heads, table[LENGTH], strict=True)
+    return np.array([bound_of(head, examples, int(length) + 1) for head, length in pairs])
 
 
 def bound_of(head: HeadNorms, examples: int, tokens: int) -> float:
@@ -74,17 +63,8 @@ def bound_of(head: HeadNorms, examples: int, tokens: int) -> float:
 def real_heads() -> tuple[HeadNorms, ...]:
     """The heads of a DeiT-tiny export, as `limelight bound edelman2022 FILE --json` wrote them."""
     text = files("limelight.papers.edelman2022").joinpath("deit_tiny.json").read_text()
-    all_norms = [head["norms"] for block in json.loads(text)["blocks"] for head in block["heads"]]
-    return tuple(
-        HeadNorms(
-            LinearMap(**norms["query_key"]),
-            LinearMap(**norms["value"]),
-            norms["token"],
-            norms["query_token"],
-            query_side=LinearMap(**norms["query_side"]),
-        )
-        for norms in all_norms
-    )
+    heads = [head for block in json.loads(text)["blocks"] for head in block["heads"]]
+    return tuple(HeadNorms.of_report(head["norms"]) for head in heads)
 
 
 # --- claims -------------------------------------------------------------------------------------
@@ -165,7 +145,7 @@ def draw(table: Table) -> plot.Picture:
         title="Representable, learnable, bounded: a 3-bit AND among $T$ bits",
         note=(
             f"$m$ = {m}",
-            "left: median and quartiles (DeiT: range); right: means with 95 % intervals",
+            "left: medians and quartiles (DeiT: range); others: means and 95 % intervals",
             "trained positions enter through token lengths only",
             "the network behind the head is not covered",
         ),

@@ -6,23 +6,33 @@ interval holds the percentiles of 1000. $m_{50}$ is the threshold by likelihood,
 $m^*$ and never mixed with it.
 """
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from limelight import fit, plot
-from limelight.claims import Estimate
-from limelight.fit.critical import CENSORED
+from limelight.engine.grid import Axes
+from limelight.papers.recipe import Scale
 from limelight.table import Table
 from limelight.theory.edelman2022.consistent import examples_needed
 
 LENGTH, SIZE = "world.length", "examples"
 #: Resamples: the paper's for its standard error, ours for intervals.
 FEW, MANY = 50, 1000
+#: What a smoke run changes.
+QUICK: dict[str, Any] = {"iterations": 60, "holdout": 1000, "first": 250}
 #: Lengths that the paper shows curves for.
 SHOWN = (100, 200, 400, 800)
 BANDS = "bands: exact 95 % intervals"
+
+
+def smaller(
+    trials: int, lengths: list[int], sizes: list[int], grid: Axes | None = None, **settings: Any
+) -> Scale:
+    """A smaller scale of a figure of this kind, computed in float32; `grid` changes other axes."""
+    changed = {LENGTH: lengths[0], "numbers": "float32", **settings}
+    return Scale(trials, {LENGTH: lengths, SIZE: sizes, **(grid or {})}, changed)
 
 
 # --- what is read off a table -------------------------------------------------------------------
@@ -42,33 +52,6 @@ def boundary(table: Table) -> fit.Edge:
     )
 
 
-def smallest(
-    table: Table,
-    statistic: Callable[[np.ndarray], np.ndarray],
-    note: str,
-    used: np.ndarray | slice = np.s_[:],
-) -> Estimate:
-    """The smallest of one or several statistics of m50, the level shared out over them.
-
-    Args:
-        table: One row per trial.
-        statistic: Draws by curves to draws by statistics.
-        note: What to say.
-        used: The curves that must cross one half on the grid; the interval is left open where they
-            do not, or do not in too many resamples.
-    """
-    edge = boundary(table)
-    drawn, known = edge.draws(MANY)
-    whole = edge.resolved[used].all()
-    lost = float(1.0 - known[:, used].all(axis=1).mean()) if whole else 1.0
-    draws = statistic(drawn)
-    low, high = fit.percentile_interval(draws, 1 - 0.05 / draws.shape[1])
-    ends = (float(low.min()), float(high.min()))
-    if lost > CENSORED:
-        note, ends = f"{note}; off the grid in {lost:.1%} of resamples", (np.nan, np.nan)
-    return Estimate(float(statistic(edge.values[None]).min()), ends, len(table), note)
-
-
 def reference(table: Table) -> Float[np.ndarray, " lengths"]:
     """What a consistent learner of ANDs needs at every length; unknown for other rules.
 
@@ -82,6 +65,15 @@ def reference(table: Table) -> Float[np.ndarray, " lengths"]:
 
 
 # --- words --------------------------------------------------------------------------------------
+
+
+def summary(table: Table, loose: bool = False) -> list[str]:
+    """Critical sizes, with a second threshold where asked for, laws of m50 and success by cell."""
+    lines = ["critical examples (accuracy above .99): m* +- paper's standard error [95 %], m50"]
+    lines += critical_lines(table)
+    if loose:
+        lines += ["the same with accuracy above .975:", *critical_lines(table, "success_loose")]
+    return [*lines, *law_lines(table), *rate_lines(table)]
 
 
 def critical_lines(table: Table, success: str = "success") -> list[str]:
@@ -188,3 +180,6 @@ def _laws(T: np.ndarray, star: np.ndarray) -> list[plot.Guide]:
         plot.Guide(f"{name}, $R^2$ = {law.r_squared:.2f}", T, law.predict(T))
         for name, law in fitted.items()
     ]
+
+
+PICTURES = {"success": draw_success, "critical": draw_critical}

@@ -5,7 +5,6 @@ sharp transition"), the number in a rule is ours: a ratio of 4 where the lengths
 20 examples (two steps of the grid), 10 examples (one step) below the reference line.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -25,25 +24,14 @@ from limelight.claims import (
 from limelight.experiments.sparse_and import SparseAnd
 from limelight.fit.estimates import share
 from limelight.fit.laws import line_fits
-from limelight.papers.edelman2022.critical import (
-    LENGTH,
-    SIZE,
-    counted,
-    critical_lines,
-    draw_critical,
-    draw_success,
-    law_lines,
-    rate_lines,
-    reference,
-)
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.edelman2022 import critical
+from limelight.papers.edelman2022.critical import LENGTH, SIZE, counted, smaller
+from limelight.papers.recipe import Figure, claim, scales
 from limelight.table import Table
 from limelight.worlds import SparseBoolean
 
 LENGTHS = (100, 150, 200, 250, 300, 350, 400, 500, 600, 700, 800)
 SIZES = tuple(range(50, 201, 10))
-#: Stands for "beyond the grid" in a resample: larger than any decision could ask for.
-BEYOND = 1e6
 #: An interval that is left open.
 OPEN = (np.nan, np.nan)
 
@@ -132,7 +120,7 @@ def sublinear(table: Table) -> Estimate:
     x = np.log(found.places)
     spans = len(x) >= 3 and found.places[-1] >= 4 * found.places[0]
     slope = lambda m: line_fits(x, np.log(m))[0][:, 1]
-    return _of_critical(found, slope, "" if spans else "3 lengths over a factor 4 needed")
+    return found.estimate(slope, "" if spans else "3 lengths over a factor 4 needed")
 
 
 @claim(
@@ -144,7 +132,7 @@ def sublinear(table: Table) -> Estimate:
 def ratio(table: Table) -> Estimate:
     """m*(800) / m*(100)."""
     found = counted(table)
-    return on_paper_grid(found, ratio_of_ends(found), said="")
+    return on_paper_grid(found, found.ratio(800, 100), said="")
 
 
 @claim(
@@ -176,7 +164,7 @@ def logarithm(table: Table) -> Estimate:
     found = counted(table)
     T = found.places.astype(float)
     difference = lambda m: fit.squares_left(T, m) - fit.squares_left(np.log(T), m)
-    return _of_critical(found, difference, "" if len(T) >= 6 else "6 lengths needed")
+    return found.estimate(difference, "" if len(T) >= 6 else "6 lengths needed")
 
 
 @claim(
@@ -187,12 +175,12 @@ def logarithm(table: Table) -> Estimate:
 )
 def above_reference(table: Table) -> Estimate:
     """Smallest m*(T) minus the reference line."""
-    found, line = counted(table), reference(table)
+    found, line = counted(table), critical.reference(table)
     if not np.isfinite(line).all():
         raise Undecided("the line is that of ANDs and ORs", n=found.n)
     if not np.isfinite(found.values).any():
         raise Undecided("m* is beyond the grid everywhere", n=found.n)
-    away = lambda m: np.min(np.minimum(m, BEYOND) - line, axis=-1)
+    away = lambda m: np.min(m - line, axis=-1)
     low, high = fit.nearest_interval(away(found.draws))
     note = f"nearest at T = {found.places[np.argmin(found.values - line)]}"
     return Estimate(float(away(found.values)), (float(low), float(high)), found.n, note)
@@ -230,41 +218,8 @@ def on_paper_grid(
     return replace(estimate, interval=OPEN, note=note)
 
 
-def ratio_of_ends(found: fit.CriticalSizes) -> Estimate:
-    """m*(800) over m*(100), on any grid.
-
-    Beyond the grid is more than its last size, without limit: the ends allow for both.
-    """
-    if not {100, 800} <= {*found.places.tolist()}:
-        raise Undecided("T = 100 and 800 are needed", n=found.n)
-    a, b = (int(np.flatnonzero(found.places == T)[0]) for T in (100, 800))
-    if np.isinf(found.values[a]):
-        raise Undecided("m*(100) is beyond the grid", n=found.n)
-    last, (under, over) = float(found.sizes[-1]), (found.draws[:, a], found.draws[:, b])
-    low = fit.nearest_interval(np.minimum(over, last) / under)[0]
-    high = fit.nearest_interval(over / np.minimum(under, last))[1]
-    note = f"m* {found.values[a]:g} and {found.values[b]:g}"
-    note += f"; beyond the grid in {found.beyond[b]:.1%} of resamples" if found.beyond[b] else ""
-    value = float(found.values[b] / found.values[a])
-    return Estimate(value, (float(low), float(high)), found.n, note)
-
-
-def _of_critical(
-    found: fit.CriticalSizes, statistic: Callable[[np.ndarray], np.ndarray], lacking: str
-) -> Estimate:
-    """A statistic of m*, draws by lengths; its interval is open where m* leaves the grid."""
-    off = ", ".join(map(str, found.places[found.censored]))
-    why = lacking or (off and f"off the grid too often at T = {off}")
-    if not np.isfinite(found.values).all() or len(found.places) < 3:
-        raise Undecided(why or "m* is beyond the grid somewhere", n=found.n)
-    low, high = fit.percentile_interval(statistic(np.minimum(found.draws, BEYOND)))
-    ends = OPEN if why else (float(low), float(high))
-    return Estimate(float(statistic(found.values[None])[0]), ends, found.n, why)
-
-
 # --- words --------------------------------------------------------------------------------------
 
-HEADING = "critical examples (accuracy above .99): m* +- paper's standard error [95 %], m50"
 #: Sentences that have several parts.
 SENTENCES = {"A2": (rises, gradual), "A3": (sublinear, ratio, within)}
 
@@ -273,12 +228,7 @@ def summary(table: Table) -> list[str]:
     """Critical sizes at both thresholds, success by cell, sentences with several parts."""
     broken = int(table["diverged"].sum())
     return [
-        HEADING,
-        *critical_lines(table),
-        "the same with accuracy above .975:",
-        *critical_lines(table, "success_loose"),
-        *law_lines(table),
-        *rate_lines(table),
+        *critical.summary(table, loose=True),
         f"largest score gap {table['gap'].max():.1f}; {broken} trials diverged",
         *overall(table),
     ]
@@ -286,11 +236,10 @@ def summary(table: Table) -> list[str]:
 
 def overall(table: Table) -> list[str]:
     """What becomes of the sentences that have several parts."""
-    decided = {
-        name: all_parts(part.decide(table, "").verdict for part in parts)
+    return [
+        f"{name}, all parts: {all_parts(part.decide(table, '').verdict for part in parts)}"
         for name, parts in SENTENCES.items()
-    }
-    return [f"{name}, all parts: {verdict}" for name, verdict in decided.items()]
+    ]
 
 
 # --- recipe -------------------------------------------------------------------------------------
@@ -305,23 +254,8 @@ figure = Figure(
     grid={LENGTH: list(LENGTHS), SIZE: list(SIZES)},
     trials=50,
     scales=scales(
-        smoke=Scale(
-            trials=4,
-            grid={LENGTH: [32], SIZE: [20, 120]},
-            settings={
-                LENGTH: 32,
-                "iterations": 120,
-                "holdout": 2000,
-                "first": 500,
-                "share": 1.0,
-                "numbers": "float32",
-            },
-        ),
-        small=Scale(
-            trials=10,
-            grid={LENGTH: [50, 100, 200], SIZE: [40, 70, 100]},
-            settings={LENGTH: 50, "iterations": 200, "share": 0.0, "numbers": "float32"},
-        ),
+        smoke=smaller(4, [32], [20, 120], iterations=120, holdout=2000, first=500, share=1.0),
+        small=smaller(10, [50, 100, 200], [40, 70, 100], iterations=200, share=0.0),
     ),
     claims=(
         fitted,
@@ -334,7 +268,7 @@ figure = Figure(
         above_reference,
         examples,
     ),
-    pictures={"success": draw_success, "critical": draw_critical},
+    pictures=critical.PICTURES,
     summary=summary,
     reference="Figure 2",
     departures=(

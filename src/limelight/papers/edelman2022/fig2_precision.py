@@ -10,8 +10,8 @@ from limelight.claims import Estimate, Inside
 from limelight.engine.grid import assign
 from limelight.fit.estimates import ends_of, paired_shares
 from limelight.papers.edelman2022 import variants
-from limelight.papers.edelman2022.critical import BANDS, LENGTH, SIZE
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.edelman2022.critical import BANDS, LENGTH, SIZE, smaller
+from limelight.papers.recipe import Figure, claim, scales
 from limelight.table import Table
 
 NUMBERS = "numbers"
@@ -44,16 +44,8 @@ figure = Figure(
     grid={LENGTH: [100, 200], NUMBERS: KINDS, SIZE: [50, 75, 100, 125, 150, 175, 200]},
     trials=40,
     scales=scales(
-        smoke=Scale(
-            trials=2,
-            grid={LENGTH: [16], SIZE: [20, 60]},
-            settings={LENGTH: 16, "iterations": 40, "holdout": 500, "first": 250},
-        ),
-        small=Scale(
-            trials=10,
-            grid={LENGTH: [50], SIZE: [40, 60, 80]},
-            settings={LENGTH: 50, "iterations": 200},
-        ),
+        smoke=smaller(2, [16], [20, 60], iterations=40, holdout=500, first=250),
+        small=smaller(10, [50], [40, 60, 80], iterations=200),
     ),
     shared=(NUMBERS,),
     claims=(same,),

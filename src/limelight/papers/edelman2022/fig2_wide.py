@@ -14,18 +14,9 @@ import numpy as np
 
 from limelight import fit
 from limelight.claims import Above, AtMost, Estimate, Undecided
-from limelight.papers.edelman2022 import fig2, variants
-from limelight.papers.edelman2022.critical import (
-    LENGTH,
-    SIZE,
-    boundary,
-    counted,
-    critical_lines,
-    law_lines,
-    rate_lines,
-    smallest,
-)
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.edelman2022 import critical, fig2, variants
+from limelight.papers.edelman2022.critical import LENGTH, MANY, SIZE, boundary, counted
+from limelight.papers.recipe import Figure, claim, scales
 from limelight.table import Table
 
 LENGTHS, SIZES = [100, 150, 200, 300, 400, 600, 800], list(range(40, 401, 40))
@@ -49,7 +40,7 @@ logarithm = replace(
 )
 def ratio(table: Table) -> Estimate:
     """m*(800) / m*(100)."""
-    return fig2.ratio_of_ends(counted(table))
+    return counted(table).ratio(800, 100)
 
 
 @claim(
@@ -99,12 +90,8 @@ def against_log(table: Table, other: Callable[[np.ndarray], np.ndarray]) -> Esti
     if len(T) < LEAST or not edge.resolved.all():
         raise Undecided(f"{note}; {LEAST} lengths are needed, m50 on the grid", n=len(table))
     left = lambda x, m: fit.squares_left(x, m)[:, None]
-    return smallest(table, lambda m: left(other(T), m) - left(np.log(T), m), note)
-
-
-def summary(table: Table) -> list[str]:
-    """Critical sizes, laws of m50 and success by cell."""
-    return [fig2.HEADING, *critical_lines(table), *law_lines(table), *rate_lines(table)]
+    difference = lambda m: left(other(T), m) - left(np.log(T), m)
+    return edge.smallest(difference, draws=MANY, note=note)
 
 
 figure = Figure(
@@ -113,20 +100,12 @@ figure = Figure(
     grid={LENGTH: LENGTHS, SIZE: SIZES},
     trials=50,
     scales=scales(
-        smoke=Scale(
-            trials=2,
-            grid={LENGTH: [16], SIZE: [20, 60]},
-            settings={LENGTH: 16, **variants.QUICK},
-        ),
-        small=Scale(
-            trials=10,
-            grid={LENGTH: [25, 50, 100], SIZE: [40, 80, 160]},
-            settings={LENGTH: 25, "iterations": 200, "numbers": "float32"},
-        ),
+        smoke=critical.smaller(2, [16], [20, 60], **critical.QUICK),
+        small=critical.smaller(10, [25, 50, 100], [40, 80, 160], iterations=200),
     ),
     claims=(sublinear, ratio, enough, logarithm, than_a_line, than_a_root),
-    pictures=fig2.figure.pictures,
-    summary=summary,
+    pictures=critical.PICTURES,
+    summary=critical.summary,
     reference=variants.REFERENCE,
     departures=(
         "not in the paper: fewer lengths, other sizes; otherwise as fig2, every trial ending at "

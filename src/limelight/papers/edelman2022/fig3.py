@@ -6,19 +6,21 @@ quarter of the time spent on the plateau.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
 from limelight import fit, plot
 from limelight.claims import Above, AtMost, Bands, Estimate, Undecided, all_parts
 from limelight.experiments.parity import LEARNED, Parity
+from limelight.fit.curves import Falls, falls
 from limelight.papers.edelman2022.critical import LENGTH, iterations
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.table import Table
 from limelight.worlds import SparseBoolean
 
 PLATEAU = 0.6
+#: An abrupt fall takes less than this part of the time on the plateau.
+ABRUPT = 0.25
 RIGHT = 0.999
 #: Lengths that the paper learns, and lengths beyond which it reports no success.
 SHORT, LONG = (10, 15, 20), (60, 100)
@@ -32,36 +34,15 @@ LEAST = 10
 # --- what is read off a table -------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Transitions:
-    """When each run leaves the plateau and when it has learned; infinite where it does not."""
-
-    leaves: np.ndarray
-    learns: np.ndarray
-
-    @property
-    def passed(self) -> np.ndarray:
-        """Runs that get below .1."""
-        return np.isfinite(self.learns)
-
-    @property
-    def abrupt(self) -> np.ndarray:
-        """Runs whose fall takes less than a quarter of their plateau."""
-        with np.errstate(invalid="ignore"):  # infinity less infinity: not a fall
-            return self.passed & (self.learns - self.leaves < self.leaves / 4)
-
-
-def transitions(table: Table) -> Transitions:
-    """Times in iterations, to the width of a logged span."""
+def transitions(table: Table) -> Falls:
+    """When each run leaves the plateau and when it has learned, to the width of a logged span."""
     loss = table["trace.loss"]
-    when = (np.arange(loss.shape[1]) + 1.0) * table.setting("every")
-    with np.errstate(invalid="ignore"):
-        below, above = loss < LEARNED, loss > PLATEAU
-    learns = np.where(below.any(axis=1), when[below.argmax(axis=1)], np.inf)
-    before = above & (when < learns[:, None])
-    last = loss.shape[1] - 1 - before[:, ::-1].argmax(axis=1)
-    leaves = np.where(before.any(axis=1), when[last], 0.0)
-    return Transitions(np.where(np.isfinite(learns), leaves, np.inf), learns)
+    return falls(when_logged(table), loss, plateau=PLATEAU, floor=LEARNED)
+
+
+def when_logged(table: Table) -> np.ndarray:
+    """The iterations of a trace."""
+    return (np.arange(table["trace.loss"].shape[1]) + 1) * table.setting("every")
 
 
 def runs_at(table: Table, lengths: Iterable[int]) -> dict[int, Table]:
@@ -97,11 +78,11 @@ def right_at(table: Table, lengths: Iterable[int]) -> list[tuple[int, int, int]]
 def abrupt(table: Table) -> Estimate:
     """The share of the runs that pass .1 whose fall is abrupt."""
     found = transitions(table)
-    n, sharp = int(found.passed.sum()), int(found.abrupt.sum())
+    n, sharp = int(found.done.sum()), int(found.within(ABRUPT).sum())
     if not n:
         raise Undecided("no run got below .1")
     low, high = map(float, fit.exact(sharp, n))
-    wrong = int((table["accuracy"][found.passed] <= RIGHT).sum())
+    wrong = int((table["accuracy"][found.done] <= RIGHT).sum())
     note = f"{sharp} of {n} runs; {wrong} of them end at accuracy {RIGHT} or less"
     if table.setting("world.sparsity") != 3 or n < LEAST:
         note = f"{note}; s = 3 and {LEAST} runs needed"
@@ -138,7 +119,7 @@ def panels(table: Table) -> Estimate:
     ratios, notes = [], []
     for T, span in PANELS.items():
         # A run that did not finish is above either range all the same.
-        times = np.minimum(transitions(runs[T]).learns, BUDGET)
+        times = np.minimum(transitions(runs[T]).reaches, BUDGET)
         middle, low, high = fit.median_interval(times)
         ratios.append((middle / span, low / span, high / span))
         notes.append(f"T = {T}: {middle:g} [{low:g}, {high:g}] against {span}")
@@ -156,7 +137,7 @@ def panels(table: Table) -> Estimate:
 )
 def slower(table: Table) -> Estimate:
     """The weaker of the tests that T = 15 is later than 10, and 20 later than 15."""
-    times = {T: transitions(rows).learns for T, rows in runs_at(table, SHORT).items()}
+    times = {T: transitions(rows).reaches for T, rows in runs_at(table, SHORT).items()}
     pairs = [fit.later(times[a], times[b]) for a, b in ((10, 15), (15, 20))]
     weakest, ends = fit.together(*np.array(pairs).T)
     note = "medians " + ", ".join(f"{fit.median_interval(t)[0]:g} at {T}" for T, t in times.items())
@@ -187,7 +168,7 @@ def learned_lines(table: Table) -> list[str]:
     for at, rows in table.cells(LENGTH):
         found = transitions(rows)
         right = int((rows["accuracy"] > RIGHT).sum())
-        times = sorted(found.learns[found.passed].astype(int).tolist())
+        times = sorted(found.reaches[found.done].astype(int).tolist())
         listed = ", ".join(map(str, times)) or "none"
         lines.append(
             f"T = {at[LENGTH]}: {right} of {len(rows)} learned; below .1 at iterations {listed};"
@@ -205,17 +186,17 @@ def summary(table: Table) -> list[str]:
 def draw_loss(table: Table) -> plot.Picture:
     """Loss of every run against iterations, one panel per length."""
     loss = plot.Axis("batch loss", limits=(0.0, 0.75))
-    when = (np.arange(table["trace.loss"].shape[1]) + 1) * table.setting("every")
+    when = when_logged(table)
     across = plot.Axis("iteration", limits=(0, when[-1]), ticks=[0, when[-1] // 2, when[-1]])
     parts = []
     for at, rows in table.cells(LENGTH):
-        passed = transitions(rows).passed
+        done = transitions(rows).done
         marks = [
-            plot.Bundle("not learned", when, rows["trace.loss"][~passed], colour=1, width=0.7),
-            plot.Bundle("learned", when, rows["trace.loss"][passed], colour=0, width=0.7),
+            plot.Bundle("not learned", when, rows["trace.loss"][~done], colour=1, width=0.7),
+            plot.Bundle("learned", when, rows["trace.loss"][done], colour=0, width=0.7),
             plot.Reference("chance", np.log(2)),
         ]
-        title = f"$T$ = {at[LENGTH]}: {passed.sum()} of {len(rows)}"
+        title = f"$T$ = {at[LENGTH]}: {done.sum()} of {len(rows)}"
         parts.append(plot.Panel(title, marks, loss, across))
     return plot.Picture(
         parts,
@@ -233,7 +214,7 @@ def draw_loss(table: Table) -> plot.Picture:
 def draw_times(table: Table) -> plot.Picture:
     """When each run learned, against the length; hollow marks had not when they ended."""
     lengths = [str(T) for T in table.values(LENGTH)]
-    at, times = np.zeros(len(table)), transitions(table).learns
+    at, times = np.zeros(len(table)), transitions(table).reaches
     for i, T in enumerate(table.values(LENGTH)):
         here = table[LENGTH] == T
         at[here] = i + 0.6 * (np.arange(here.sum()) / max(here.sum() - 1, 1) - 0.5)

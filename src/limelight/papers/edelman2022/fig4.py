@@ -11,14 +11,17 @@ import numpy as np
 from limelight import plot
 from limelight.engine.grid import assign
 from limelight.papers.edelman2022 import fig2
-from limelight.papers.edelman2022.critical import LENGTH, SIZE, iterations
-from limelight.papers.recipe import Figure, Scale, scales
+from limelight.papers.edelman2022.critical import LENGTH, SIZE, iterations, smaller
+from limelight.papers.recipe import Figure, scales
 from limelight.table import Table
 
 fitted = replace(
     fig2.fitted, name="A1.course", statistic="share of trials, dropout off, exact interval"
 )
 examples = replace(fig2.examples, name="A6.course")
+#: Shown from .7: the answer "never" has .875, and what falls lower comes back at once.
+ACCURACY = plot.Axis("holdout accuracy", limits=(0.7, 1.01))
+LOSS = plot.Axis("training loss", log=True)
 
 
 def summary(table: Table) -> list[str]:
@@ -39,17 +42,12 @@ def summary(table: Table) -> list[str]:
 
 
 def draw(table: Table) -> plot.Picture:
-    """Holdout accuracy and training loss of every trial, one column per number of examples.
-
-    Accuracy is shown from .7: the answer "never" has .875, and what falls lower comes back at once.
-    """
-    accuracy = plot.Axis("holdout accuracy", limits=(0.7, 1.01))
-    loss = plot.Axis("training loss", log=True)
+    """Holdout accuracy and training loss of every trial, one column per number of examples."""
     lowest = table["trace.accuracy"].min()
     return plot.Picture(
         [
-            *_row(table, "trace.accuracy", accuracy, 0.99),
-            *_row(table, "trace.loss", loss, 1e-4),
+            *_row(table, "trace.accuracy", ACCURACY, 0.99),
+            *_row(table, "trace.loss", LOSS, 1e-4),
         ],
         columns=len(table.values(SIZE)),
         width=plot.TWO_COLUMNS,
@@ -67,13 +65,13 @@ def _row(table: Table, trace: str, axis: plot.Axis, level: float) -> list[plot.P
     when = (np.arange(table[trace].shape[1]) + 1) * table.setting("every")
     panels = []
     for at, rows in table.cells(LENGTH, SIZE):
+        title = f"$T$ = {at[LENGTH]}, $m$ = {at[SIZE]}" if axis is ACCURACY else ""
         won = rows["success"].astype(bool)
         marks = [
             plot.Bundle("never above .99", when, rows[trace][~won], colour=1),
             plot.Bundle("above .99 at some evaluation", when, rows[trace][won], colour=0),
             plot.Reference("accuracy .99, loss $10^{-4}$", level),
         ]
-        title = f"$T$ = {at[LENGTH]}, $m$ = {at[SIZE]}"
         panels.append(plot.Panel(title, marks, axis, plot.Axis("iteration", limits=(0, when[-1]))))
     return panels
 
@@ -84,22 +82,8 @@ figure = Figure(
     grid={LENGTH: [400], SIZE: [100, 200]},
     trials=50,
     scales=scales(
-        smoke=Scale(
-            trials=2,
-            grid={LENGTH: [16], SIZE: [20, 60]},
-            settings={
-                LENGTH: 16,
-                "iterations": 60,
-                "holdout": 1000,
-                "first": 1000,
-                "numbers": "float32",
-            },
-        ),
-        small=Scale(
-            trials=10,
-            grid={LENGTH: [50], SIZE: [40, 70]},
-            settings={LENGTH: 50, "holdout": 2000, "first": 2000, "numbers": "float32"},
-        ),
+        smoke=smaller(2, [16], [20, 60], iterations=60, holdout=1000, first=1000),
+        small=smaller(10, [50], [40, 70], holdout=2000, first=2000),
     ),
     claims=(fitted, examples),
     pictures={"course": draw},

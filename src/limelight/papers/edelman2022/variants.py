@@ -17,12 +17,14 @@ from limelight.papers.edelman2022 import fig2
 from limelight.papers.edelman2022.critical import (
     BANDS,
     LENGTH,
+    MANY,
+    QUICK,
     SIZE,
     boundary,
     iterations,
-    smallest,
+    smaller,
 )
-from limelight.papers.recipe import Figure, Scale, scales
+from limelight.papers.recipe import Figure, scales
 from limelight.table import Table
 
 LENGTHS, SIZES = [100, 400], list(range(25, 401, 25))
@@ -33,8 +35,6 @@ WORDS = {
 }
 #: A trial as in Figure 2, but every one ends at its first success.
 trial = assign(fig2.trial, {"share": 0.0})
-#: What a smoke run changes.
-QUICK = {"iterations": 60, "holdout": 1000, "first": 250, "numbers": "float32"}
 REFERENCE = "limelight; the protocol of Figure 2"
 DEPARTURES = "not in the paper; otherwise as fig2, every trial ending at its first success"
 
@@ -49,16 +49,8 @@ def variant(
         grid={LENGTH: LENGTHS, axis: values, SIZE: sizes},
         trials=20,
         scales=scales(
-            smoke=Scale(
-                trials=2,
-                grid={LENGTH: [16], axis: [values[0], values[-1]], SIZE: [20, 60]},
-                settings={LENGTH: 16, **QUICK},
-            ),
-            small=Scale(
-                trials=10,
-                grid={LENGTH: [50], SIZE: [25, 50, 100, 200]},
-                settings={LENGTH: 50, "iterations": 200, "numbers": "float32"},
-            ),
+            smoke=smaller(2, [16], [20, 60], {axis: [values[0], values[-1]]}, **QUICK),
+            small=smaller(10, [50], [25, 50, 100, 200], iterations=200),
         ),
         claims=(claim,),
         pictures={"success": partial(draw, axis=axis, name=f"{WORDS[axis]} = {{:g}}")},
@@ -94,7 +86,7 @@ def _ratios(table: Table, axis: str, pairs: list[tuple[Any, Any]], statistic: Ca
         f"{edge.values[i]:.0f} at T = {lengths[i]}, {WORDS[axis]} = {values[i]:g}" for i in used
     )
     logs = lambda m: np.log(m[:, places[:, 1]] / m[:, places[:, 0]])
-    return smallest(table, lambda m: statistic(logs(m)), note, used)
+    return edge.smallest(lambda m: statistic(logs(m)), used=used, draws=MANY, note=note)
 
 
 # --- words and pictures -------------------------------------------------------------------------
