@@ -24,4 +24,5 @@ figure = variant(
     [2, 3, 4],
     statement="does every further bit raise the number of examples needed?",
     claim=grows,
+    label="$s$ = {:g}",
 )

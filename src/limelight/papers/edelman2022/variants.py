@@ -40,9 +40,16 @@ DEPARTURES = "not in the paper; otherwise as fig2, every trial ending at its fir
 
 
 def variant(
-    axis: str, values: list, *, statement: str, claim: Claim, sizes: list[int] = SIZES
+    axis: str,
+    values: list,
+    *,
+    statement: str,
+    claim: Claim,
+    sizes: list[int] = SIZES,
+    label: str = "",
 ) -> Figure:
-    """A figure of ours: the protocol of Figure 2 with one more axis."""
+    """A figure of ours: the protocol of Figure 2 with one more axis, its values in the legend."""
+    label = label or f"{WORDS[axis]} = {{:g}}"
     return Figure(
         statement=statement,
         trial=trial,
@@ -53,7 +60,7 @@ def variant(
             small=smaller(10, [50], [25, 50, 100, 200], iterations=200),
         ),
         claims=(claim,),
-        pictures={"success": partial(draw, axis=axis, name=f"{WORDS[axis]} = {{:g}}")},
+        pictures={"success": partial(draw, axis=axis, name=label)},
         summary=partial(lines, axis=axis),
         reference=REFERENCE,
         departures=DEPARTURES,
