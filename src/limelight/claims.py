@@ -4,7 +4,7 @@ A rule reads an estimate with its interval and says `holds`, `fails` or `inconcl
 says in words what it does, from the same numbers, so that text and code cannot drift apart.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -236,6 +236,19 @@ def undecided(verdict: Verdict, why: str) -> Verdict:
     """The same numbers with the decision withheld, and the reason."""
     note = f"{why}; {verdict.note}" if verdict.note else why
     return replace(verdict, verdict="inconclusive", note=note)
+
+
+def all_parts(parts: Iterable[Decision]) -> Decision:
+    """One decision on a sentence with several parts: it fails with any, and holds with all.
+
+    Example:
+        >>> all_parts(["holds", "inconclusive"]), all_parts(["holds", "inconclusive", "fails"])
+        ('inconclusive', 'fails')
+    """
+    found = {*parts}
+    if "fails" in found:
+        return "fails"
+    return "holds" if found == {"holds"} else "inconclusive"
 
 
 def check_unique(claims: tuple[Claim, ...]) -> None:
