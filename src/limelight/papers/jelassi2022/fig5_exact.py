@@ -7,7 +7,7 @@ import numpy as np
 from limelight.claims import AtMost, Estimate
 from limelight.engine.grid import assign
 from limelight.papers.jelassi2022 import fig5, images
-from limelight.papers.jelassi2022.images import AGREEING, ARM, TOLERANCE, seeds
+from limelight.papers.jelassi2022.images import ARM, TOLERANCE, seeds
 from limelight.papers.recipe import Scale, claim, scales
 from limelight.plot import TWO_COLUMNS, Guide, Panel, Picture, Points
 from limelight.table import Table
@@ -23,9 +23,9 @@ def twins(cell: int) -> dict[tuple[str, ...], list[tuple]]:
     "Training on shuffled images with positions shuffled alike is training on plain ones.",
     AtMost(TOLERANCE),
     at="jelassi2022, Figure 5; ours",
-    statistic=f"largest difference of loss over {AGREEING} steps, float32",
 )
 def same_training(table: Table) -> Estimate:
+    """Largest difference of loss over 50 steps, float32."""
     return images.disagreement(seeds(table, aligned=False), seeds(table, aligned=True))
 
 
