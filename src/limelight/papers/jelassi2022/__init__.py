@@ -1,7 +1,7 @@
 """jelassi2022: how a ViT learns which patches belong together.
 
-Three modules are not figures: `images` holds what the figures on real images share, `traces` what
-is read off a network as it is trained, `runs` what is read off exact descent.
+Two modules are not figures: `images` holds what the figures on real images share, `traces` what is
+read off a network as it is trained.
 """
 
 from limelight.papers.contents import Paper, Statement

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
-from limelight.claims import AtLeast, AtMost, Claim, Estimate, Undecided
+from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.recovery import Recovery
 from limelight.fit.estimates import difference, joined, lowest, mean, share
 from limelight.models.positional import Positional
 from limelight.papers.jelassi2022 import traces
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Scale, claim, claims, scales
 from limelight.plot import Axis, Panel, Picture, Series, panels
 from limelight.table import Table
 from limelight.train.descent import Descent
@@ -53,40 +54,41 @@ def noted(table: Table, estimate: Estimate) -> Estimate:
     return replace(estimate, note=joined(estimate.note, left_out))
 
 
-def claims_at(many: int) -> tuple[Claim, Claim]:
-    """Both readings at one multiple of D^2."""
+SIZES = ({"many": 8}, {"many": 31}, {"many": 125})
 
-    @claim(
-        f"erosion.lost.n{many}",
-        f"On a finite sample (N = {many} D^2) long training loses association, under every"
-        " step rule.",
-        AtLeast(0.5),
-        at="limelight",
-        statistic=f"share of seeds exact at some look and not at the last, N = {many} D^2, D = 16",
-    )
-    def share_lost(table: Table) -> Estimate:
-        cells = [(mode, share(lost(rows))) for mode, size, rows in parts(table) if size == many]
-        return noted(table, lowest(cells))
 
-    @claim(
-        f"erosion.error.n{many}",
-        "The test error still falls while association is lost.",
-        AtMost(0.0),
-        at="limelight",
-        statistic="mean error at the last look minus at the last exact one, seeds that lost it,"
-        f" N = {many} D^2",
-    )
-    def error_change(table: Table) -> Estimate:
-        changes = [
-            (rows["trace.error"][:, -1] - traces.value_at(rows, "error", last_exact(rows)))[gone]
-            for _, size, rows in parts(table)
-            if size == many and (gone := lost(rows)).any()
-        ]
-        if not changes:
-            raise Undecided("no seed lost it here")
-        return noted(table, mean(np.concatenate(changes)))
+@claims(
+    "erosion.lost.n{many}",
+    "On a finite sample (N = {many} D^2) long training loses association, under every step rule.",
+    AtLeast(0.5),
+    at="limelight",
+    cases=SIZES,
+)
+def share_lost(table: Table, many: int) -> Estimate:
+    """Share of seeds exact at some look and not at the last, N = {many} D^2, D = 16."""
+    cells = [(mode, share(lost(rows))) for mode, size, rows in parts(table) if size == many]
+    return noted(table, lowest(cells))
 
-    return share_lost, error_change
+
+@claims(
+    "erosion.error.n{many}",
+    "The test error still falls while association is lost.",
+    AtMost(0.0),
+    at="limelight",
+    cases=SIZES,
+)
+def error_change(table: Table, many: int) -> Estimate:
+    """Mean error at the last look minus at the last exact one, seeds that lost it,
+    N = {many} D^2.
+    """
+    changes = [
+        (rows["trace.error"][:, -1] - traces.value_at(rows, "error", last_exact(rows)))[gone]
+        for _, size, rows in parts(table)
+        if size == many and (gone := lost(rows)).any()
+    ]
+    if not changes:
+        raise Undecided("no seed lost it here")
+    return noted(table, mean(np.concatenate(changes)))
 
 
 @claim(
@@ -98,7 +100,7 @@ def claims_at(many: int) -> tuple[Claim, Claim]:
 def gain_of_samples(table: Table) -> Estimate:
     """Share of seeds exact at the last look, most samples minus fewest (ends of both Wilson
     intervals).
-    """  # noqa: D205
+    """
     cells = []
     for mode in table.values("descent.mode"):
         sizes = {size: rows for rule, size, rows in parts(table) if rule == mode}
@@ -175,7 +177,10 @@ figure = Figure(
             settings={"world.dimension": 16},
         ),
     ),
-    claims=(*claims_at(8), *claims_at(31), *claims_at(125), gain_of_samples),
+    claims=(
+        *chain.from_iterable(zip(share_lost, error_change, strict=True)),
+        gain_of_samples,
+    ),
     pictures={"erosion": draw},
     summary=summary,
     reference="Theorem 4.2",

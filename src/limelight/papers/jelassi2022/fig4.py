@@ -49,7 +49,7 @@ def recovered(table: Table) -> Estimate:
 def ordered(table: Table) -> Estimate:
     """Share of seeds with an error above half that of the linear rule at the first look with
     every row exact, worse partition.
-    """  # noqa: D205
+    """
     return lowest(
         (WORDS[at[PARTITION]], share(traces.exact_before_error(rows, linear(table))))
         for at, rows in table.cells(PARTITION)

@@ -1,16 +1,17 @@
 r"""Theorem 4.2 as a phase diagram: association and error over sample size and training time."""
 
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 
-from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments.recovery import Recovery
 from limelight.fit.estimates import highest, lowest, median, share
 from limelight.models.positional import Positional
 from limelight.papers.jelassi2022 import traces
-from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import TWO_COLUMNS, Axis, Guide, Map, Panel, Picture, Series, panels
+from limelight.papers.recipe import Figure, Scale, claims, scales
+from limelight.plot import TWO_COLUMNS, Axis, Bundle, Map, Panel, Picture, Series, panels
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.train.descent import Descent
@@ -47,69 +48,85 @@ def sizes(table: Table, which: str, least: int = 0) -> Iterator[tuple[int, str, 
         yield D, f"D = {D}, N = {many:.0f} D^2", rows.where(examples=many * D**2), linear
 
 
-def claims_at(which: str, where: str) -> tuple[Claim, ...]:
-    """The four readings of Theorem 4.2 at one multiple of D^2."""
-    at = "jelassi2022, Theorem 4.2"
+#: Where Theorem 4.2 is read, by the names of `sizes`.
+CASES = (
+    {"which": "n16", "where": "N = 16 D^2"},
+    {
+        "which": "far",
+        "where": "the largest N of each size: 125 D^2, 64 D^2 at D = 64, 32 D^2 at D = 100",
+    },
+)
 
-    @claim(
-        f"thm4.2-assoc.{which}",
-        f"Gradient descent learns patch association. ({where})",
-        AtLeast(0.8),
-        at=at,
+
+@claims(
+    "thm4.2-assoc.{which}",
+    "Gradient descent learns patch association. ({where})",
+    AtLeast(0.8),
+    at="jelassi2022, Theorem 4.2",
+    cases=CASES,
+)
+def exact_at_stop(table: Table, which: str) -> Estimate:
+    """Share of seeds with every off-diagonal row exact at the stopping step, worst size; read
+    together with any-T.
+    """
+    return lowest(
+        (name, share(traces.exact_at(rows, traces.stop(rows))))
+        for _, name, rows, _ in sizes(table, which)
     )
-    def exact_at_stop(table: Table) -> Estimate:
-        """Share of seeds with every off-diagonal row exact at the stopping step, worst size; read
-        together with any-T.
-        """  # noqa: D205
-        return lowest(
-            (name, share(traces.exact_at(rows, traces.stop(rows))))
-            for _, name, rows, _ in sizes(table, which)
-        )
 
-    @claim(f"thm4.2-error.{which}", f"Gradient descent generalizes. ({where})", AtMost(0.2), at=at)
-    def error_at_stop(table: Table) -> Estimate:
-        """Median test error at the stopping step over the exact error of the linear rule, worst
-        size.
-        """  # noqa: D205
-        return highest(
-            (name, median(traces.value_at(rows, "error", traces.stop(rows)) / linear))
-            for _, name, rows, linear in sizes(table, which)
-        )
 
-    @claim(
-        f"thm4.2-order.{which}",
-        f"Association comes before the error falls. ({where})",
-        AtLeast(0.8),
-        at=at,
+@claims(
+    "thm4.2-error.{which}",
+    "Gradient descent generalizes. ({where})",
+    AtMost(0.2),
+    at="jelassi2022, Theorem 4.2",
+    cases=CASES,
+)
+def error_at_stop(table: Table, which: str) -> Estimate:
+    """Median test error at the stopping step over the exact error of the linear rule, worst
+    size.
+    """
+    return highest(
+        (name, median(traces.value_at(rows, "error", traces.stop(rows)) / linear))
+        for _, name, rows, linear in sizes(table, which)
     )
-    def ordered(table: Table) -> Estimate:
-        """Share of seeds with an error above half the linear one at the first look with every row
-        exact, worst size, D >= 36.
-        """  # noqa: D205
-        return lowest(
-            (name, share(traces.exact_before_error(rows, linear)))
-            for _, name, rows, linear in sizes(table, which, least=36)
-        )
 
-    @claim(
-        f"thm4.2-any-T.{which}",
-        f"Association is there at any later time. ({where})",
-        AtLeast(0.8),
-        at=at,
+
+@claims(
+    "thm4.2-order.{which}",
+    "Association comes before the error falls. ({where})",
+    AtLeast(0.8),
+    at="jelassi2022, Theorem 4.2",
+    cases=CASES,
+)
+def ordered(table: Table, which: str) -> Estimate:
+    """Share of seeds with an error above half the linear one at the first look with every row
+    exact, worst size, D >= 36.
+    """
+    return lowest(
+        (name, share(traces.exact_before_error(rows, linear)))
+        for _, name, rows, linear in sizes(table, which, least=36)
     )
-    def exact_later(table: Table) -> Estimate:
-        """Share of seeds still exact at four times the stopping step, worst size."""
-        cells = []
-        for _, name, rows, _ in sizes(table, which):
-            if (rows["descent.beyond"] < 4).any():
-                continue
-            end = traces.last(rows)
-            early = (end < 4 * traces.stop(rows)).sum()
-            note = f"{early} seeds end before that" if early else ""
-            cells.append((name, share(traces.exact_at(rows, end), note=note)))
-        return lowest(cells)
 
-    return exact_at_stop, error_at_stop, ordered, exact_later
+
+@claims(
+    "thm4.2-any-T.{which}",
+    "Association is there at any later time. ({where})",
+    AtLeast(0.8),
+    at="jelassi2022, Theorem 4.2",
+    cases=CASES,
+)
+def exact_later(table: Table, which: str) -> Estimate:
+    """Share of seeds still exact at four times the stopping step, worst size."""
+    cells = []
+    for _, name, rows, _ in sizes(table, which):
+        if (rows["descent.beyond"] < 4).any():
+            continue
+        end = traces.last(rows)
+        early = (end < 4 * traces.stop(rows)).sum()
+        note = f"{early} seeds end before that" if early else ""
+        cells.append((name, share(traces.exact_at(rows, end), note=note)))
+    return lowest(cells)
 
 
 def summary(table: Table) -> list[str]:
@@ -160,11 +177,11 @@ def draw_phase(table: Table) -> Picture:
             ticks={i: f"{many:g}" for i, many in enumerate(multiples)},
         )
         x = Axis("step", limits=(0, t[known][-1]))
-        line = Guide("stopping step, median over seeds", stops, row, colour=1, dash=0, width=1.4)
-        share_map = Map(exact, "share of seeds exact", x=t, y=row, low=0, high=1, dark="low")
-        error_map = Map(
-            error / linear, "error / linear error", x=t, y=row, low=0.05, high=1, scale="log"
-        )
+        # Not a series, which is sorted by x: the step need not fall as the sample grows.
+        line = Bundle("stopping step, median over seeds", stops, [row], colour=1, width=1.6)
+        place = {"x": t, "y": row, "high": 1, "missing": "grey"}
+        share_map = Map(exact, "share of seeds exact", low=0, dark="low", **place)
+        error_map = Map(error / linear, "error / linear error", low=0.05, scale="log", **place)
         upper.append(Panel(f"$D = {D}$", [share_map, line], y, x))
         lower.append(Panel("", [error_map, line], y, x))
     return Picture(
@@ -172,7 +189,7 @@ def draw_phase(table: Table) -> Picture:
         len(upper),
         TWO_COLUMNS,
         3.8,
-        note=("white: some seeds have ended", traces.step_rules(table)),
+        note=("grey: some seeds have ended", traces.step_rules(table)),
     )
 
 
@@ -235,11 +252,9 @@ figure = Figure(
             settings={"world.dimension": 16, "descent.steps": 300},
         ),
     ),
-    claims=(
-        *claims_at("n16", "N = 16 D^2"),
-        *claims_at(
-            "far", "the largest N of each size: 125 D^2, 64 D^2 at D = 64, 32 D^2 at D = 100"
-        ),
+    # All four at the smaller sample, then all four at the largest.
+    claims=tuple(
+        chain.from_iterable(zip(exact_at_stop, error_at_stop, ordered, exact_later, strict=True))
     ),
     pictures={"phase": draw_phase, "later": draw_later},
     summary=summary,

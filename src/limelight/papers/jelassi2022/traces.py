@@ -68,7 +68,7 @@ def _step_rule(mode: str, rows: Table) -> str:
     if "trace.logit_rate" not in rows.columns:
         return f"step rule {mode}"
     ratio = (rows["trace.logit_rate"] / rows["trace.value_rate"]).ravel()
-    low, middle, high = (f"{float(f'{r:.1g}'):,g}" for r in np.nanpercentile(ratio, [5, 50, 95]))
+    low, middle, high = (f"{float(f'{r:.2g}'):,g}" for r in np.nanpercentile(ratio, [5, 50, 95]))
     words = f"step rule {mode}: the rate of A is {middle} times that of v"
     return f"{words} (5 to 95 %: {low} to {high})" if mode == "curvature" else words
 
