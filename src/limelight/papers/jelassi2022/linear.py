@@ -96,25 +96,24 @@ def edge(rows: Table, rule: str) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Errors by world and rule, and the density from which on each rule errs 1/8 of the time."""
-    lines = []
-    for at, rows in table.cells(*AXIS):
-        D, q = at["tokens"], at["density"]
-        parts = ", ".join(f"{rule} {errors(rows, rule).mean():.4f}" for rule in RULES)
-        lines.append(
-            f"({D}, 4, {q:g}): {parts}; exact w* {linear_error(D, 4, q, ties=0.5):.4f} (ties wrong"
-            f" {linear_error(D, 4, q):.4f})"
-        )
-    for at, rows in table.cells("tokens"):
-        edges = {rule: edge(rows, rule) for rule in RULES}
+    worlds, edges = [], []
+    for D in map(int, table.values("tokens")):
+        here = table.where(tokens=D)
+        for q in map(float, here.values("density")):
+            rows = here.where(density=q)
+            parts = ", ".join(f"{rule} {errors(rows, rule).mean():.4f}" for rule in RULES)
+            worlds.append(
+                f"({D}, 4, {q:g}): {parts}; exact w* {linear_error(D, 4, q, ties=0.5):.4f}"
+                f" (ties wrong {linear_error(D, 4, q):.4f})"
+            )
+        found = {rule: edge(here, rule) for rule in RULES}
         words = ", ".join(
-            "{} {:.3f} [{:.3f}, {:.3f}]".format(rule, found.value, *ends_of(found))
-            for rule, found in edges.items()
+            "{} {:.3f} [{:.3f}, {:.3f}]".format(rule, one.value, *ends_of(one))
+            for rule, one in found.items()
         )
-        needed = density_needed(at["tokens"], 4)
-        lines.append(
-            f"D = {at['tokens']}: 1/8 from q = {needed:.3f} on (w*, exact); interpolated {words}"
-        )
-    return lines
+        needed = density_needed(D, 4)
+        edges.append(f"D = {D}: 1/8 from q = {needed:.3f} on (w*, exact); interpolated {words}")
+    return [*worlds, *edges]
 
 
 # --- picture ----------------------------------------------------------------------------------

@@ -68,9 +68,19 @@ def _step_rule(mode: str, rows: Table) -> str:
     if "trace.logit_rate" not in rows.columns:
         return f"step rule {mode}"
     ratio = (rows["trace.logit_rate"] / rows["trace.value_rate"]).ravel()
-    low, middle, high = (f"{float(f'{r:.2g}'):,g}" for r in np.nanpercentile(ratio, [5, 50, 95]))
+    low, middle, high = (rough(float(r)) for r in np.nanpercentile(ratio, [5, 50, 95]))
     words = f"step rule {mode}: the rate of A is {middle} times that of v"
     return f"{words} (5 to 95 %: {low} to {high})" if mode == "curvature" else words
+
+
+def rough(number: float) -> str:
+    """Two digits of a number, without an exponent.
+
+    Example:
+        >>> rough(25_712.0), rough(0.0021)
+        ('26,000', '0.0021')
+    """
+    return f"{float(f'{number:.2g}'):,g}"
 
 
 def diverged(table: Table) -> str:

@@ -9,6 +9,7 @@ from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.transfer import Transfer
 from limelight.fit.curves import crossing, slopes
 from limelight.fit.estimates import LEAST, MEDIAN_DRAWS, highest, joined, mean, median
+from limelight.papers.jelassi2022.traces import rough
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
 from limelight.plot import Axis, Panel, Picture, Points, Reference, Series, panels
 from limelight.table import Table
@@ -211,7 +212,7 @@ def step_rules(table: Table) -> str:
     # Samples that are separated have hardly a slope left, and ratios of nothing.
     most = table[EXAMPLES].max()
     ratio = np.nanmedian(table.where(examples=most)["scratch.ratio"])
-    return f"{modes}: from scratch the rate of A is {ratio:.2g} times that of v at {most} images"
+    return f"{modes}: from scratch the rate of A is {rough(ratio)} times that of v at {most} images"
 
 
 def summary(table: Table) -> list[str]:
