@@ -14,7 +14,7 @@ import numpy as np
 from limelight.claims import AtLeast, Estimate, Undecided
 from limelight.experiments.idealized import Idealized
 from limelight.fit.curves import crossing
-from limelight.papers.jelassi2022.idealized import named
+from limelight.papers.jelassi2022.idealized import named, world
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import Guide, Panel, Picture, Reference, Series, lines, panels
 from limelight.table import Table
@@ -132,8 +132,8 @@ def draw(table: Table) -> Picture:
 
 
 def draw_courses(table: Table) -> Picture:
-    """Alpha, the gain and gamma over steps at several diagonals, in the first world."""
-    at, rows = next(worlds(table))
+    """Alpha, the gain and gamma over steps at several diagonals, in the smallest world."""
+    at, rows = min(worlds(table), key=lambda one: world(one[0]))
     chosen = [i for i, beta in enumerate(rows[BETA]) if beta in (0.0, 1.0, 2.0, 3.0, 5.0)]
 
     def curves(trace: str, over: np.ndarray | float = 1.0) -> list[Guide]:

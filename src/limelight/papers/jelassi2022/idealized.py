@@ -14,7 +14,7 @@ from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.idealized import LATE, Idealized
 from limelight.fit.estimates import largest
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import Axis, Guide, Mark, Panel, Picture, Points, Reference, panels
+from limelight.plot import Axis, Guide, Mark, Panel, Picture, Points, Reference, Series, panels
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.worlds.spatial import label_failure
@@ -265,7 +265,7 @@ def draw(table: Table) -> Picture:
 
     def lines(name: str) -> list[Mark]:
         return [
-            Guide(label, rows["trace.step"][0, 1:], rows[f"trace.{name}"][0, 1:], width=1.3)
+            Series(label, rows["trace.step"][0, 1:], rows[f"trace.{name}"][0, 1:], marker="")
             for label, (_, rows) in shown.items()
         ]
 
@@ -304,7 +304,7 @@ def draw(table: Table) -> Picture:
         columns=3,
         height=1.9,
         title="Idealized descent on worlds (D, C, q)",
-        note=("dotted: how often $f^*$ fails", f"lost mass {lost}"),
+        note=("level lines: how often $f^*$ fails", f"lost mass {lost}"),
     )
 
 

@@ -179,7 +179,7 @@ def draw_phase(table: Table) -> Picture:
         x = Axis("step", limits=(0, t[known][-1]))
         # Not a series, which is sorted by x: the step need not fall as the sample grows.
         line = Bundle("stopping step, median over seeds", stops, [row], colour=1, width=1.6)
-        place = {"x": t, "y": row, "high": 1, "missing": "grey"}
+        place = {"x": t, "y": row, "high": 1, "missing": "hatched"}
         share_map = Map(exact, "share of seeds exact", low=0, dark="low", **place)
         error_map = Map(error / linear, "error / linear error", low=0.05, scale="log", **place)
         upper.append(Panel(f"$D = {D}$", [share_map, line], y, x))
@@ -189,7 +189,7 @@ def draw_phase(table: Table) -> Picture:
         len(upper),
         TWO_COLUMNS,
         3.8,
-        note=("grey: some seeds have ended", traces.step_rules(table)),
+        note=("not run: after the end of some seed", traces.step_rules(table)),
     )
 
 

@@ -262,9 +262,8 @@ def _size(table: Table, D: int, rows: Table) -> Panel:
         marks.append(Series(name, N, *np.maximum(value, least).T))
     linear = linear_error(D, table.setting("world.size"), MARKS / D)
     marks.append(Reference("linear rule", linear))
-    y = Axis("test error", log=True, ticks=(0.0001, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3))
     x = Axis("images", log=True, ticks=images[:: -(-len(images) // 5)])
-    return Panel(f"$D = {D}$", marks, y, x)
+    return Panel(f"$D = {D}$", marks, Axis("test error", log=True), x)
 
 
 def _needed(table: Table) -> Panel:
@@ -272,8 +271,8 @@ def _needed(table: Table) -> Panel:
     D = [size.patches for size in sizes]
     ends = np.array([np.percentile(size.draws, [2.5, 97.5]) for size in sizes]).T
     marks = Points("from scratch, tuned", D, [size.images for size in sizes], *ends)
-    y = Axis("images", log=True, ticks=[2**k for k in range(0, 14, 2)])
-    return Panel(f"images for an error of {LEVEL}", [marks], y, Axis("patches D", True, ticks=D))
+    x, y = Axis("patches $D$", log=True, ticks=D), Axis("images", log=True)
+    return Panel(f"images for an error of {LEVEL}", [marks], y, x)
 
 
 QUICK = {"tuning.steps": 100, "descent.steps": 100, "tests": 4000}
