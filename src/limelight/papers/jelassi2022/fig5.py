@@ -7,6 +7,7 @@ all images, is drawn for each seed; $s = 32$ is the plain image.
 import numpy as np
 
 from limelight.claims import AtLeast, Estimate, Inside
+from limelight.engine.grid import Axes
 from limelight.experiments.classify import Classify
 from limelight.fit.estimates import mean
 from limelight.models.cnn import Convolutional
@@ -16,7 +17,6 @@ from limelight.papers.jelassi2022.images import ARM, seeds
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import Picture, lines, over_cells, similarity_maps
 from limelight.table import Table
-from limelight.train.images import Course
 from limelight.worlds.images import Images
 
 NETWORKS = {"vit": "ViT", "cnn": "CNN"}
@@ -26,31 +26,12 @@ trial = Classify(
     Images("cifar100", patch=4, augment="crop"),
     vit=Vision(width=128, depth=5, heads=4, hidden=256, drop_path=0.1),
     cnn=Convolutional((32, 64, 128), (1, 2, 2), blocks=1, norm="group"),
-    course=Course(
-        10 * EPOCH,
-        256,
-        1e-3,
-        decay=0.05,
-        warmup=EPOCH,
-        floor=0.01,
-        clip=1.0,
-        smoothing=0.1,
-        **images.HALF,
-    ),
-    cnn_course=Course(
-        10 * EPOCH,
-        256,
-        0.1,
-        optimizer="sgd",
-        decay=5e-4,
-        warmup=EPOCH,
-        smoothing=0.1,
-        **images.HALF,
-    ),
+    course=images.half_precision(10, EPOCH, 1e-3, decay=0.05, floor=0.01, clip=1.0),
+    cnn_course=images.half_precision(10, EPOCH, 0.1, optimizer="sgd", decay=5e-4),
 )
 
 
-def both(*cells: int) -> dict[tuple[str, ...], list[tuple]]:
+def both(*cells: int) -> Axes:
     """Both networks on every size of cell."""
     return {ARM: [(network, cell, False) for network in NETWORKS for cell in cells]}
 
@@ -151,7 +132,7 @@ def draw(table: Table) -> Picture:
         x_label="side of a shuffled cell, pixels",
         y_label="test accuracy, %",
         log_x=True,
-        x_ticks={side: str(side) for side in shuffled} | {plain: f"{plain}\nplain"},
+        x_ticks={**{side: str(side) for side in shuffled}, plain: f"{plain}\nplain"},
         note=("mean and range over seeds", images.trained_on(table)),
     )
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from limelight.claims import AtMost, Estimate
-from limelight.engine.grid import assign
+from limelight.engine.grid import Axes, assign
 from limelight.papers.jelassi2022 import fig5, images
 from limelight.papers.jelassi2022.images import ARM, TOLERANCE, seeds
 from limelight.papers.recipe import Scale, claim, scales
@@ -13,7 +13,7 @@ from limelight.plot import TWO_COLUMNS, Guide, Panel, Picture, Points
 from limelight.table import Table
 
 
-def twins(cell: int) -> dict[tuple[str, ...], list[tuple]]:
+def twins(cell: int) -> Axes:
     """The ViT on plain images, and on shuffled ones with its positions shuffled alike."""
     return {ARM: [("vit", 0, False), ("vit", cell, True)]}
 

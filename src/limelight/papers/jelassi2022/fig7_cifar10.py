@@ -15,7 +15,6 @@ from limelight.papers.jelassi2022.images import seeds
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import Axis, Bundle, Panel, Picture, Points
 from limelight.table import Table
-from limelight.train.images import Course
 from limelight.worlds.images import Images
 
 ARMS = {"vit": "vanilla", "positional": "positional"}
@@ -28,18 +27,7 @@ DEPARTURES = (
 
 def all_images(source: str, training: int) -> Classify:
     """The paper's depth at half its width, on all training images of a data set."""
-    epoch = training // 256
-    course = Course(
-        EPOCHS * epoch,
-        256,
-        1e-3,
-        decay=0.05,
-        warmup=epoch,
-        floor=0.01,
-        clip=1.0,
-        smoothing=0.1,
-        **images.HALF,
-    )
+    course = images.half_precision(EPOCHS, training // 256, 1e-3, decay=0.05, floor=0.01, clip=1.0)
     vit = Vision(width=192, depth=7, heads=6, hidden=192, drop_path=0.1)
     return Classify(Images(source, patch=4, augment="crop"), vit=vit, course=course)
 

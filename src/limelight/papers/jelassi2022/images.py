@@ -19,8 +19,6 @@ AGREEING, TOLERANCE = 50, 1e-4
 #: The similarity that the paper draws darkest.
 DARKEST = 0.55
 
-#: What half precision on a graphics card changes in the training of the paper's figures.
-HALF = {"precision": "bfloat16", "numbers": "bfloat16"}
 #: Smoke scale: digits, one pixel per token, a tiny ViT and a tiny CNN.
 SMOKE: dict[str, Any] = {
     "world": Images(unit=False),
@@ -36,6 +34,19 @@ DEPARTURES = (
     " weights, norms and losses; at smoke scale digits; small scale has 20 coarse labels and 5,000"
     " images"
 )
+
+
+def half_precision(epochs: int, epoch: int, rate: float, **options: Any) -> Course:
+    """Steps of 256 images in half precision, one epoch of warm-up, smoothed labels.
+
+    Args:
+        epochs: How often each image is drawn, on average.
+        epoch: Steps of an epoch.
+        rate: Peak step size.
+        options: Of `Course`.
+    """
+    fast = {"precision": "bfloat16", "numbers": "bfloat16"}
+    return Course(epochs * epoch, 256, rate, warmup=epoch, smoothing=0.1, **fast, **options)
 
 
 def small(source: str) -> dict[str, Any]:

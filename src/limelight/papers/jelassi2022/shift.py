@@ -107,13 +107,11 @@ def draw(table: Table) -> Picture:
             [part[f"error.{name}"].mean() for _, part in cells] for name in ("same", "shifted")
         )
         name = f"$D = {at['tokens']}$, inside sets"
-        look = {"colour": colour, "marker": colour}
+        other = f"$D = {at['tokens']}$, to the next set"
         marks += [
             Guide(name, x, inside, colour=colour),
-            Points(name, x, inside, **look, size=3),
-            Points(
-                f"$D = {at['tokens']}$, to the next set", x, shifted, **look, size=7, hollow=True
-            ),
+            Points(name, x, inside, colour=colour, marker=colour, size=3),
+            Points(other, x, shifted, colour=colour, marker=colour, size=7, hollow=True),
         ]
     strength = "logit $h$ of the attended set"
     return Picture(
