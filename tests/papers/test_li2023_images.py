@@ -123,7 +123,7 @@ def test_few_trials_decide_nothing_and_pictures_are_drawn():
 @pytest.mark.parametrize(("count", "lines"), [(6, 6), (7, 7), (8, 5), (9, 5)])
 def test_colours_are_not_repeated_and_crosses_stay_inside(count, lines):
     sizes = [500 * 2**i for i in range(count)]
-    figure = fig6_pictures.draw_accuracy(removed(blind=-40.0, trials=2, sizes=sizes))
+    figure = fig6_pictures.draw_accuracy(removed(blind=-40.0, trials=2, sizes=sizes)).matplotlib()
     axes = figure.axes[0]
     drawn, crosses = axes.lines[:lines], axes.lines[lines:]
     labels = [line.get_label() for line in drawn]
@@ -136,7 +136,7 @@ def test_colours_are_not_repeated_and_crosses_stay_inside(count, lines):
 
 
 def test_even_attention_is_in_the_picture():
-    figure = fig6_pictures.draw_attention(removed(trials=2, moved=0.2))
+    figure = fig6_pictures.draw_attention(removed(trials=2, moved=0.2)).matplotlib()
     low, high = figure.axes[0].get_ylim()
     assert low < 0.66 < high
     assert "even\nattention" in [text.get_text() for text in figure.axes[0].texts]

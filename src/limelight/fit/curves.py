@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from limelight.claims import Estimate, Undecided
-from limelight.fit.estimates import LEAST, joined
+from limelight.claims import Estimate
+from limelight.fit.estimates import LEAST, joined, missing
 from limelight.fit.inputs import Numbers, numbers
 from limelight.fit.laws import LawName, fit_law
 
@@ -107,7 +107,7 @@ def law(
         part: Which of its numbers.
         level: Confidence of the interval.
         points: Points that are needed.
-        of: What the points are, in words.
+        of: What the points are, in words; without it they are not counted in the note.
         note: What else to say.
 
     Example:
@@ -119,13 +119,13 @@ def law(
     place, value, drawn = numbers(x, "x"), numbers(y, "y"), numbers(samples, "samples")
     use = np.isfinite(value)
     if use.sum() < points:
-        raise Undecided(f"{use.sum()} usable points, {points} needed", n=n)
+        return missing(f"{use.sum()} usable points, {points} needed", n)
     if np.ptp(place[use]) < 1e-9:
-        raise Undecided("the points do not differ in this variable", n=n)
+        return missing("the points do not differ in this variable", n)
     whole = np.asarray(np.isfinite(drawn[:, use]).all(axis=1))
-    said = f"{use.sum()} of {len(use)} {of} used"
+    said = f"{use.sum()} of {len(use)} {of} used" if of else ""
     if not whole.all():
-        said += f"; {(~whole).sum()} of {len(whole)} bootstrap draws unresolved"
+        said = joined(said, f"{(~whole).sum()} of {len(whole)} bootstrap draws unresolved")
     kept = drawn[whole][:, use] if whole.any() else None
     found = fit_law(name, place[use], value[use], level, kept)
     interval = getattr(found, f"{part}_interval")

@@ -7,7 +7,7 @@ import numpy as np
 
 from limelight import fit
 from limelight.claims import Estimate
-from limelight.fit import Edge
+from limelight.fit import Edge, curves
 from limelight.papers.li2023.boundary import FLOOR, POINTS, drawn
 
 #: Share of bootstrap draws that must be resolved before an interval is given.
@@ -105,14 +105,5 @@ def smallest(found: Quotients) -> Estimate:
 def growth(found: Quotients, x: np.ndarray) -> Estimate:
     """Log-log slope of the ratios in x, points that are resolved and off the floor."""
     use = np.isfinite(found.values) & found.off_floor
-    if use.sum() < POINTS:
-        note = f"{use.sum()} usable ratios, {POINTS} needed"
-        return Estimate(np.nan, None, found.n, note)
-    draws = found.draws[:, use]
-    whole = np.asarray(np.isfinite(draws).all(axis=1))
-    law = fit.power(x[use], found.values[use], level=0.9, samples=draws[whole])
-    note = f"{use.sum()} of {len(use)} ratios used"
-    if whole.mean() < ENOUGH:
-        note += f"; {(~whole).sum()} of {whole.size} bootstrap draws unresolved: no interval"
-        return Estimate(law.slope, (np.nan, np.nan), found.n, note)
-    return Estimate(law.slope, law.slope_interval, found.n, note)
+    y = np.where(use, found.values, np.nan)
+    return curves.law(x, y, found.draws, found.n, points=POINTS, of="ratios")

@@ -8,9 +8,9 @@ of examples show whether fewer examples suffice.
 
 import numpy as np
 
-from limelight import fit
 from limelight.claims import AtMost, Claim, Estimate, Inside
 from limelight.experiments import Screened
+from limelight.fit import estimates
 from limelight.measures import Accuracy, FreshLoss, KeptTokens
 from limelight.models import Shallow
 from limelight.papers.base import Setup
@@ -100,14 +100,8 @@ def change(policy: str, relative: bool, kept: int = FEW, **where):
             return Estimate(np.nan, None, 0, "not in this table")
         pairs = np.stack([few["test_loss"], whole["test_loss"]], axis=1).astype(float)
         statistic = lambda m: (m[..., 0] - m[..., 1]) / (m[..., 1] if relative else 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = float(statistic(pairs.mean(axis=0)))
-            draws = statistic(fit.resample_means(pairs, DRAWS))
         note = f"test loss {pairs[:, 1].mean():.4f} whole, {pairs[:, 0].mean():.4f} with {kept}"
-        if not np.isfinite(draws).all():
-            return Estimate(np.nan, None, len(pairs), note + ": no loss left to lower")
-        low, high = fit.percentile_interval(draws, level=0.9)
-        return Estimate(value, (float(low), float(high)), len(pairs), note)
+        return estimates.of_means(pairs, statistic, level=0.9, draws=DRAWS, least=1, note=note)
 
     return estimate
 
