@@ -89,15 +89,15 @@ def onset(betas: np.ndarray, rise: np.ndarray) -> np.ndarray:
 
 
 def rates(table: Table) -> str:
-    """The step size of the value vector, and how much faster attention moves."""
+    """The step size of the value vector, and how much larger that of attention is."""
     ratios = table.values("ratio") if "ratio" in table.axes else [table.setting("ratio")]
-    listed = " and ".join(f"{ratio:g}" for ratio in ratios)
-    return rf"constant rates: $\eta_v$ = {table.setting('rate'):g}, $\eta_A/\eta_v$ = {listed}"
+    times = " and ".join(f"{ratio:g}" for ratio in ratios)
+    return f"constant rates: {table.setting('rate'):g} of v, {times} times as much of A"
 
 
 def summary(table: Table) -> list[str]:
     """R by world and diagonal, and the diagonal from which on alpha rises again."""
-    found = [rates(table).replace("$", "").replace("\\", "")]
+    found = [rates(table)]
     for at, rows in worlds(table):
         rise, betas = rises(rows), rows[BETA].astype(float)
         listed = ", ".join(f"{b:g}: {r:.3f}" for b, r in zip(betas, rise, strict=True))

@@ -50,7 +50,7 @@ def at_large(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """R by diagonal with its interval, and the diagonal from which on alpha rises again."""
-    found = [rates(table).replace("$", "").replace("\\", "")]
+    found = [rates(table)]
     for at, rows in table.cells(BETA):
         rise = mean_rise(rows)
         found.append(

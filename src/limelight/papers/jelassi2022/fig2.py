@@ -84,39 +84,28 @@ def summary(table: Table) -> list[str]:
 def draw(table: Table) -> Picture:
     """Error and off-diagonal association of every student, one mark per seed."""
     cells = list(table.cells(*AXIS))[::-1]
-    places = np.arange(len(cells))
     upwards = Axis(categories=[named(at) for at, _ in cells])
-
-    def panel(title: str, column: str, level: str, at_level: list[Any], most: float) -> Panel:
-        marks = [
-            Points(
-                "",
-                rows[column],
-                np.full(len(rows), place),
-                colour=(look := list(NAMES).index(at["student"])),
-                marker=look,
-                opacity=0.8,
-            )
-            for place, (at, rows) in zip(places, cells, strict=True)
-        ]
-        if level:
-            bar = {"colour": "ink", "marker": "|", "size": 16}
-            marks.append(Points(level, at_level, places, **bar))
-        return Panel(title, marks, upwards, Axis(limits=(0, most)))
-
     linear = [np.median(rows["linear"]) for _, rows in cells]
     size = table.setting("world.size")
     chance = [chance_overlap(int(at["world.tokens"]), size) for at, _ in cells]
+    panels = []
+    for title, column, levels, most in (
+        ("test error", "error", linear, 0.25),
+        ("share of exact rows", "exact", [], 1.0),
+        ("overlap of rows with their set", "overlap", chance, 1.0),
+    ):
+        bars = Points("", levels, range(len(levels)), colour="ink", marker="|", size=16)
+        marks = [bars]
+        for place, (at, rows) in enumerate(cells):
+            look = list(NAMES).index(at["student"])
+            height = np.full(len(rows), place)
+            marks.append(Points("", rows[column], height, colour=look, marker=look, opacity=0.8))
+        panels.append(Panel(title, marks, upwards, Axis(limits=(0, most))))
     return Picture(
-        [
-            panel("test error", "error", "linear rule", linear, 0.25),
-            panel("share of exact rows", "exact", "", [], 1.0),
-            panel("overlap of rows with their set", "overlap", "chance", chance, 1.0),
-        ],
+        panels,
         width=TWO_COLUMNS,
         height=1.1 + 0.28 * len(cells),
         share="y",
-        legend=False,
         note="one mark per seed; bars: the linear rule (error), chance (overlap)",
     )
 

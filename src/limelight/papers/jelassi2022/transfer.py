@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from limelight.claims import AtLeast, AtMost, Estimate, Undecided
+from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments.transfer import Transfer
 from limelight.fit.curves import crossing, slopes
-from limelight.fit.estimates import LEAST, MEDIAN_DRAWS, highest, joined, mean, median
+from limelight.fit.estimates import LEAST, MEDIAN_DRAWS, highest, joined, mean, median, missing
 from limelight.papers.jelassi2022.traces import rough
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
 from limelight.plot import Axis, Panel, Picture, Points, Reference, Series, panels
@@ -97,10 +97,10 @@ def eight_suffice(table: Table, source: str) -> Estimate:
 )
 def beats_scratch(table: Table) -> Estimate:
     """Mean difference of test errors, fine-tuned on 8 minus tuned scratch on 2048, D = 36."""
-    rows = dict(by_size(table)).get(36, table.rows(np.zeros(len(table), bool)))
+    rows = table.where(source="idealized", world__tokens=36)
     few, many = rows.where(examples=8), rows.where(examples=2048)
     if not (len(few) and len(many)):
-        raise Undecided("not in this table")
+        return missing()
     return mean(few["finetune.end"] - many["scratch.best"])
 
 
@@ -184,7 +184,7 @@ def growth(table: Table) -> Estimate:
     """Slope of log N(error <= 0.05) on log D of the tuned, early stopped scratch arm."""
     sizes = needs(table)
     if len(sizes) < 2:
-        raise Undecided("one size has no slope")
+        return missing("one size has no slope")
     x, y = np.log([size.patches for size in sizes]), np.log([size.images for size in sizes])
     draws = np.log([size.draws for size in sizes])
     low, high = np.percentile(slopes(x, draws), [2.5, 97.5])
