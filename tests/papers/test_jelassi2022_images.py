@@ -27,7 +27,7 @@ def made_up(accuracy: dict[str, float], seeds: int = 6, regained: float = 0.1, g
     """A table in which every arm has its accuracy, give or take half a point."""
     rng = np.random.default_rng(0)
     columns = {name: [] for name in (*digits.ARM, "trial", "accuracy", "trace.loss")}
-    local = {f"locality.{part}": [] for part in digits.PARTS}
+    local = {f"locality.{part}": [] for part in digits.LOCALITY}
     for name, arm in digits.ARMS.items():
         for seed in range(seeds):
             for path, value in zip(digits.ARM, arm, strict=True):
@@ -35,7 +35,7 @@ def made_up(accuracy: dict[str, float], seeds: int = 6, regained: float = 0.1, g
             columns["trial"].append(seed)
             columns["accuracy"].append(accuracy[name] + 0.001 * rng.uniform(-1, 1))
             columns["trace.loss"].append(np.full(50, 2.0) + gap * ("alike" in name))
-            for part, value in zip(digits.PARTS, (0.0, 0.02, 0.02 + regained), strict=True):
+            for part, value in zip(digits.LOCALITY, (0.0, 0.02, 0.02 + regained), strict=True):
                 local[f"locality.{part}"].append(value + 0.001 * rng.uniform(-1, 1))
     arrays = {name: np.array(values) for name, values in (columns | local).items()}
     course = {"steps": 1500, "batch": 128}

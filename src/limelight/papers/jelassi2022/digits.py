@@ -11,7 +11,7 @@ from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.classify import Classify
 from limelight.fit.estimates import mean
 from limelight.papers.jelassi2022 import images
-from limelight.papers.jelassi2022.images import AGREEING, ARM, TOLERANCE, seeds
+from limelight.papers.jelassi2022.images import AGREEING, ARM, LOCALITY, TOLERANCE, seeds
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import TWO_COLUMNS, Axis, Mark, Panel, Picture, Points, Reference
 from limelight.table import Table
@@ -27,8 +27,6 @@ ARMS = {
     "CNN": ("cnn", 0, False),
     "CNN, shuffled": ("cnn", 1, False),
 }
-#: What is read of the positions, and what it is called.
-PARTS = {"start": "at the start", "raw": "trained", "inverse": "after the inverse shuffle"}
 
 
 # --- what is read off a table -----------------------------------------------------------------
@@ -100,18 +98,7 @@ def positional_competes(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Accuracy and locality of every arm."""
-    lines = []
-    for name in ARMS:
-        rows = arm(table, name)
-        if not len(rows):
-            continue
-        spread = rows["accuracy"]
-        line = f"{name}: accuracy {spread.mean():.3f} ({spread.min():.3f} to {spread.max():.3f})"
-        if np.isfinite(rows["locality.raw"]).all():
-            parts = [f"{part} {rows[f'locality.{part}'].mean():.3f}" for part in PARTS]
-            line += ", locality " + ", ".join(parts)
-        lines.append(f"{line}, {len(rows)} seeds")
-    return lines
+    return [images.in_words(name, rows) for name in ARMS if len(rows := arm(table, name))]
 
 
 # --- picture ----------------------------------------------------------------------------------
@@ -128,7 +115,7 @@ def draw(table: Table) -> Picture:
         accuracy.append(Points("", rows["accuracy"], height, colour="ink", opacity=0.7))
         locality += [
             Points(words, rows[f"locality.{part}"], height, opacity=0.7)
-            for part, words in PARTS.items()
+            for part, words in LOCALITY.items()
             if part != "inverse" or "shuffled" in name
         ]
     upwards = Axis(categories=names)

@@ -105,15 +105,10 @@ def regained(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Accuracy by network and cell, with locality for the ViT."""
-    found = []
-    for at, part in table.cells(*ARM):
-        line = f"{NETWORKS[at['network']]}, cells of {at['world.cell']}"
-        line += f": accuracy {part['accuracy'].mean():.3f}"
-        if at["network"] == "vit":
-            raw, inverse = (part[f"locality.{name}"].mean() for name in ("raw", "inverse"))
-            line += f", locality {raw:.3f}, after the inverse {inverse:.3f}"
-        found.append(f"{line}, {len(part)} seeds")
-    return found
+    return [
+        images.in_words(f"{NETWORKS[at['network']]}, cells of {at['world.cell']}", part)
+        for at, part in table.cells(*ARM)
+    ]
 
 
 # --- pictures ---------------------------------------------------------------------------------

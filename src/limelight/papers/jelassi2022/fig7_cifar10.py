@@ -47,12 +47,8 @@ def gap(table: Table) -> Estimate:
 
 
 def summary(table: Table) -> list[str]:
-    """Accuracy of both."""
-    return [
-        f"{name}: accuracy {values.mean():.3f} ({values.min():.3f} to {values.max():.3f}),"
-        f" {len(values)} seeds"
-        for name, values in zip(ARMS.values(), accuracies(table), strict=True)
-    ]
+    """Accuracy and locality of both."""
+    return [images.in_words(ARMS[at["network"]], rows) for at, rows in table.cells("network")]
 
 
 def draw(table: Table) -> Picture:

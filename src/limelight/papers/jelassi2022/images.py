@@ -16,6 +16,8 @@ from limelight.worlds.images import Images
 ARM = ("network", "world.cell", "aligned")
 #: Steps over which two losses must agree, and by how much.
 AGREEING, TOLERANCE = 50, 1e-4
+#: When the locality of positions is read, and what that is called.
+LOCALITY = {"start": "at the start", "raw": "trained", "inverse": "after the inverse shuffle"}
 #: The similarity that the paper draws darkest.
 DARKEST = 0.55
 
@@ -80,6 +82,16 @@ def disagreement(plain: Table, shuffled: Table) -> Estimate:
 def regained(rows: Table) -> Estimate:
     """How much more local positions are after the inverse shuffle than before it."""
     return mean(rows["locality.inverse"].astype(float) - rows["locality.raw"])
+
+
+def in_words(name: str, rows: Table) -> str:
+    """Accuracy of an arm and, where it has positions, their locality; a line of a summary."""
+    spread = rows["accuracy"]
+    line = f"{name}: accuracy {spread.mean():.3f} ({spread.min():.3f} to {spread.max():.3f})"
+    if np.isfinite(rows["locality.raw"]).all():
+        places = (f"{part} {rows[f'locality.{part}'].mean():.3f}" for part in LOCALITY)
+        line += f", locality {', '.join(places)}"
+    return f"{line}, {len(rows)} seeds"
 
 
 def trained_on(table: Table) -> str:
