@@ -89,7 +89,7 @@ def in_words(name: str, rows: Table) -> str:
     spread = rows["accuracy"]
     line = f"{name}: accuracy {spread.mean():.3f} ({spread.min():.3f} to {spread.max():.3f})"
     if np.isfinite(rows["locality.raw"]).all():
-        places = (f"{part} {rows[f'locality.{part}'].mean():.3f}" for part in LOCALITY)
+        places = (f"{w} {rows[f'locality.{part}'].mean():.3f}" for part, w in LOCALITY.items())
         line += f", locality {', '.join(places)}"
     return f"{line}, {len(rows)} seeds"
 
