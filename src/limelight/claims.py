@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from limelight.core import notebook
 from limelight.core.errors import InputError
 from limelight.table import Table
 
@@ -160,6 +161,20 @@ class Verdict:
         out["value"] = _finite(self.value)
         out["interval"] = None if self.interval is None else [_finite(v) for v in self.interval]
         return out
+
+    def _repr_html_(self) -> str:
+        ends = "" if self.interval is None else "{:.3g} to {:.3g}".format(*self.interval)
+        value = f"{self.value:.3g}" + (f" ({ends})" if ends else "")
+        rows = [
+            ("claim", self.statement),
+            ("value", value),
+            ("rule", self.rule),
+            ("from", f"{self.source}, n = {self.n}"),
+            *([("note", self.note)] if self.note else []),
+        ]
+        return notebook.line(f"{self.claim}: {self.verdict}", strong=True) + notebook.grid(
+            ("", ""), rows
+        )
 
     def __str__(self) -> str:
         ends = "" if self.interval is None else " [{:.3g}, {:.3g}]".format(*self.interval)

@@ -12,7 +12,7 @@ from limelight.engine.store import read_manifest
 from limelight.papers.published import recipe_of
 from limelight.table import Table
 
-RUNS = Path(__file__).parents[1] / "fixtures" / "runs"
+RUNS = Path(__file__).parents[1] / "fixtures" / "earlier"
 FIGURES = sorted(p.name for p in RUNS.iterdir() if not p.name.endswith("unfinished"))
 UNFINISHED = sorted(p.name for p in RUNS.iterdir() if p.name.endswith("unfinished"))
 

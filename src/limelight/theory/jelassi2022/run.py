@@ -12,12 +12,13 @@ from jaxtyping import Array
 from limelight.core.errors import InputError
 from limelight.core.types import Number
 from limelight.models.positional import Activation
-from limelight.theory.jelassi2022.descent import Look, Rates, Watch, descend, spaced
-from limelight.theory.jelassi2022.layer import Layer, State
+from limelight.theory.jelassi2022.descent import Rates, Snapshot, Watch, descend, spaced
+from limelight.theory.jelassi2022.layer import Layer, LayerState
 from limelight.theory.jelassi2022.optimum import Optimum, best_alpha
 from limelight.theory.jelassi2022.population import Population, enumerated
 
-LOOKS = 100
+#: How often a run is read.
+READINGS = 100
 
 
 @dataclass(frozen=True)
@@ -25,21 +26,21 @@ class Run:
     r"""What became of $\alpha, \gamma, \rho$.
 
     Args:
-        course: One value a look.
+        path: Everything that was read, one value per reading.
         watch: What was followed at every step.
         best: The best $\alpha$ for the attention at the start, and its loss.
         lost: The population's lost mass.
     """
 
-    course: Look
+    path: Snapshot
     watch: Watch
     best: Optimum
     lost: float
 
     @cached_property
     def end(self) -> dict[str, float]:
-        """The last look."""
-        return {name: float(log[-1]) for name, log in self.course._asdict().items()}
+        """The last reading."""
+        return {name: float(log[-1]) for name, log in self.path._asdict().items()}
 
     @property
     def rise(self) -> float:
@@ -48,8 +49,8 @@ class Run:
 
     @property
     def stiffness(self) -> float:
-        r"""Largest $\eta_v \partial_\alpha^2 L$ at a look: stable below 2."""
-        return float(np.max(self.course.stiffness))
+        r"""Largest $\eta_v \partial_\alpha^2 L$ at a reading: stable below 2."""
+        return float(np.max(self.path.stiffness))
 
 
 def idealized(
@@ -87,24 +88,28 @@ def idealized(
         (1.49715, -0.498163)
     """
     if size < 2 or not (rate > 0 and ratio > 0 and linear > 0) or steps < 1:
-        raise InputError("two patches a set or more, positive rate, ratio, linear and steps")
+        raise InputError(
+            f"size = {size}, linear = {linear:g}, rate = {rate:g}, ratio = {ratio:g},"
+            f" steps = {steps}",
+            "two patches per set or more, at least one step, and the others positive",
+        )
     with jax.enable_x64(True):
         population = enumerated(tokens, size, density, prune)
         number = lambda x: jnp.asarray(x, float)
         activation = Activation(3, number(linear))
         layer = Layer(tokens, size, number(diagonal), number(1.0), activation)
         rates = Rates(number(rate), number(rate * ratio))
-        looks = jnp.array(spaced(steps, LOOKS))
-        found = _compiled(population, layer, rates, looks, jnp.array(stop))
-        watch, course, best = jax.tree.map(np.asarray, found)
-    return Run(course, watch, best, population.lost)
+        reads = jnp.array(spaced(steps, READINGS))
+        found = _compiled(population, layer, rates, reads, jnp.array(stop))
+        watch, path, best = jax.tree.map(np.asarray, found)
+    return Run(path, watch, best, population.lost)
 
 
 @eqx.filter_jit
-def _compiled(population: Population, layer: Layer, rates: Rates, looks: Array, stop: Array):
+def _compiled(population: Population, layer: Layer, rates: Rates, reads: Array, stop: Array):
     best = best_alpha(population, layer)
     start = layer.start()
     alpha = jnp.where(stop, jnp.minimum(start.alpha, best.alpha / 2), start.alpha)
-    start = State(alpha, start.gamma, start.rho)
-    _, watch, course = descend(population, layer, rates, start, looks, stop=stop)
-    return watch, course, best
+    start = LayerState(alpha, start.gamma, start.rho)
+    _, watch, path = descend(population, layer, rates, start, reads, stop=stop)
+    return watch, path, best
