@@ -143,10 +143,9 @@ def draw(table: Table) -> Picture:
         for rule, many, rows in parts(table):
             if rule == mode:
                 label, t = f"$N = {many} D^2$", traces.steps(rows)[1:]
-                kept = (rows["trace.exact"][:, 1:] == 1.0).mean(axis=0)
-                exact.append(Series(label, t, kept))
-                middle = np.median(rows["trace.error"][:, 1:].astype(float), axis=0)
-                error.append(Series(label, t, middle))
+                kept, middle = traces.over_seeds(rows["trace.exact"], rows["trace.error"])
+                exact.append(Series(label, t, kept[1:]))
+                error.append(Series(label, t, middle[1:]))
         title = f"step rule {mode}"
         shown += [
             Panel(title, exact, "share of seeds exact"),

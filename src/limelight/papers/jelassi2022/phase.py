@@ -153,11 +153,9 @@ def plane(rows: Table) -> tuple[np.ndarray, np.ndarray, list[float]]:
     """Share of exact seeds and median error, sample sizes by steps, and every stopping step."""
     exact, error, stops = [], [], []
     for _, part in rows.cells(EXAMPLES):
-        # Where some seeds have ended, the others would speak for all of them.
-        whole = np.isfinite(part["trace.loss"]).all(axis=0)
-        kept = (part["trace.exact"] == 1.0).mean(axis=0)
-        exact.append(np.where(whole, kept, np.nan))
-        error.append(np.where(whole, np.median(part["trace.error"], axis=0), np.nan))
+        kept, middle = traces.over_seeds(part["trace.exact"], part["trace.error"])
+        exact.append(kept)
+        error.append(middle)
         stops.append(float(np.median(traces.steps(part)[traces.stop(part)])))
     return np.array(exact), np.array(error), stops
 
@@ -209,12 +207,11 @@ def draw_later(table: Table) -> Picture:
     for which, title in (("n16", f"$N = {SMALL} D^2$"), ("far", "largest $N$")):
         exact, error = [], []
         for D, _, rows, linear in sizes(table, which):
-            kept, wrong = (at_times(rows, trace, times) for trace in ("exact", "error"))
-            known = np.isfinite(kept).all(axis=0)
-            share_exact = (kept == 1.0).mean(axis=0)
-            exact.append(Series(f"$D = {D}$", times[known], share_exact[known]))
-            middle = np.median(wrong, axis=0) / linear
-            error.append(Series(f"$D = {D}$", times[known], middle[known]))
+            values = (at_times(rows, trace, times) for trace in ("exact", "error"))
+            kept, middle = traces.over_seeds(*values)
+            known = np.isfinite(kept)
+            exact.append(Series(f"$D = {D}$", times[known], kept[known]))
+            error.append(Series(f"$D = {D}$", times[known], middle[known] / linear))
         if exact:
             upper.append(Panel(title, exact, "share of seeds exact"))
             lower.append(Panel(title, error, "error / linear error"))

@@ -5,7 +5,7 @@ import numpy as np
 from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments.set_shift import SetShift
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import TWO_COLUMNS, Axis, Guide, Map, Mark, Panel, Picture, Points
+from limelight.plot import TWO_COLUMNS, Axis, Map, Panel, Picture, Points, over_cells
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.theory.jelassi2022.shift import same_logits, shifted_logits
@@ -99,23 +99,19 @@ def draw(table: Table) -> Picture:
             ("attention to the next set", shifted_logits(sets, 4, 1.0)),
         )
     )
-    marks: list[Mark] = []
-    for colour, (at, rows) in enumerate(table.cells("tokens")):
-        cells = list(rows.cells("strength"))
-        x = [here["strength"] for here, _ in cells]
-        inside, shifted = (
-            [part[f"error.{name}"].mean() for _, part in cells] for name in ("same", "shifted")
-        )
-        name = f"$D = {at['tokens']}$, inside sets"
-        other = f"$D = {at['tokens']}$, to the next set"
-        marks += [
-            Guide(name, x, inside, colour=colour),
-            Points(name, x, inside, colour=colour, marker=colour, size=3),
-            Points(other, x, shifted, colour=colour, marker=colour, size=7, hollow=True),
-        ]
+    lines = lambda y, name: over_cells(table, "strength", y, "tokens", name=name)
+    inside = lines("error.same", "$D = {}$, inside sets")
+    shifted = lines("error.shifted", "$D = {}$, to the next set")
+    hollow = [
+        Points(s.label, s.x, s.y, colour=i, marker=i, size=7, hollow=True)
+        for i, s in enumerate(shifted)
+    ]
     strength = "logit $h$ of the attended set"
     return Picture(
-        [*squares, Panel("both networks", marks, Axis("test error", log=True), strength)],
+        [
+            *squares,
+            Panel("both networks", [*inside, *hollow], Axis("test error", log=True), strength),
+        ],
         width=TWO_COLUMNS,
         height=2.9,
         note=(

@@ -47,6 +47,16 @@ def exact_before_error(rows: Table, linear: float) -> np.ndarray:
     return (first >= 0) & (value_at(rows, "error", np.maximum(first, 0)) > linear / 2)
 
 
+def over_seeds(exact: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The share of exact seeds and the median error, reading by reading.
+
+    Where some seeds have ended, the others would speak for all of them: not a number.
+    """
+    whole = np.isfinite(exact).all(axis=0) & np.isfinite(error).all(axis=0)
+    kept, middle = (exact == 1.0).mean(axis=0), np.median(error.astype(float), axis=0)
+    return np.where(whole, kept, np.nan), np.where(whole, middle, np.nan)
+
+
 # --- words ------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from limelight.fit.curves import crossing, slopes
 from limelight.fit.estimates import LEAST, MEDIAN_DRAWS, highest, joined, mean, median, missing
 from limelight.papers.jelassi2022.traces import rough
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
-from limelight.plot import Axis, Panel, Picture, Points, Reference, Series, panels
+from limelight.plot import Axis, Mark, Panel, Picture, Points, Reference, over_cells, panels
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.train.descent import Descent
@@ -254,12 +254,11 @@ def draw(table: Table) -> Picture:
 def _size(table: Table, D: int, rows: Table) -> Panel:
     # A logarithm has no place for an error of none; the least that can be seen stands for it.
     least, images = 1 / table.setting("tests"), rows.values(EXAMPLES)
-    marks: list = []
+    marks: list[Mark] = []
     for column, name in ARMS.items():
-        N = readable(table, column, images)
-        cells = [median(rows.where(examples=n)[column].astype(float), least=1) for n in N]
-        value = np.array([(cell.value, *(cell.interval or ())) for cell in cells])
-        marks.append(Series(name, N, *np.maximum(value, least).T))
+        seen = rows.rows(np.isin(rows[EXAMPLES], readable(table, column, images)))
+        middle = lambda part, column=column: median(np.maximum(part[column], least), least=1)
+        marks += over_cells(seen, EXAMPLES, middle, name=name)
     linear = linear_error(D, table.setting("world.size"), MARKS / D)
     marks.append(Reference("linear rule", linear))
     x = Axis("images", log=True, ticks=images[:: -(-len(images) // 5)])
