@@ -247,7 +247,7 @@ def caption(figure: Figure | Picture, *facts: str) -> None:
     if isinstance(figure, Picture):  # until every recipe returns its picture without a caption
         object.__setattr__(figure, "caption", facts)
         return
-    text = wrap(" · ".join(fact for fact in facts if fact), 0.97 * figure.get_figwidth(), NOTE)
+    text = wrap(" · ".join(fact for fact in facts if fact), 0.94 * figure.get_figwidth(), NOTE)
     figure.supxlabel(text, x=0.015, ha="left", fontsize=NOTE, color=MUTED, linespacing=1.15)
 
 
