@@ -7,8 +7,8 @@ they are first asked for.
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,17 +29,28 @@ class Statement:
     Args:
         label: What the paper calls it, such as `theorem1`.
         title: What it says, in a line.
-        function: Keyword arguments with defaults, to a `Bound` (or something that prints).
+        function: Keyword arguments with defaults, to a `Bound` (or something that prints); as
+            "module:name" it is imported when it is first needed.
+        defaults: Defaults other than the function's own.
     """
 
     label: str
     title: str
-    function: Callable[..., Bound]
+    function: Callable[..., Bound] | str
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def loaded(self) -> Callable[..., Bound]:
+        """The function itself, with the defaults of this statement."""
+        if not isinstance(self.function, str):
+            return partial(self.function, **self.defaults)
+        module, name = self.function.split(":")
+        return partial(getattr(importlib.import_module(module), name), **self.defaults)
 
     @property
     def settings(self) -> dict[str, Any]:
         """Names and defaults."""
-        parameters = inspect.signature(self.function).parameters.values()
+        parameters = inspect.signature(self.loaded).parameters.values()
         return {p.name: p.default for p in parameters if p.default is not p.empty}
 
     def evaluate(self, settings: Mapping[str, str]) -> Bound:
@@ -53,7 +64,7 @@ class Statement:
             values[name] = self._value(name, text, known[name])
         try:
             with np.errstate(all="ignore"):  # what overflows shows as infinite
-                bound = self.function(**values)
+                bound = self.loaded(**values)
                 bound.as_json()
         except (ArithmeticError, ValueError, TypeError) as error:  # no such root or quotient
             raise InputError(
@@ -69,7 +80,7 @@ class Statement:
             raise InputError(f"{name}: {error.message}", f"the default is {default}") from None
         if value is None and default is not None:
             raise InputError(f"{name} cannot be none", f"the default is {default}")
-        declared = inspect.signature(self.function).parameters[name].annotation
+        declared = inspect.signature(self.loaded).parameters[name].annotation
         if (
             isinstance(value, str)
             and not isinstance(default, str)

@@ -9,7 +9,6 @@ and 4, `envelope` Definition 1 and `lemma2`; `sets` appendix G.2; `fig6` real im
 """
 
 from dataclasses import replace
-from functools import partial
 
 from limelight.papers.base import Paper, Statement
 from limelight.papers.li2023 import (
@@ -27,7 +26,6 @@ from limelight.papers.li2023 import (
     tokens,
 )
 from limelight.papers.li2023.costs import measured
-from limelight.theory import li2023 as theory
 
 FIGURES = (
     *fig1a.figures,
@@ -71,16 +69,27 @@ paper = Paper(
         "N": "train.examples",
     },
     statements=(
-        Statement("theorem1", "samples, batch, steps and width that suffice", theory.learning),
+        Statement(
+            "theorem1",
+            "samples, batch, steps and width that suffice",
+            "limelight.theory.li2023:learning",
+        ),
         Statement(
             "proposition1",
             "the same with keys and queries frozen",
-            partial(theory.learning, frozen=True),
+            "limelight.theory.li2023:learning",
+            {"frozen": True},
         ),
-        Statement("proposition2", "attention mass that any weights can reach", theory.mass_bound),
-        Statement("definition1", "the envelope of attention", theory.envelope_bound),
-        Statement("lemma3", "how many neurons are lucky", theory.lucky_neurons),
-        Statement("lemma4", "whether they stay lucky", theory.lucky_kept),
+        Statement(
+            "proposition2",
+            "attention mass that any weights can reach",
+            "limelight.theory.li2023:mass_bound",
+        ),
+        Statement(
+            "definition1", "the envelope of attention", "limelight.theory.li2023:envelope_bound"
+        ),
+        Statement("lemma3", "how many neurons are lucky", "limelight.theory.li2023:lucky_neurons"),
+        Statement("lemma4", "whether they stay lucky", "limelight.theory.li2023:lucky_kept"),
     ),
     figures=tuple(replace(f, cost=measured(f.name)) for f in FIGURES),
 )
