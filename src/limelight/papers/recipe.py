@@ -4,9 +4,11 @@ A recipe computes nothing. Trials come from `experiments`, statistics from `fit`
 `plot`; what stands in a recipe is what the paper (or we) chose.
 """
 
+import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,35 @@ def claim(
 
     def make(estimate: Estimator) -> Claim:
         return Claim(name, statement, statistic or _in_words(estimate), estimate, rule, at)
+
+    return make
+
+
+def claims(
+    name: str, statement: str, rule: Rule, *, at: str, cases: Iterable[Mapping[str, Any]]
+) -> Callable[[Callable[..., Estimate]], tuple[Claim, ...]]:
+    """Make an estimator one claim per case: one question at several levels or settings.
+
+    The estimator takes from a case, by keyword, what it has parameters for. Name, statement,
+    reference and docstring are formats of everything that a case holds.
+
+    Args:
+        name: Such as `1a.law{suffix}`.
+        statement: What is claimed, in our words.
+        rule: Decides; fixed before the run.
+        at: Where it is claimed; begins with "limelight" where the claim is ours.
+        cases: What differs, by name: `{"suffix": ".loose", "level": 0.01}`.
+    """
+
+    def make(estimate: Callable[..., Estimate]) -> tuple[Claim, ...]:
+        taken = inspect.signature(estimate).parameters
+        words = (name, statement, _in_words(estimate), at)
+        found = []
+        for case in cases:
+            call, where, statistic, source = (text.format(**case) for text in words)
+            fixed = {key: value for key, value in case.items() if key in taken}
+            found.append(Claim(call, where, statistic, partial(estimate, **fixed), rule, source))
+        return tuple(found)
 
     return make
 
@@ -119,7 +150,8 @@ class Figure:
         summary: Lines for the terminal: the numbers a reader wants first.
         reference: Where it stands in the paper; begins with "limelight" where it is our own.
         departures: What differs from the paper's protocol, or could not be known.
-        shared: Axes whose cells share randomness, for paired comparisons.
+        shared: Axes whose cells share randomness, for paired comparisons; those that a scale does
+            not sweep do not count there.
         save: Writes the networks that its table keeps into a folder; `None` where it keeps none.
         name: Short and unique within the paper, such as `fig1a`: the name of its file.
         title: What is drawn; from the paper's table of contents.
@@ -151,9 +183,10 @@ class Figure:
         change = self.scales[scale]
         axes = {k: v for k, v in {**self.grid, **change.grid}.items() if v is not None}
         experiment = assign(self.trial, change.settings)
-        return Setup(experiment, axes, change.trials or self.trials, self.shared).overridden(
-            settings or {}
-        )
+        swept = {name for paths in axes for name in ((paths,) if isinstance(paths, str) else paths)}
+        shared = tuple(name for name in self.shared if name in swept)
+        setup = Setup(experiment, axes, change.trials or self.trials, shared)
+        return setup.overridden(settings or {})
 
     def plan(
         self,
