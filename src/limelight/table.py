@@ -81,7 +81,7 @@ class Table:
             return
         group = np.zeros(len(self), dtype=int)
         for name in by:
-            _, place = np.unique(self[name], return_inverse=True)
+            place = _places(self[name])
             _, group = np.unique(group * (place.max() + 1) + place, return_inverse=True)
         cells = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
         for rows in sorted(cells, key=lambda rows: rows[0]):
@@ -193,6 +193,8 @@ class Table:
     @classmethod
     def load(cls, path: str | Path) -> "Table":
         """Read what `save` wrote."""
+        if Path(path).is_dir():
+            raise InputError(f"{path} is a folder", "limelight.open reads run folders")
         try:
             arrow = pq.read_table(path, page_checksum_verification=True)
         except (OSError, pa.ArrowException) as error:
@@ -207,6 +209,14 @@ class Table:
         meta = json.loads((arrow.schema.metadata or {}).get(META, b"{}"))
         columns = {name: _from_arrow(arrow[name]) for name in arrow.column_names}
         return cls(columns, tuple(meta.get("axes", ())), meta.get("manifest", {}))
+
+
+def _places(values: np.ndarray) -> np.ndarray:
+    """A number for each distinct value; words are not sorted for it, which would be slow."""
+    if values.dtype != object:
+        return np.unique(values, return_inverse=True)[1]
+    number: dict[Any, int] = {}
+    return np.array([number.setdefault(value, len(number)) for value in values])
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ import pytest
 
 from limelight.bench import Row
 from limelight.claims import Verdict
-from limelight.cli import common
+from limelight.cli import text as common
 from limelight.engine import device
 from limelight.engine.run import Engine
 from limelight.engine.store import read_manifest, read_table

@@ -8,7 +8,7 @@ sharp transition"), the number in a rule is ours: a ratio of 4 where the lengths
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from limelight import fit
 from limelight.claims import Above, AtLeast, AtMost, Bands, Below, Claim, Estimate
@@ -58,7 +58,7 @@ def trend(table: Table) -> Estimate:
     if not z:
         return Estimate(np.nan, None, found.n, note)
     values = np.array(list(z.values()))
-    weakest, ends = fit.together(norm.sf(values), norm.cdf(values))
+    weakest, ends = fit.together(ndtr(-values), ndtr(values))
     note += f"; smallest z at T = {list(z)[int(values.argmin())]}"
     if len(found.sizes) < 3 or found.trials.min() < 10:
         note += "; 3 sizes and 10 trials a cell are needed"

@@ -4,16 +4,13 @@ At paper scale training rounds token vectors, and what meets them in the attenti
 Here the same trials, with the same draws, are run both ways.
 """
 
-import numpy as np
-
-from limelight import fit
 from limelight.claims import Claim, Estimate, Inside
 from limelight.engine.grid import Axes
 from limelight.fit.estimates import paired_shares
 from limelight.papers.base import Figure, Setup
 from limelight.papers.edelman2022.critical import LENGTH, SIZE
-from limelight.papers.edelman2022.fig2 import experiment, facts
-from limelight.plot import Panel, Series, caption, panels
+from limelight.papers.edelman2022.fig2 import experiment, setting
+from limelight.plot import Panel, Picture, over_cells, panels
 from limelight.table import Table
 
 NUMBERS = "numbers"
@@ -35,20 +32,27 @@ def summary(table: Table) -> list[str]:
     return [f"success, bfloat16 less float32: {found.value:+.3f} [{low:+.3f}, {high:+.3f}]"]
 
 
-def draw(table: Table):
+def draw(table: Table) -> Picture:
     """Success against examples, both ways."""
-    parts = []
-    for at, rows in table.cells(LENGTH):
-        lines = []
-        for kind in KINDS:
-            cell = rows.rows(rows[NUMBERS] == kind)
-            sizes, place = np.unique(cell[SIZE], return_inverse=True)
-            s, n = np.bincount(place, cell["success"]), np.bincount(place)
-            lines.append(Series(kind, sizes, s / n, *fit.exact(s, n)))
-        parts.append(Panel(f"T = {at[LENGTH]}", lines, "share above 99 %"))
-    figure = panels(parts, x_label="training examples $m$", columns=2, share=True, height=2.2)
-    caption(figure, *facts(table), "bands: exact 95 % intervals; the same draws both ways")
-    return figure
+    parts = [
+        Panel(
+            f"T = {at[LENGTH]}",
+            over_cells(rows, SIZE, "success", by=NUMBERS, name="{}"),
+            "share above 99 %",
+        )
+        for at, rows in table.cells(LENGTH)
+    ]
+    return panels(
+        parts,
+        x_label="training examples $m$",
+        columns=2,
+        share=True,
+        height=2.2,
+        note=(
+            f"{setting(table, 'iterations')} iterations",
+            "bands: exact 95 % intervals; the same draws both ways",
+        ),
+    )
 
 
 def setup(lengths: list[int], sizes: list[int], trials: int, **settings) -> Setup:

@@ -22,7 +22,7 @@ from limelight.papers.li2023.boundary import DRAWS, setting
 from limelight.papers.li2023.concentration import average, logged_steps
 from limelight.papers.li2023.fig1a import facts
 from limelight.papers.li2023.traces import band, steps_of, trace
-from limelight.plot import Series, caption, curves
+from limelight.plot import Series, caption, curves, lines
 from limelight.table import Table
 from limelight.train.minibatch import Train
 from limelight.worlds import Patterns, PatternSets
@@ -131,15 +131,9 @@ def draw_mass(table: Table):
         band(f"first member {at[FIRST]:.0%}", steps, idle_mass(rows))
         for at, rows in table.cells(FIRST)
     ]
-    figure = curves(
-        series,
-        x_label="training step",
-        y_label="attention mass on idle sets",
-        limits=(0, 1),
-        width=4.6,
+    return lines(
+        series, x_label="training step", y_label="attention mass on idle sets", limits=(0, 1)
     )
-    caption(figure, *facts(table))
-    return figure
 
 
 def summary(table: Table) -> list[str]:

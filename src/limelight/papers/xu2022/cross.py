@@ -1,5 +1,7 @@
 r"""Cross-attention: no weight on oneself, so no self-lock; and what wrong pairs cost."""
 
+from functools import cache
+
 import numpy as np
 from matplotlib.lines import Line2D
 
@@ -49,12 +51,18 @@ def setup(world: Pairs, alignments, wrongs, strengths, trials: int) -> Setup:
 # --- what is read off a table -----------------------------------------------------------------
 
 
+@cache
+def _sizes(clusters: int, size: int, wrong: Number) -> tuple[float, ...]:
+    """Tokens of each cluster in the target."""
+    labels = np.asarray(Pairs(clusters=clusters, size=size, wrong=wrong).labels())
+    return tuple(np.bincount(labels, minlength=clusters).astype(float).tolist())
+
+
 def law(table: Table, at, strength=None) -> tuple[np.ndarray, np.ndarray]:
     """Ratio and leaked mass in the limit, for the queries' cluster."""
     C, m = int(fact(table, at, "world.clusters")), int(fact(table, at, "world.size"))
     sigma = float(fact(table, at, "world.sigma_target"))
-    pairs = Pairs(clusters=C, size=m, wrong=at["world.wrong"])
-    sizes = np.bincount(np.asarray(pairs.labels()), minlength=C).astype(float)
+    sizes = np.array(_sizes(C, m, at["world.wrong"]))
     target = Setting(np.eye(C), np.maximum(sizes, 1.0), sigma)
     cosines = np.eye(C) * at["world.alignment"]
     lam = at["model.strength"] if strength is None else strength

@@ -51,13 +51,19 @@ def setup(world: Clusters, sigmas, dimensions, strengths, steps: int, trials: in
 
 def paths(table: Table, residual: bool = False):
     """Cells of plain iteration, or of a residual stream, each with the recursion's path."""
+    return table.cached(("paths", residual), lambda: list(_paths(table, residual)))
+
+
+def _paths(table: Table, residual: bool):
+    laws: dict[tuple, np.ndarray] = {}  # the same at every dimension
     for at, rows in table.cells(*AXES):
         if (at["model.gain"] < 1) == residual:
             steps = rows["path.square"].shape[1] - 1
-            law = limit.iterate_ratio(
-                setting(table, at), at["model.strength"], steps, at["model.gain"]
-            )
-            yield at, rows, law
+            law = at["model.strength"], steps, at["model.gain"]
+            key = (at["world.sigma"], *law)
+            if key not in laws:
+                laws[key] = limit.iterate_ratio(setting(table, at), *law)
+            yield at, rows, laws[key]
 
 
 def against_recursion(table: Table, chosen, first: int, last: int, residual: bool = False):

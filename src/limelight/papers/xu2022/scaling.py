@@ -1,7 +1,6 @@
 r"""How the best ratio scales with the cluster size: 1/sqrt(m_k) only while sigma^2 <= D."""
 
 import numpy as np
-from matplotlib.lines import Line2D
 
 from limelight.claims import AtMost, Claim, Estimate, Inside
 from limelight.experiments import Study
@@ -9,18 +8,18 @@ from limelight.fit import families
 from limelight.measures import noise_left
 from limelight.models import Smoother
 from limelight.papers.base import Figure, Setup
-from limelight.papers.xu2022.reading import (
-    bars,
-    facts,
-    legend_over,
-    panel,
-    plain_ticks,
-    root,
-    setting,
-    tag,
+from limelight.papers.xu2022.reading import root, setting
+from limelight.plot import (
+    TWO_COLUMNS,
+    Axis,
+    Guide,
+    Panel,
+    Picture,
+    Points,
+    Reference,
+    Series,
+    over_cells,
 )
-from limelight.plot import TWO_COLUMNS, caption, new_figure
-from limelight.plot.style import COLOURS, DASHES, INK, MARKERS, MUTED
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum
 from limelight.theory.xu2022.setting import Setting
@@ -174,74 +173,86 @@ CLAIMS = (
 # --- picture ----------------------------------------------------------------------------------
 
 
-def draw(table: Table):
+def draw(table: Table) -> Picture:
     """Best ratio over cluster size with the law, and the exponent over noise level."""
-    figure = new_figure(TWO_COLUMNS, 2.9, columns=2)
-    left, right = figure.axes
-    panel(left, r"cluster size $m_k$", r"best ratio  $|x'-u|/\sigma$")
-    handles = _draw_sizes(left, table)
-    panel(right, r"noise level $\sigma$", "scaling exponent", log_x=False, log_y=False)
-    tag(right, "exponent of the best ratio, orthonormal centres")
-    fine = np.linspace(0.1, 2.5, 200)
-    law = [optimum.scaling_exponent(s) for s in fine]
-    right.plot(fine, law, color=INK, linewidth=1.2)
-    for i, m in enumerate((1e2, 1e4, 1e20)):
-        at = np.linspace(0.2, 2.5, 12)
-        slope = [optimum.local_exponent(10, float(s), m) for s in at]
-        look = {"color": COLOURS[i], "marker": MARKERS[i], "markersize": 3, "linestyle": "none"}
-        right.plot(at, slope, **look)
-        handles.append(Line2D([], [], label=f"slope at $m_k = 10^{{{np.log10(m):.0f}}}$", **look))
-    handles.append(Line2D([], [], label="exponent law", color=INK, linewidth=1.2))
-    right.axvline(1.0, color=MUTED, linewidth=0.8, linestyle=DASHES[2])
-    right.text(1.03, 0.04, r"$\sigma^2 = D$", fontsize=6.5, color=MUTED)
-    right.set_ylim(0, 0.62)
-    lowest = min(
-        root(rows).value for cells in series(table, "softmax").values() for _, rows in cells
+    sizes = [*_measured(table), *_laws(table), *_others(table)]
+    lowest = min(np.min(mark.y) for mark in sizes if isinstance(mark, Points) and len(mark.y))
+    ticks = [v for v in (0.02, 0.05, 0.1, 0.2, 0.5) if v > 0.85 * lowest]
+    left = Panel(
+        r"each size at its own $\tilde\lambda$",
+        sizes,
+        y=Axis(r"best ratio  $|x'-u|/\sigma$", log=True, limits=(0.85 * lowest, 0.6), ticks=ticks),
+        x=Axis(r"cluster size $m_k$", log=True, ticks=table.values("world.size").tolist()),
     )
-    left.set_ylim(0.85 * lowest, 0.6)
-    sizes = table.values("world.size")
-    plain_ticks(left, sizes, [v for v in (0.02, 0.05, 0.1, 0.2, 0.5) if v > 0.85 * lowest])
-    legend_over(figure, handles, 6)
-    caption(
-        figure,
-        *facts(table, "d = $10^6$"),
-        "crosses: C = 2; right: slopes of the limit law, C = 10",
+    right = Panel(
+        "exponent of the best ratio, orthonormal centres",
+        [*_slopes(), Reference(r"$\sigma^2 = D$", 1.0, vertical=True)],
+        y=Axis("scaling exponent", limits=(0, 0.62)),
+        x=r"noise level $\sigma$",
     )
-    return figure
+    note = ("d = $10^6$", "right: slopes of the limit law, C = 10")
+    return Picture([left, right], width=TWO_COLUMNS, height=2.7, note=note)
 
 
-def _draw_sizes(axes, table: Table):
-    tag(axes, r"each size at its own $\tilde\lambda$")
-    sigmas = sorted({sigma for _, sigma in series(table, "softmax")})
-    looks = {
-        sigma: {"color": COLOURS[i], "marker": MARKERS[i], "markersize": 3.2}
-        for i, sigma in enumerate(sigmas)
-    }
-    handles = [
-        Line2D([], [], label=f"$\\sigma$ = {sigma:g}", linestyle="none", **look)
-        for sigma, look in looks.items()
+def _measured(table: Table) -> list[Series]:
+    """One colour for each noise level, whatever the number of clusters."""
+    return over_cells(
+        table.where(model__operator="softmax"),
+        x="world.size",
+        y=root,
+        by=("world.sigma", "world.clusters"),
+        name=lambda sigma, _: rf"$\sigma$ = {sigma:g}",
+        form=Points,
+    )
+
+
+def _laws(table: Table) -> list[Guide]:
+    """The limit law through every line of marks: one dash for each number of clusters."""
+    found = series(table, "softmax")
+    clusters, sigmas = (sorted({key[i] for key in found}) for i in (0, 1))
+    laws = [
+        Guide(f"limit law, C = {c}", [], [], colour="ink", dash=i) for i, c in enumerate(clusters)
     ]
-    dashes = dict(zip(sorted({c for c, _ in series(table, "softmax")}), DASHES, strict=False))
-    for clusters, dash in dashes.items():
-        look = {"color": INK, "linewidth": 1.0, "linestyle": dash}
-        handles.append(Line2D([], [], label=f"limit law, C = {clusters}", **look))
-    for (clusters, sigma), cells in series(table, "softmax").items():
+    for (c, sigma), cells in found.items():
         x = [at["world.size"] for at, _ in cells]
         fine = np.geomspace(min(x), max(x), 25)
-        law = [optimum.optimal_strength(Setting.equal(clusters, m, sigma))[1] for m in fine]
-        look = {"color": looks[sigma]["color"], "linewidth": 1.0, "linestyle": dashes[clusters]}
-        axes.plot(fine, law, **look)
-        bars(axes, x, [root(rows) for _, rows in cells], **looks[sigma])
-    for name, marker in (("masked", "x"), ("knn-l2", "+")):
-        for (_, sigma), cells in series(table, name).items():
-            y = [root(rows).value for _, rows in cells]
-            look = {"color": COLOURS[sigmas.index(sigma)], "marker": marker, "markersize": 4}
-            axes.plot([at["world.size"] for at, _ in cells], y, linestyle="none", **look)
-    if series(table, "masked"):
-        for name, marker in (("diagonal masked", "x"), (r"kNN, $K = m_k$", "+")):
-            look = {"color": INK, "marker": marker, "linestyle": "none", "markersize": 4}
-            handles.append(Line2D([], [], label=name, **look))
-    return handles
+        law = [optimum.optimal_strength(Setting.equal(c, m, sigma))[1] for m in fine]
+        look = {"colour": sigmas.index(sigma), "dash": clusters.index(c)}
+        laws.append(Guide("", fine, law, **look))
+    return laws
+
+
+def _others(table: Table) -> list[Points]:
+    """Masked attention and nearest neighbours: a cross of its own for each, colours as before."""
+    sigmas = sorted({sigma for _, sigma in series(table, "softmax")})
+    found = []
+    for operator, name, marker in (
+        ("masked", "diagonal masked", "x"),
+        ("knn-l2", r"kNN, $K = m_k$", "+"),
+    ):
+        cells = series(table, operator)
+        if cells:
+            found.append(Points(name, [], [], colour="ink", marker=marker))
+        for (_, sigma), part in cells.items():
+            x, y = zip(*[(at["world.size"], root(rows).value) for at, rows in part], strict=True)
+            found.append(Points("", x, y, colour=sigmas.index(sigma), marker=marker))
+    return found
+
+
+def _slopes() -> list[Series]:
+    """The slope of the limit law at three sizes, on the exponent."""
+    at, fine = np.linspace(0.2, 2.5, 12), np.linspace(0.1, 2.5, 200)
+    found: list[Series] = [
+        Points(
+            f"slope at $m_k = 10^{{{power}}}$",
+            at,
+            [optimum.local_exponent(10, float(s), 10.0**power) for s in at],
+            colour=i,
+        )
+        for i, power in enumerate((2, 4, 20))
+    ]
+    law = [optimum.scaling_exponent(s) for s in fine]
+    return [*found, Guide("exponent law", fine, law, colour="ink")]
 
 
 def summary(table: Table) -> list[str]:

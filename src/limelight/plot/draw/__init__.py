@@ -55,8 +55,11 @@ def draw(picture: Picture) -> Figure:
         frame.set_ticks(axes, panel, inches)
         _name(axes, panel, inches)
         _share(axes, picture, number, columns)
+        below = picture.panels[number + columns : number + columns + 1]
+        if below and below[0].axes[0].label == panel.axes[0].label:
+            axes.set_xlabel("")  # said once, under the column
     for axes in grid[len(picture.panels) :]:
-        axes.set_axis_off()
+        axes.remove()
     maps.draw_colour_bars(figure, drawn)
     if over_all:
         style.legend_over(figure, entries, picture.title)
@@ -150,7 +153,7 @@ def _name(axes: Axes, panel: Panel, inches: tuple[float, float]) -> None:
     if across.categories or upwards.categories:
         axes.grid(visible=False)
     if any(isinstance(mark, Image) or frame.is_matrix(mark) for mark in panel.content):
-        bare = not across.ticks and not upwards.ticks
+        bare = across.ticks is None and upwards.ticks is None
         for spine in axes.spines.values():
             spine.set_visible(not bare)
 

@@ -140,7 +140,12 @@ def set_ticks(axes: Axes, panel: Panel, inches: tuple[float, float]) -> None:
         upper = axes.secondary_xaxis("top")
         style.dress(upper)
         upper.set_xlabel(panel.top.label, fontsize=style.LABEL, color=style.INK, labelpad=3)
-        _put(upper.xaxis, panel.top.ticks or (), inches[0], span=axes.get_xlim())
+        _put(
+            upper.xaxis,
+            () if panel.top.ticks is None else panel.top.ticks,
+            inches[0],
+            span=axes.get_xlim(),
+        )
 
 
 def is_matrix(mark: Mark) -> bool:

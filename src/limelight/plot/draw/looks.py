@@ -93,7 +93,7 @@ def look_of(mark: Coloured, looks: dict[str, Look]) -> Look:
             width=mark.width or (1.0 if isinstance(mark, Guide) else look.width),
         )
     if isinstance(mark, Points):
-        look = replace(look, size=mark.size or 4.2, hollow=mark.hollow)
+        look = replace(look, size=mark.size or 3.8, hollow=mark.hollow)
     return look
 
 

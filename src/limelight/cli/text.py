@@ -1,6 +1,5 @@
-"""What several commands share: options, printing, and the progress bar."""
+"""What people read in a terminal: wrapped lines, titles, tables, verdicts, numbers in words."""
 
-import contextlib
 import json
 import math
 import shutil
@@ -11,64 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-
-from limelight.core.errors import InputError, LimelightError
-
-Json = typer.Option(False, "--json", metavar="", help="Print JSON, and nothing else, on stdout.")
-Scale = typer.Option(
-    "small", "--scale", "-s", metavar="SCALE", help="smoke (seconds), small (minutes) or paper."
-)
-Seed = typer.Option(0, "--seed", metavar="NUMBER", help="The number all randomness comes from.")
-Settings = typer.Option(
-    [],
-    "--set",
-    metavar="PATH=VALUE",
-    help="Override a setting; a,b,c makes an axis. Repeatable.",
-)
-Stall = typer.Option(
-    1800.0,
-    "--stall",
-    metavar="SECONDS",
-    help="Give up, store intact, when a chunk takes longer.",
-)
-Key = typer.Argument(metavar="KEY", help="A paper's key, such as li2023.")
-
-
-class Stopped(LimelightError):
-    """Ctrl-C: what is kept, and how to go on."""
-
-    code = 130
-
-
-def settings(pairs: Iterable[str]) -> dict[str, str]:
-    """`PATH=VALUE` words as a dictionary; several may stand in one word, apart by spaces."""
-    found: dict[str, str] = {}
-    for pair in (word for text in pairs for word in text.split() or [""]):
-        path, equals, value = pair.partition("=")
-        if not equals or not path:
-            raise InputError(
-                f"--set {pair!r} is not PATH=VALUE", "for example --set train.steps=200"
-            )
-        found[path] = value
-    return found
-
-
-def check_stall(seconds: float) -> None:
-    """Refuse a time that no chunk can keep."""
-    if not seconds > 0:
-        raise InputError(f"--stall {seconds:g}", "a number of seconds above 0")
-
-
-def check_output(path: Path, *suffixes: str) -> None:
-    """Refuse a file that could not be written, before any work is done for it."""
-    if path.suffix.lower() not in suffixes:
-        listed = ", ".join(suffixes[:-1]) + " or " + suffixes[-1]
-        raise InputError(f"cannot write {path}", f"the name must end in {listed}")
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent}", "make it first, or choose another")
-
-
-# --- printing ---------------------------------------------------------------------------------
 
 
 def emit(value: Any) -> None:
@@ -256,83 +197,3 @@ def quoted(path: Path) -> str:
     import shlex
 
     return shlex.quote(str(path))
-
-
-# --- while one waits --------------------------------------------------------------------------
-
-
-def busy(title: str):
-    """A spinner on a terminal while a block runs, silence elsewhere."""
-    if not watched(sys.stderr):
-        return contextlib.nullcontext()
-    return console(stderr=True).status(title, spinner="line")
-
-
-class Bar:
-    """A progress bar on a terminal, silence elsewhere; messages are shown either way."""
-
-    def __init__(self, title: str, word: str = "trials"):
-        self.last: Any = None
-        self.bar: Any = None
-        self.title, self.word = title, word
-
-    def __enter__(self):
-        if watched(sys.stderr):
-            try:
-                self._start()
-            except BaseException:  # Ctrl-C at this very moment
-                self.__exit__()
-                raise
-        return self
-
-    def _start(self) -> None:
-        from rich import progress as rich
-
-        self.bar = rich.Progress(
-            rich.SpinnerColumn("line"),
-            rich.TextColumn("{task.description}"),
-            rich.BarColumn(bar_width=None),
-            rich.TextColumn("{task.fields[bar].count}"),
-            rich.TextColumn("{task.fields[bar].pace}"),
-            rich.TimeElapsedColumn(),
-            console=console(stderr=True),
-            transient=True,
-            expand=True,
-        )
-        self.task = self.bar.add_task(self.title, total=None, bar=self)
-        self.bar.start()
-
-    def __exit__(self, *_):
-        if self.bar is not None:
-            self.bar.stop()
-
-    def __call__(self, progress) -> None:
-        """What the engine calls after every chunk."""
-        self.last = progress
-        for message in progress.messages:
-            tell(f"note: {message}")
-        progress.messages.clear()
-        if self.bar is not None:
-            self.bar.update(
-                self.task, total=progress.total, completed=progress.done + progress.under_way
-            )
-
-    @property
-    def count(self) -> str:
-        """How many are done."""
-        if self.last is None:
-            return ""
-        return f"{self.last.done + self.last.under_way}/{self.last.total} {self.word}"
-
-    @property
-    def pace(self) -> str:
-        """What the engine does now, or how quick it is once it computes."""
-        if self.last is None:
-            return "planning"
-        if self.last.compiling:
-            return "compiling"
-        if not self.last.computed:
-            return "starting"
-        computing = max(self.last.seconds - self.last.compile_seconds, 1e-9)
-        left = clock(self.last.seconds_left)
-        return f"{self.last.computed / computing:.3g} {self.word}/s, {left} left"
