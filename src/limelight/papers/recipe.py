@@ -50,7 +50,13 @@ def claim(
 
 
 def claims(
-    name: str, statement: str, rule: Rule, *, at: str, cases: Iterable[Mapping[str, Any]]
+    name: str,
+    statement: str,
+    rule: Rule,
+    *,
+    at: str,
+    cases: Iterable[Mapping[str, Any]],
+    statistic: str | None = None,
 ) -> Callable[[Callable[..., Estimate]], tuple[Claim, ...]]:
     """Make an estimator one claim per case: one question at several levels or settings.
 
@@ -63,16 +69,17 @@ def claims(
         rule: Decides; fixed before the run.
         at: Where it is claimed; begins with "limelight" where the claim is ours.
         cases: What differs, by name: `{"suffix": ".loose", "level": 0.01}`.
+        statistic: What the estimator computes, in words; its docstring when `None`.
     """
 
     def make(estimate: Callable[..., Estimate]) -> tuple[Claim, ...]:
         taken = inspect.signature(estimate).parameters
-        words = (name, statement, _in_words(estimate), at)
+        words = (name, statement, statistic or _in_words(estimate), at)
         found = []
         for case in cases:
-            call, where, statistic, source = (text.format(**case) for text in words)
+            called, claimed, read, source = (text.format(**case) for text in words)
             fixed = {key: value for key, value in case.items() if key in taken}
-            found.append(Claim(call, where, statistic, partial(estimate, **fixed), rule, source))
+            found.append(Claim(called, claimed, read, partial(estimate, **fixed), rule, source))
         return tuple(found)
 
     return make
