@@ -36,8 +36,8 @@ FIRST = "world.first"
     AtLeast(0.95),
     at="li2023, appendix G.2",
     cases=({"word": "key", "words": "keys"}, {"word": "query", "words": "queries"}),
-    statistic="smallest cosine between the growth of two members at the end (0.8 if each grew along "
-    "itself)",
+    statistic="smallest cosine between the growth of two members at the end (0.8 if each grew "
+    "along itself)",
 )
 def common(table: Table, word: str) -> Estimate:
     """Smallest cosine between the growth of two members at the end, all frequencies."""
