@@ -149,16 +149,21 @@ def laws(prefix: str, where: str) -> tuple[Claim, ...]:
 # --- pictures and words -----------------------------------------------------------------------
 
 
-def line(label: str, edge: Edge, x: np.ndarray, only: np.ndarray | None = None) -> Series:
-    """N50 over a variable, of all points or of some.
+def line(label: str, edge: Edge, x: np.ndarray, *, bounds: bool = True) -> Series:
+    """N50 over a variable; what the data do not bound is open.
 
-    What the data do not bound is open; a point that is not resolved has no mark.
+    Args:
+        label: Its name.
+        edge: The boundary.
+        x: The variable, one value for each point.
+        bounds: Whether a point that is not resolved, which has no mark, keeps its interval.
     """
     low = np.where([found.censored_low for found in edge.thresholds], 0.0, edge.low)
     high = np.where([found.censored_high for found in edge.thresholds], np.inf, edge.high)
     middle = np.where(edge.resolved, edge.values, np.nan)
-    use = np.ones(len(edge), dtype=bool) if only is None else only
-    return Series(label, x[use], middle[use], low[use], high[use])
+    if not bounds:
+        low, high = np.where(edge.resolved, (low, high), np.nan)
+    return Series(label, x, middle, low, high)
 
 
 def slope_guide(

@@ -32,7 +32,7 @@ from limelight.papers.li2023.protocols import (
     fixed_sum,
 )
 from limelight.papers.recipe import Scale, claims, scales
-from limelight.plot import Picture
+from limelight.plot import Picture, Series
 from limelight.table import Table
 
 FREE = "free powers of all three"
@@ -137,8 +137,9 @@ def draw_against(table: Table, x: np.ndarray, x_label: str) -> Picture:
     """N50 of every protocol against one variable, with the power law through all of them."""
     edge = boundary(table)
     a, b = relevant(edge), edge.x("world.confusing")
+    whole = line("", edge, x, bounds=False)
     found = [
-        line(name, edge, x, only)
+        Series(name, *(part[only] for part in (whole.x, whole.y, whole.low, whole.high)))
         for name, holds in PROTOCOLS.items()
         if (only := holds(a, b)).any()
     ]

@@ -77,7 +77,8 @@ def both_levels(table: Table, axis: str, words: str = "") -> list[Series]:
     """N50 along an axis at both criteria."""
     edges = {level: boundary(table, level) for level in (STRICT, LOOSE)}
     return [
-        line(f"test loss < {level:g}{words}", edge, edge.x(axis)) for level, edge in edges.items()
+        line(f"test loss < {level:g}{words}", edge, edge.x(axis), bounds=False)
+        for level, edge in edges.items()
     ]
 
 

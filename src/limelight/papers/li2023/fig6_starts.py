@@ -8,7 +8,7 @@ from limelight.claims import AtLeast, Estimate
 from limelight.experiments.starts import Pretraining, save_starts
 from limelight.papers.li2023.composites import DEPARTURES, TINY, cifar_starts, digits
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import Axis, Bars, Panel, Picture, Points
+from limelight.plot import Axis, Bars, Guide, Panel, Picture, Points
 from limelight.table import Table
 
 
@@ -33,7 +33,8 @@ def draw_accuracy(table: Table) -> Picture:
         "",
         [
             Bars("test accuracy", x, accuracy),
-            Points("chance", x, chance, marker="_", size=30),
+            Points("chance", x, chance, x_low=x - 0.32, x_high=x + 0.32, marker="", width=1.6),
+            Guide("chance", [], [], dash=0),
         ],
         y=Axis("test accuracy, %", limits=(0, 100)),
         x=Axis(categories=[f"{which} start" for which in table["starts.which"]]),
