@@ -125,8 +125,8 @@ def draw_law(table: Table) -> Picture:
     return plot.lines(
         found,
         guides=[
-            *slope_guide(r"slope 2: $N \propto \alpha_*^{-2}$", x, y, 2),
-            *slope_guide(r"$N \propto (\alpha_*-\alpha_\#)^{-2}$", 1 / gap(strict), y, 2, at=x),
+            *slope_guide(r"slope 2: $N \propto \alpha_*^{-2}$", x, y, 2.0),
+            *slope_guide(r"$N \propto (\alpha_*-\alpha_\#)^{-2}$", 1 / gap(strict), y, 2.0, at=x),
         ],
         x_label=r"$1/\alpha_*$",
         y_label=N50,

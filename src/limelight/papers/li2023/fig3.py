@@ -98,11 +98,11 @@ def arm_claims(prefix: str, where: str) -> tuple[Claim, ...]:
 def draw_arms(table: Table) -> Picture:
     """N50 of both arms against one over the relevant fraction, with the predicted slopes."""
     found, guides = [], []
-    for (name, frozen), slope in zip(ARMS.items(), (2, 4), strict=True):
+    for (name, frozen), slope in zip(ARMS.items(), (2.0, 4.0), strict=True):
         edge = boundary(arm(table, frozen))
         one = line(f"{name} attention", edge, 1 / relevant(edge))
         found.append(one)
-        label = f"slope {slope}, predicted, {name}"
+        label = f"slope {slope:g}, predicted, {name}"
         guides += slope_guide(label, 1 / relevant(edge), np.asarray(one.y), slope)
     return against_fraction(found, guides, N50)
 
@@ -115,7 +115,7 @@ def draw_savings(table: Table) -> Picture:
         Series(f"test loss < {level:g}", x[level], found.values, *found.intervals.T)
         for level, found in ratios.items()
     ]
-    guides = slope_guide("slope 2, predicted", x[STRICT], ratios[STRICT].values, 2)
+    guides = slope_guide("slope 2, predicted", x[STRICT], ratios[STRICT].values, 2.0)
     return against_fraction(series, guides, "N50 frozen / N50 trained")
 
 

@@ -137,7 +137,7 @@ def reach_claims(saving: str, law: str, when: str) -> tuple[Claim, Claim]:
 
 def draw_samples(table: Table) -> Picture:
     """Success by fraction and number of examples, with N50, at the level that shows most of it."""
-    level = max(LEVELS, key=lambda level: (boundary(table, level).resolved.sum(), level))
+    level = shown(table)
     edge = boundary(table, level)
     levels, counts = fractions(table), sizes(table)
     x = np.array([realised(table, a) for a in levels])
@@ -156,8 +156,13 @@ def draw_samples(table: Table) -> Picture:
     )
 
 
+def shown(table: Table) -> float:
+    """The accuracy at which most boundary points are resolved; the highest of several."""
+    return max(LEVELS, key=lambda level: (boundary(table, level).resolved.sum(), level))
+
+
 def summary(table: Table) -> list[str]:
-    """N50 at every level, then N by interpolation with its slope."""
+    """N50 at every level, and N by interpolation."""
     lines = []
     for level in LEVELS:
         edge = boundary(table, level)
@@ -165,6 +170,12 @@ def summary(table: Table) -> list[str]:
         words = "; ".join(f"{a:.2f}: {found}" for a, found in points)
         words = words if edge.resolved.any() else "not in the grid"
         lines.append(f"N50 at accuracy {level:.1%}, by alpha_*: {words}")
+    return lines + interpolated(table)
+
+
+def interpolated(table: Table) -> list[str]:
+    """N by interpolation at every fraction, geometric mean over trials, and its slope."""
+    lines = []
     for level in BESIDE:
         words = []
         for a in fractions(table):

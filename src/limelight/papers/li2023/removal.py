@@ -114,7 +114,8 @@ def change(
     note = f"test loss {before:.4f} whole, {after:.4f} with {kept}"
 
     def difference(means: np.ndarray) -> np.ndarray:
-        return (means[..., 0] - means[..., 1]) / (means[..., 1] if relative else 1.0)
+        less = means[..., 0] - means[..., 1]
+        return np.asarray(less / means[..., 1] if relative else less)
 
     try:
         return estimates.of_means(pairs, difference, level=0.9, draws=DRAWS, least=1, note=note)
