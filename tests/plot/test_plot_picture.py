@@ -289,6 +289,17 @@ def test_several_panels_stay_clear_of_each_other(page, title):
     assert done.crowded() == []
 
 
+def test_long_names_of_rows_leave_room_for_titles(page):
+    names = [f"a network with a name of some length, number {i}" for i in range(4)]
+    title = "a title that is rather too long for one line"
+    parts = [
+        Panel(title, [Points("a", X, range(4))], Axis(categories=names), "error") for _ in range(3)
+    ]
+    picture = Picture(parts, width=TWO_COLUMNS, height=2, share="y")
+    assert page(picture).cut_off() == []
+    assert page(picture).crowded() == []
+
+
 # --- from a table -----------------------------------------------------------------------------
 
 

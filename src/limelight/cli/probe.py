@@ -74,7 +74,7 @@ def probe(
         chosen = images or usual_images(sight)
         gallery = None
         if chosen:
-            options = {"limit": limit, "scale": pixels, "seed": seed, "behind": ground}
+            options = {"limit": limit, "pixels": pixels, "seed": seed, "behind": ground}
             gallery = Gallery.load(chosen, sight, **options, labelled=False)
     with Bar(f"probing {file.name}", "images") as bar:
         found = look(model, gallery, shown=shown, noise=noise, share=share, seed=seed, progress=bar)
@@ -119,7 +119,7 @@ def print_found(name: str, found) -> None:
 
 def print_blocks(found) -> None:
     """A line for every block."""
-    from limelight.instruments.probe import KINDS, told
+    from limelight.instruments.probe import KINDS, with_interval
 
     names = {"entropy": "class_entropy", "keys": "effective_keys", "itself": "itself"}
     if found.relevant_share is not None:
@@ -128,7 +128,7 @@ def print_blocks(found) -> None:
     rows = []
     for b, against in enumerate(found.noise.against_identity):
         means = [f"{found.heads[name][b].mean():.3g}" for name in names.values()]
-        rows.append((str(b + 1), *means, *map(told, against)))
+        rows.append((str(b + 1), *means, *map(with_interval, against)))
     say()
     print_table(titles, rows, right=titles)
     say(

@@ -86,7 +86,7 @@ def prune(
         model = load_vit(file, heads)
         sight = Sight.of(model)
         ground = background(behind, behind_only, size)
-        gallery = Gallery.load(images, sight, limit=limit, scale=pixels, seed=seed, behind=ground)
+        gallery = Gallery.load(images, sight, limit=limit, pixels=pixels, seed=seed, behind=ground)
         classes = group(model.head.weight.shape[1], gallery.pictures, groups)
     with Bar(f"pruning {file.name}", "images") as bar:
         found = measure(

@@ -21,7 +21,8 @@ from limelight.experiments.base import Experiment
 from limelight.measures.filters import populations
 from limelight.measures.noise import square_errors
 from limelight.models.denoiser import NETWORKS, Network, make
-from limelight.worlds.regions import Image, Regions
+from limelight.worlds.regions import RegionImage as Image
+from limelight.worlds.regions import Regions
 
 #: The test images are the same in every trial of every study.
 TEST_SEED = 20220

@@ -14,7 +14,8 @@ from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.models.positional import Activation
-from limelight.theory.jelassi2022 import Layer, Rates, State, best_alpha, descend, spaced
+from limelight.theory.jelassi2022 import Layer, Rates, best_alpha, descend, spaced
+from limelight.theory.jelassi2022 import LayerState as State
 from limelight.theory.jelassi2022.full import manifold_residuals
 from limelight.theory.jelassi2022.population import (
     Population,
@@ -24,7 +25,7 @@ from limelight.theory.jelassi2022.population import (
     drawn,
     monomials,
 )
-from limelight.worlds.partitions import check_partition
+from limelight.worlds.laws import check_partition
 
 #: Of all looks, how many lie beyond `steps`.
 LATE = 20

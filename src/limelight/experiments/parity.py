@@ -32,7 +32,7 @@ from limelight.worlds import SparseBoolean
 LEARNED = 0.1
 
 
-class State(eqx.Module):
+class ParityRun(eqx.Module):
     """A run under way: weights, the optimiser's memory, and the losses so far."""
 
     weights: Float[Array, " weights"]
@@ -126,7 +126,7 @@ class Parity(Experiment):
         undo, _ = shape_of(start)
         nothing = jnp.full(self.loop_length, jnp.nan)
         weights = flatten(start)
-        state = State(weights, self.update.init(weights), jnp.array(0), nothing, nothing)
+        state = ParityRun(weights, self.update.init(weights), jnp.array(0), nothing, nothing)
         state = jax.lax.while_loop(
             lambda s: ~self._ended(s), lambda s: self._segment(s, k_train, truth), state
         )
@@ -142,7 +142,7 @@ class Parity(Experiment):
             "diverged": ~jnp.isfinite(state.loss[state.segment - 1]),
         }
 
-    def _ended(self, state: State) -> Bool[Array, ""]:
+    def _ended(self, state: ParityRun) -> Bool[Array, ""]:
         segments = len(state.loss)
         over = state.segment >= segments
         if self.patience is None:
@@ -151,7 +151,7 @@ class Parity(Experiment):
         since = (state.segment - 1 - jnp.argmax(below)) * self.every
         return over | (jnp.any(below) & (since >= self.patience))
 
-    def _segment(self, state: State, key: PRNGKey, truth) -> State:
+    def _segment(self, state: ParityRun, key: PRNGKey, truth) -> ParityRun:
         """The steps of one logged span, and a look without dropout."""
         undo, marked = shape_of(self._network())
         loss = jax.value_and_grad(lambda weights, *block: self._loss(undo(weights), *block))
@@ -175,7 +175,7 @@ class Parity(Experiment):
         given = blocks(self._padded(bits)), blocks(labels), jax.tree.map(blocks, words)
         (weights, memory), losses = jax.lax.scan(step, (state.weights, state.memory), given)
         clean = jnp.mean(cross_entropy(self._clean(undo(weights), bits[-1]), labels[-1]))
-        return State(
+        return ParityRun(
             weights,
             memory,
             state.segment + 1,

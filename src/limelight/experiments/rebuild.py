@@ -14,7 +14,7 @@ from limelight.core.kinds import kind_of
 from limelight.engine.identity import CODE, describe, digest, modern
 
 #: Packages whose classes and functions may stand in a description.
-SHELVES = ("worlds", "models", "measures", "train", "experiments", "models.decoder")
+SHELVES = ("worlds", "models", "measures", "train", "experiments", "models.decoder.update")
 
 
 def rebuild(description: Any) -> Any:

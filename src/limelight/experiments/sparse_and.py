@@ -7,7 +7,7 @@ Three savings leave that statistic as it is. A look stops after the first part o
 it holds so many errors that no threshold can be passed. A trial ends at its first success, because
 success is a maximum (a random share of trials goes on to the last iteration, so that training loss
 and final accuracy are known for an honest sample). And trials share one program whatever their
-number of examples, and their lanes are refilled; see `study.lanes`.
+number of examples, and their lanes are refilled; see `engine.lanes`.
 """
 
 from collections.abc import Mapping, Sequence

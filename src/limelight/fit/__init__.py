@@ -6,15 +6,17 @@
   bootstrap for means.
 - `thresholds`: the size at which half the trials succeed, on arrays; `likelihood` is its engine.
 - `edge`: the same on a table, one threshold for every combination of the other axes.
+- `critical`: the first size of a grid at which more than half succeed, and its bootstrap.
 - `laws`: lines, logarithms and powers with intervals; `comparison` ranks them.
 - `trends`: does success rise, are these later than those; several tests as one.
 - `resample`: the bootstrap over trials, independent or with common trials.
 """
 
 from limelight.fit.comparison import Candidate, Comparison, compare, compare_predictors
+from limelight.fit.critical import CriticalSizes, critical_sizes, first_above, nearest_interval
 from limelight.fit.edge import Edge, successes, threshold
 from limelight.fit.intervals import exact, mean_interval, paired_interval, wilson
-from limelight.fit.laws import LAWS, Law, fit_law, linear, logarithmic, power
+from limelight.fit.laws import LAWS, Law, fit_law, linear, logarithmic, power, squares_left
 from limelight.fit.resample import (
     bootstrap,
     percentile_interval,
@@ -30,13 +32,16 @@ __all__ = [
     "LAWS",
     "Candidate",
     "Comparison",
+    "CriticalSizes",
     "Edge",
     "Law",
     "Threshold",
     "bootstrap",
     "compare",
     "compare_predictors",
+    "critical_sizes",
     "exact",
+    "first_above",
     "fit_law",
     "fit_threshold",
     "holm",
@@ -45,6 +50,7 @@ __all__ = [
     "logarithmic",
     "mean_interval",
     "median_interval",
+    "nearest_interval",
     "paired_interval",
     "percentile_interval",
     "power",
@@ -53,6 +59,7 @@ __all__ = [
     "resample_tables",
     "resolved",
     "rising",
+    "squares_left",
     "successes",
     "threshold",
     "threshold_values",

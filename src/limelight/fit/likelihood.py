@@ -189,7 +189,9 @@ class Curve:
 
 
 @lru_cache(maxsize=32)
-def _grid(u: tuple[float, ...], rate: float, slopes: tuple[float, float], limits):
+def _grid(
+    u: tuple[float, ...], rate: float, slopes: tuple[float, float], limits: tuple[float, float]
+):
     """Thresholds and slopes of a grid, and what a success and a failure at each size add there."""
     t, k = np.meshgrid(np.linspace(*limits, 121), np.geomspace(*slopes, 16), indexing="ij")
     t, k = t.ravel(), k.ravel()

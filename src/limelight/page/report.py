@@ -113,7 +113,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Cost:
+class StudyCost:
     """What a study took."""
 
     trials: int
@@ -133,6 +133,10 @@ class Cost:
         if self.compiling is not None:
             rows["seconds waiting for them"] = f"{float(self.compiling):,.3g}"
         return rows | ({"note": self.note} if self.note else {})
+
+
+#: Its earlier name.
+Cost = StudyCost
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,7 @@ class Section:
     figures: Sequence[Any] = ()
     numbers: Sequence[Numbers] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
-    cost: Cost | None = None
+    cost: StudyCost | None = None
     versions: Mapping[str, Any] = field(default_factory=dict)
     rerun: Sequence[str] = ()
     notes: Sequence[str] = ()
@@ -171,7 +175,7 @@ def report(
     verdicts: Sequence[Verdict] = (),
     figures: Sequence[Any] = (),
     settings: Mapping[str, Any] | None = None,
-    cost: Cost | None = None,
+    cost: StudyCost | None = None,
     versions: Mapping[str, Any] | None = None,
     rerun: Sequence[str] = (),
     *,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight.claims import Claim, Estimate, Rule, Verdict
+from limelight.core import notebook
 from limelight.core.errors import InputError, suggest
 from limelight.core.words import parse
 from limelight.engine.grid import Axes, assign, lookup, read
@@ -180,6 +181,15 @@ class Figure:
     name: str = ""
     title: str = ""
     paper: str = ""
+
+    def __str__(self) -> str:
+        claims = "".join(f"\n  {claim.name}: {claim.statement}" for claim in self.claims)
+        return f"{self.paper} {self.name}: {self.title}\n{self.lead}\nclaims{claims}"
+
+    def _repr_html_(self) -> str:
+        rows = [(claim.name, claim.statement, claim.rule_text) for claim in self.claims]
+        head = notebook.line(f"{self.paper} {self.name}: {self.title}", strong=True)
+        return head + notebook.line(self.lead) + notebook.grid(("claim", "says", "rule"), rows)
 
     # --- the study ----------------------------------------------------------------------------
 

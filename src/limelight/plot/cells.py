@@ -50,7 +50,7 @@ def over_cells(
     Example:
         >>> table = Table({"n": np.array([1, 1, 2, 2]), "loss": np.array([4.0, 2.0, 1.0, 1.0])})
         >>> [line] = over_cells(table, "n", lambda rows: rows["loss"].mean(), name="mean loss")
-        >>> line.label, list(line.y)
+        >>> line.label, np.asarray(line.y).tolist()
         ('mean loss', [3.0, 1.0])
     """
     by = (by,) if isinstance(by, str) else tuple(by)
@@ -108,7 +108,8 @@ def _ends(read: Any) -> tuple[float, float, float]:
         ends = getattr(read, "interval", None)
         if ends is None and hasattr(read, "low"):
             ends = (read.low, read.high)
-        return (read.value, *(ends or (np.nan, np.nan)))
+        low, high = ends or (np.nan, np.nan)
+        return (read.value, low, high)
     if np.ndim(read) == 0:
         return (float(read), np.nan, np.nan)
     value, low, high = read

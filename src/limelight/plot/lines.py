@@ -24,7 +24,7 @@ def lines(
     log_x: bool = False,
     log_y: bool = False,
     limits: tuple[Number, Number] | None = None,
-    x_ticks: Sequence[Number] | np.ndarray | Mapping[Number, str] | None = None,
+    x_ticks: Sequence[Number] | np.ndarray | Mapping[Any, str] | None = None,
     width: Number = WIDE,
     height: Number | None = None,
     note: str | Sequence[str] = (),

@@ -1,7 +1,8 @@
 """Figure 4: attention recovers the planted sets, contiguous or scattered."""
 
+from dataclasses import replace
+
 import numpy as np
-from matplotlib.axes import Axes
 
 from limelight.claims import AtLeast, Claim, Estimate
 from limelight.experiments.recovery import Recovery
@@ -12,25 +13,14 @@ from limelight.papers.jelassi2022.reading import (
     diverged,
     exact_at,
     fact,
-    facts,
     first_exact,
     read_at,
     rule_of,
     steps,
     stop_look,
 )
-from limelight.plot import TWO_COLUMNS, Movie, caption, new_figure
-from limelight.plot.style import (
-    COLOURS,
-    DASHES,
-    INK,
-    LABEL,
-    MUTED,
-    SUCCESS,
-    Number,
-    label,
-    open_frame,
-)
+from limelight.plot import TWO_COLUMNS, Axis, Bundle, Map, Movie, Panel, Picture, Reference
+from limelight.plot.marks import Number
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.train.descent import Descent
@@ -38,7 +28,6 @@ from limelight.worlds import Spatial
 
 PARTITION = "world.partition"
 WORDS = {"grid": "contiguous sets", "random": "scattered sets", "strided": "strided sets"}
-ERROR, EXACT, COSINE = COLOURS[1], COLOURS[0], COLOURS[2]
 
 
 def setup(world: Spatial, examples: int, length: int, frames, partitions, seeds: int) -> Setup:
@@ -118,109 +107,88 @@ def draw_strip(table: Table) -> Movie:
     at, _, _ = matrices(table, parts[0][1])
     chosen = np.unique(np.linspace(0, len(at) - 1, min(6, len(at))).round().astype(int))
     lines = [(kind, rows, order) for kind, rows in parts for order in _orders(kind)]
-    figure = new_figure(
-        TWO_COLUMNS, 0.35 + 1.12 * len(lines), rows=len(lines), columns=len(chosen) + 1
-    )
-    grid = np.array(figure.axes).reshape(len(lines), -1)
-    for row, (kind, rows, order) in zip(grid, lines, strict=True):
+    panels = []
+    for number, (kind, rows, order) in enumerate(lines):
         at, A, sets = matrices(table, rows)
         place = np.argsort(sets, kind="stable") if order == "sorted" else np.arange(len(sets))
-        _square(row[0], (sets[:, None] == sets[None, :])[np.ix_(place, place)], 0.0, 1.0)
-        label(row[0], "", f"{WORDS[kind].split()[0]},\n{order}")
-        for axes, number in zip(row[1:], chosen, strict=True):
-            _logits(axes, A[number][np.ix_(place, place)])
-    for axes, title in zip(grid[0], ["same set", *(f"step {at[n]}" for n in chosen)], strict=True):
-        axes.set_title(title, fontsize=LABEL, color=INK, pad=3)
-    note = "light: large, each square on its own scale; grey: the frozen diagonal"
-    caption(figure, *facts(table, note))
-    return Movie(figure, [_frame(table, parts, number) for number in range(len(at))])
+        titles = ["same set", *(f"step {at[n]}" for n in chosen)] if number == 0 else []
+        squares = [
+            _mask(sets[place]),
+            *(_logits(A[moment][np.ix_(place, place)]) for moment in chosen),
+        ]
+        words = f"{WORDS[kind].split()[0]},\n{order}"
+        panels += [
+            Panel(titles[i] if titles else "", [square], "" if i else words)
+            for i, square in enumerate(squares)
+        ]
+    still = Picture(
+        panels,
+        columns=len(chosen) + 1,
+        width=TWO_COLUMNS,
+        height=0.35 + 1.12 * len(lines),
+        note=(
+            "light: large, each square on its own scale; grey: the frozen diagonal",
+            rule_of(table),
+        ),
+    )
+    return Movie(still, [_frame(table, parts, number) for number in range(len(at))])
 
 
 def _orders(kind: str) -> tuple[str, ...]:
     return ("in place",) if kind == "grid" else ("in place", "sorted")
 
 
-def _frame(table: Table, parts, number: int):
+def _frame(table: Table, parts, number: int) -> Picture:
     """One moment: sets and logits of each partition beside the course up to now."""
-    figure = new_figure(TWO_COLUMNS, 0.4 + 1.8 * len(parts), rows=len(parts), columns=4)
-    grid = np.array(figure.axes).reshape(len(parts), 4)
-    for row, (kind, rows) in zip(grid, parts, strict=True):
+    panels = []
+    for kind, rows in parts:
         at, A, sets = matrices(table, rows)
         place = np.argsort(sets, kind="stable")
-        _square(row[0], sets[:, None] == sets[None, :], 0.0, 1.0)
-        _logits(row[1], A[number])
-        _logits(row[2], A[number][np.ix_(place, place)])
-        _course(row[3], table, rows, until=at[number])
-        titles = (
-            WORDS[kind],
-            f"A at step {at[number]}",
-            "sorted by set",
-            "blue exact, orange error",
-        )
-        for axes, title in zip(row, titles, strict=True):
-            axes.set_title(title, fontsize=LABEL, color=INK, pad=3)
-    return figure
+        panels += [
+            Panel(WORDS[kind], [_mask(sets)]),
+            Panel(f"A at step {at[number]}", [_logits(A[number])]),
+            Panel("sorted by set", [_logits(A[number][np.ix_(place, place)])]),
+            _course("", table, rows, until=at[number]),
+        ]
+    return Picture(panels, columns=4, width=TWO_COLUMNS, height=0.2 + 1.8 * len(parts))
 
 
-def draw_course(table: Table):
+def draw_course(table: Table) -> Picture:
     """Test error and association on one time axis, and the alignment of v, every seed."""
-    parts = list(table.cells(PARTITION))
-    figure = new_figure(TWO_COLUMNS, 2.5, columns=len(parts))
-    for axes, (at, rows) in zip(list(figure.axes), parts, strict=True):
-        _course(axes, table, rows)
-        axes.set_title(WORDS[at[PARTITION]], fontsize=LABEL, color=INK, loc="left", pad=3)
+    panels = []
+    for at, rows in table.cells(PARTITION):
         stop = np.median(steps(table, rows)[0, stop_look(table, rows)])
-        axes.axvline(stop, color=MUTED, linewidth=0.8, linestyle=DASHES[2])
-    handles = [line for line in figure.axes[0].get_lines() if str(line.get_label())[0] != "_"]
-    figure.legend(
-        handles=handles,
-        loc="outside upper left",
-        ncols=4,
-        frameon=False,
-        fontsize=LABEL,
-        labelcolor=INK,
-    )
-    caption(figure, *facts(table, "dotted line: the stopping step, median over seeds"))
-    return figure
+        reference = Reference("stopping step, median over seeds", stop, vertical=True)
+        course = _course(WORDS[at[PARTITION]], table, rows)
+        panels.append(replace(course, marks=[*course.marks, reference]))
+    return Picture(panels, width=TWO_COLUMNS, height=2.3, note=rule_of(table))
 
 
-def _course(axes: Axes, table: Table, rows: Table, until: Number | None = None) -> None:
-    """Error over the linear error, association and cosine against steps; one line a seed."""
-    open_frame(axes)
+def _course(title: str, table: Table, rows: Table, until: Number | None = None) -> Panel:
+    """Error over the linear error, association and cosine against steps; one line per seed."""
     t, linear = steps(table, rows)[0], linear_error(*law(table))
-    lines = (
-        (rows["trace.exact"], EXACT, "-", "rows with exact association"),
-        (rows["trace.error"] / linear, ERROR, "-", "test error / linear error"),
-        (rows["trace.cosine"], COSINE, DASHES[1], r"$\cos(v, w^*)$"),
-    )
     seen = t <= (t[-1] if until is None else until)
-    for values, colour, dash, name in lines:
-        for number, line in enumerate(np.asarray(values, float)):
-            axes.plot(
-                t[seen],
-                line[seen],
-                color=colour,
-                linestyle=dash,
-                linewidth=1.1 if len(rows) == 1 else 0.6,
-                alpha=1.0 if len(rows) < 4 else 0.5,
-                label=name if number == 0 else "_",
-            )
-    axes.set(xlim=(0, t[-1]), ylim=(0, 1.15))
-    label(axes, "step", "share")
+    lines = {
+        "rows with exact association": rows["trace.exact"],
+        "test error / linear error": rows["trace.error"] / linear,
+        r"$\cos(v, w^*)$": rows["trace.cosine"],
+    }
+    marks = [
+        Bundle(name, t[seen], np.asarray(values, float)[:, seen], dash=int("cos" in name))
+        for name, values in lines.items()
+    ]
+    axis = Axis("step", limits=(0, int(t[-1])))
+    return Panel(title, marks, Axis("share", limits=(0, 1.15)), axis)
 
 
-def _logits(axes: Axes, A: np.ndarray) -> None:
+def _mask(sets: np.ndarray) -> Map:
+    return Map(sets[:, None] == sets[None, :], low=0, high=1, dark="low")
+
+
+def _logits(A: np.ndarray) -> Map:
     inside = A[np.isfinite(A)]
     low, high = np.percentile(inside, [1, 99]) if len(inside) else (0.0, 1.0)
-    _square(axes, A, low, max(high, low + 1e-12))
-
-
-def _square(axes: Axes, matrix: np.ndarray, low: Number, high: Number) -> None:
-    masked = np.ma.masked_invalid(np.asarray(matrix, float))
-    low, high = float(low), float(high)
-    colours = SUCCESS.with_extremes(bad=MUTED)
-    axes.imshow(masked, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
-    axes.set(xticks=[], yticks=[])
+    return Map(A, low=low, high=max(high, low + 1e-12), dark="low", missing="grey")
 
 
 def summary(table: Table) -> list[str]:

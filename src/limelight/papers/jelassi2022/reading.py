@@ -55,12 +55,11 @@ def exact_at(rows: Table, look: np.ndarray) -> np.ndarray:
 
 def rule_of(table: Table) -> str:
     """How the two groups of weights shared their steps, with the ratio of their rates."""
-    mode = fact(table, "descent.mode")
     if "descent.mode" in table.axes:
         return "; ".join(
             _rule(str(at["descent.mode"]), rows) for at, rows in table.cells("descent.mode")
         )
-    return _rule(mode, table)
+    return _rule(fact(table, "descent.mode"), table)
 
 
 def _rule(mode: str, rows: Table) -> str:

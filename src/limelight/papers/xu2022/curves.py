@@ -308,11 +308,12 @@ def _commonest(cells) -> tuple[int, int]:
 def _along(table: Table, path: str, base: dict):
     operator = "knn-l2" if path == "model.neighbours" else "softmax"
     rest = {k: v for k, v in (base | {"model.strength": 6.0}).items() if k != path}
-    return [
+    found = [
         (at, rows)
         for at, rows in table.cells(*AXIS)
         if at["model.operator"] == operator and all(at[k] == v for k, v in rest.items())
     ]
+    return sorted(found, key=lambda cell: cell[0][path])
 
 
 def summary(table: Table) -> list[str]:

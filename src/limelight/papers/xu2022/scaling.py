@@ -176,7 +176,7 @@ CLAIMS = (
 def draw(table: Table) -> Picture:
     """Best ratio over cluster size with the law, and the exponent over noise level."""
     sizes = [*_measured(table), *_laws(table), *_others(table)]
-    lowest = min(np.min(mark.y) for mark in sizes if isinstance(mark, Points) and len(mark.y))
+    lowest = min(mark.arrays()[1].min(initial=np.inf) for mark in sizes)
     ticks = [v for v in (0.02, 0.05, 0.1, 0.2, 0.5) if v > 0.85 * lowest]
     left = Panel(
         r"each size at its own $\tilde\lambda$",

@@ -83,7 +83,10 @@ def _height(picture: Picture, rows: int, columns: int) -> float:
 def _inches(picture: Picture, figure: Figure, rows: int, columns: int) -> tuple[float, float]:
     """About how wide and high one panel is."""
     bars = any(isinstance(mark, Map) and mark.label for p in picture.panels for mark in p.content)
-    width = (float(picture.width) - (0.5 if bars else 0.0)) / columns
+    names = [name for panel in picture.panels for name in panel.axes[1].categories]
+    beside = max((style.text_width(name, style.TICK) for name in names), default=0.0)
+    beside *= 1 if picture.share in ("y", "both") else columns
+    width = (float(picture.width) - beside - (0.5 if bars else 0.0)) / columns
     height = (float(figure.get_figheight()) - 0.3) / rows
     return max(width - (0.65 if columns == 1 else 0.5), 0.3), max(height - 0.4, 0.3)
 
@@ -192,7 +195,7 @@ def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> lis
             found.setdefault(label, patch)
         elif isinstance(mark, Bars):
             found.setdefault(label, Patch(color=look_of(mark, looks).colour))
-        else:
+        elif isinstance(mark, Series | Bundle | Contour):
             _add(found, mark, look_of(mark, looks))
     for label, artist in found.items():
         artist.set_label(label)
