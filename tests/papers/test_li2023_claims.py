@@ -78,7 +78,7 @@ def test_a_ratio_with_a_boundary_outside_the_grid_decides_nothing():
     decided = verdicts("fig1b-noise", table)
     assert decided["1b.noise"] == "inconclusive"
     assert decided["1b.noise.loss"] == "holds"  # the fallback: the loss at 16 examples
-    found = quotients(boundary.boundary(table), "world.noise", 0.4, 0.01)
+    found = quotients(boundary.n50(table), "world.noise", 0.4, 0.01)
     assert np.isnan(found.values).all()
     assert found.why == ("N50 at noise 0.4 is beyond the sizes that can be used",)
 
@@ -210,7 +210,7 @@ def test_nothing_converged_is_no_boundary():
     table = made({PAIR: nd_pairs(), "model.frozen": [False, True]}, lambda p: 12, trials=2)
     columns = dict(table.columns) | {"training_loss": np.ones(len(table))}
     empty = Table(columns, table.axes, table.manifest)
-    assert len(boundary.boundary(empty)) == 0
+    assert len(boundary.n50(empty)) == 0
     assert set(verdicts("fig3", empty).values()) == {"inconclusive"}
 
 
@@ -229,6 +229,6 @@ def test_a_boundary_beside_unconverged_cells_is_not_resolved():
     assert verdicts("fig1b-sigma", stuck([32]))["1b.sigma"] == "inconclusive"
     # Far from the crossing a cell can be left out without harm.
     assert verdicts("fig1b-sigma", stuck([2, 512]))["1b.sigma"] == "fails"
-    edge = boundary.boundary(stuck([16, 32]))
+    edge = boundary.n50(stuck([16, 32]))
     assert edge.resolved.tolist() == [False, True]
     assert "unresolved" in str(edge.thresholds[0])

@@ -28,15 +28,15 @@ FLOOR = 4.0
 #: Points an exponent needs.
 POINTS = 5
 DRAWS = 1000
-N50 = "N50, training examples"
+NEEDED = "N50, training examples"
 
 
 # --- thresholds -------------------------------------------------------------------------------
 
 
-def boundary(table: Table, level: float = STRICT) -> Edge:
+def n50(table: Table, level: float = STRICT) -> Edge:
     """N50 for every combination of the other axes, from the cells that converged."""
-    return table.cached(("boundary", level), lambda: _boundary(table, level))
+    return table.cached(("N50", level), lambda: _n50(table, level))
 
 
 def drawn(edge: Edge, common: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -60,7 +60,7 @@ def unconverged_cells(table: Table, x: str, y: str) -> np.ndarray:
     return cells
 
 
-def _boundary(table: Table, level: float) -> Edge:
+def _n50(table: Table, level: float) -> Edge:
     rows = table.rows(~unconverged(table))
     if not len(rows):  # nothing counts: a boundary without points
         others = {name: rows[name] for name in rows.axes if name != "train.examples"}
@@ -105,13 +105,13 @@ Variable = Callable[[Edge], np.ndarray]
 
 def exponent(table: Table, level: float, x: Variable) -> Estimate:
     """Slope of log N50 on log(1/x), points that are resolved and off the floor."""
-    edge = boundary(table, level)
+    edge = n50(table, level)
     return law_of(edge, "power", "slope", 1 / x(edge), usable(edge))
 
 
 def straightness(table: Table, x: Variable) -> Estimate:
     """R squared of a straight line of N50 in x to the power -2, all resolved points."""
-    edge = boundary(table)
+    edge = n50(table)
     return law_of(edge, "linear", "r_squared", x(edge) ** -2.0, edge.resolved)
 
 
@@ -149,13 +149,16 @@ def laws(prefix: str, where: str) -> tuple[Claim, ...]:
 # --- pictures and words -----------------------------------------------------------------------
 
 
-def line(label: str, edge: Edge, x: np.ndarray, *, bounds: bool = True) -> Series:
+def line(
+    label: str, edge: Edge, x: np.ndarray, *, only: np.ndarray | None = None, bounds: bool = True
+) -> Series:
     """N50 over a variable; what the data do not bound is open.
 
     Args:
         label: Its name.
         edge: The boundary.
         x: The variable, one value for each point.
+        only: Which points; all unless given.
         bounds: Whether a point that is not resolved, which has no mark, keeps its interval.
     """
     low = np.where([found.censored_low for found in edge.thresholds], 0.0, edge.low)
@@ -163,7 +166,8 @@ def line(label: str, edge: Edge, x: np.ndarray, *, bounds: bool = True) -> Serie
     middle = np.where(edge.resolved, edge.values, np.nan)
     if not bounds:
         low, high = np.where(edge.resolved, (low, high), np.nan)
-    return Series(label, x, middle, low, high)
+    use = np.full(len(edge), True) if only is None else only
+    return Series(label, x[use], middle[use], low[use], high[use])
 
 
 def slope_guide(

@@ -6,6 +6,7 @@ their trials' randomness, so that cells are compared by paired differences.
 """
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ PLANT_CLASSES = (0, 47, 51, 52, 53, 54, 56, 57, 59, 62, 70, 82, 83, 92, 96)
 #: CIFAR-10's birds and airplanes; the first has the backgrounds.
 BIRD, AIRPLANE = 2, 0
 VIT = Vision(width=128, depth=5, heads=4, hidden=256)
-HALF = {"precision": "bfloat16", "numbers": "bfloat16"}
+HALF: dict[str, Any] = {"precision": "bfloat16", "numbers": "bfloat16"}
 
 
 def cifar(**options) -> Finetune:
@@ -55,7 +56,13 @@ def cifar(**options) -> Finetune:
 
 def cifar_starts() -> Starts:
     """The paper's two: CIFAR-100, here without plants, and 4,000 of eight classes of CIFAR-10."""
-    whole = {"background": "blank", "size": 32, "canvas": 32, "patch": 4, "augment": "crop"}
+    whole: dict[str, Any] = {
+        "background": "blank",
+        "size": 32,
+        "canvas": 32,
+        "patch": 4,
+        "augment": "crop",
+    }
     seen = tuple(c for c in range(100) if c not in PLANT_CLASSES)
     others = tuple(c for c in range(10) if c not in (BIRD, AIRPLANE))
     options = {"decay": 0.05, "floor": 0.01, "clip": 1.0, "smoothing": 0.1, **HALF}

@@ -30,10 +30,15 @@ average = partial(estimates.mean, method="bootstrap", level=0.9, least=2)
 # --- the trial --------------------------------------------------------------------------------
 
 
+def world(dimension: int = 10) -> Patterns:
+    """Half of the tokens relevant, two confusing, with token noise."""
+    return Patterns(tokens=50, relevant=0.5, confusing=0.04, noise=0.01, dimension=dimension)
+
+
 def trial(dimension: int = 10, traces: tuple = ()) -> Study:
     """One trial: attention logged through training, and what else is asked for."""
     return Study(
-        world=Patterns(tokens=50, relevant=0.5, confusing=0.04, noise=0.01, dimension=dimension),
+        world=world(dimension),
         model=Shallow(width=1000),
         train=Train(steps=300, batch=20, rate=2.0, examples=200, every=2),
         measures=(FreshLoss(100), Accuracy(100)),

@@ -34,9 +34,6 @@ def envelopes(table: Table, rows: Table) -> tuple[Envelopes, dict[str, np.ndarra
     return attention_envelopes(own["logit"], own["tokens"], tokens, KEY_ERROR), own
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
 def above_low(table: Table, rows: Table) -> np.ndarray:
     """Where the mass is at least $p_n$."""
     found, own = envelopes(table, rows)
@@ -95,9 +92,6 @@ CLAIMS = (
         statistic="share of looks before settling with the largest such weight at most nu_n",
     )(share_of_looks(little_leaks)),
 )
-
-
-# --- pictures ---------------------------------------------------------------------------------
 
 
 def draw_envelope(table: Table) -> Picture:

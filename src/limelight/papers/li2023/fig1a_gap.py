@@ -3,6 +3,7 @@ r"""Figure 1(a) with $\alpha_* - \alpha_\#$ held at 0.24: is it the fraction or 
 from dataclasses import replace
 
 from limelight.claims import Estimate, Inside
+from limelight.engine.grid import assign
 from limelight.papers.li2023 import fig1a, fig1a_ratio
 from limelight.papers.li2023.boundary import LEVELS, exponent, laws, relevant
 from limelight.papers.li2023.protocols import GAP_FRACTIONS, MORE_EXAMPLES, PAIR, fixed_gap
@@ -24,7 +25,7 @@ def gap_alone(table: Table, level: float) -> Estimate:
 
 figure = replace(
     fig1a_ratio.figure,
-    trial=fig1a.trial(steps=1500),
+    trial=assign(fig1a.figure.trial, {"train.steps": 1500}),
     grid={PAIR: fixed_gap(GAP_FRACTIONS), "train.examples": MORE_EXAMPLES},
     scales=scales(
         smoke=Scale(
@@ -42,5 +43,5 @@ figure = replace(
         ),
     ),
     claims=(*laws("1a.which.alpha", "alpha_* - alpha_# held at 0.24"), *gap_alone),
-    departures=f"{fig1a.DEPARTURES}; the protocol is ours: alpha_# = alpha_* - 0.24",
+    departures=f"{fig1a.figure.departures}; the protocol is ours: alpha_# = alpha_* - 0.24",
 )

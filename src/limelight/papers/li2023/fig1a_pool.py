@@ -6,17 +6,18 @@ import numpy as np
 
 from limelight import fit, plot
 from limelight.claims import Bands, Estimate, Undecided
+from limelight.engine.grid import assign
 from limelight.fit import Comparison, Edge
 from limelight.papers.li2023 import fig1a
 from limelight.papers.li2023.boundary import (
     LEVELS,
     LOOSE,
-    N50,
+    NEEDED,
     STRICT,
-    boundary,
     drawn,
     gap,
     line,
+    n50,
     relevant,
     unresolved,
     usable,
@@ -32,7 +33,7 @@ from limelight.papers.li2023.protocols import (
     fixed_sum,
 )
 from limelight.papers.recipe import Scale, claims, scales
-from limelight.plot import Picture, Series
+from limelight.plot import Picture
 from limelight.table import Table
 
 FREE = "free powers of all three"
@@ -55,7 +56,7 @@ def candidates(edge: Edge) -> dict[str, np.ndarray]:
 
 def ranking(table: Table, level: float, free: bool = True) -> Comparison:
     """Candidates by how well they predict a point that they have not seen."""
-    edge = boundary(table, level)
+    edge = n50(table, level)
     use = usable(edge)
     if use.sum() < 8:
         raise Undecided("too few boundary points", n=len(table))
@@ -69,7 +70,7 @@ def ranking(table: Table, level: float, free: bool = True) -> Comparison:
 
 def powers(table: Table, level: float) -> np.ndarray:
     r"""Free powers of $\alpha_*$, $\alpha_\#$ and the gap by least squares on logarithms."""
-    edge = boundary(table, level)
+    edge = n50(table, level)
     columns = candidates(edge)[FREE]
     use = usable(edge) & np.isfinite(columns).all(axis=1)
     if use.sum() < 6:
@@ -97,7 +98,7 @@ def powers(table: Table, level: float) -> np.ndarray:
 def best_law(table: Table, level: float, free: bool) -> Estimate:
     """R squared of the best candidate; it decides only when one candidate is clearly the best."""
     best = ranking(table, level, free).best
-    points = int(usable(boundary(table, level)).sum())
+    points = int(usable(n50(table, level)).sum())
     note = f"best of {points} points: {best.name}, first in {best.share:.0%} of draws"
     sure = best.share >= 0.95 or best.r_squared < 0.8
     ends = (best.r_squared, best.r_squared) if sure else (np.nan, np.nan)
@@ -115,12 +116,12 @@ PROTOCOLS = {
 
 def draw_fraction(table: Table) -> Picture:
     """N50 of all protocols against one over the relevant fraction: they do not collapse."""
-    return draw_against(table, 1 / relevant(boundary(table)), r"$1/\alpha_*$")
+    return draw_against(table, 1 / relevant(n50(table)), r"$1/\alpha_*$")
 
 
 def draw_gap(table: Table) -> Picture:
     """N50 of all protocols against one over the gap."""
-    return draw_against(table, 1 / gap(boundary(table)), r"$1/(\alpha_*-\alpha_\#)$")
+    return draw_against(table, 1 / gap(n50(table)), r"$1/(\alpha_*-\alpha_\#)$")
 
 
 def draw_collapse(table: Table) -> Picture:
@@ -128,18 +129,17 @@ def draw_collapse(table: Table) -> Picture:
     a, b, g = powers(table, STRICT)
     if not np.isfinite([a, b, g]).all():
         return draw_fraction(table)
-    columns = np.nan_to_num(candidates(boundary(table))[FREE], nan=np.log(0.01))
+    columns = np.nan_to_num(candidates(n50(table))[FREE], nan=np.log(0.01))
     words = rf"$\alpha_*^{{{a:.2f}}}\,\alpha_\#^{{{b:.2f}}}\,(\alpha_*-\alpha_\#)^{{{g:.2f}}}$"
     return draw_against(table, np.exp(columns @ np.array([a, b, g])), words)
 
 
 def draw_against(table: Table, x: np.ndarray, x_label: str) -> Picture:
     """N50 of every protocol against one variable, with the power law through all of them."""
-    edge = boundary(table)
+    edge = n50(table)
     a, b = relevant(edge), edge.x("world.confusing")
-    whole = line("", edge, x, bounds=False)
     found = [
-        Series(name, *(part[only] for part in (whole.x, whole.y, whole.low, whole.high)))
+        line(name, edge, x, only=only, bounds=False)
         for name, holds in PROTOCOLS.items()
         if (only := holds(a, b)).any()
     ]
@@ -153,7 +153,7 @@ def draw_against(table: Table, x: np.ndarray, x_label: str) -> Picture:
         found,
         guides=guides,
         x_label=x_label,
-        y_label=N50,
+        y_label=NEEDED,
         log_x=True,
         log_y=True,
         note=unresolved(found),
@@ -191,7 +191,7 @@ def pooled(*protocols: list[tuple[float, float]]) -> list[tuple[float, float]]:
 figure = replace(
     fig1a.figure,
     statement="the sample complexity is of order alpha_*^-2 whatever the confusion tokens do",
-    trial=fig1a.trial(steps=2000),
+    trial=assign(fig1a.figure.trial, {"train.steps": 2000}),
     grid={
         PAIR: pooled(
             fixed_sum(SUM_FRACTIONS), fixed_ratio(RATIO_FRACTIONS), fixed_gap(GAP_FRACTIONS)
@@ -226,5 +226,5 @@ figure = replace(
     pictures={"fraction": draw_fraction, "gap": draw_gap, "collapse": draw_collapse},
     summary=summary,
     reference="Figure 1(a), all protocols",
-    departures=f"{fig1a.DEPARTURES}; one number of steps for all protocols",
+    departures=f"{fig1a.figure.departures}; one number of steps for all protocols",
 )

@@ -1,10 +1,11 @@
 r"""Figure 1(a) with $\alpha_\#$ held at a quarter of $\alpha_*$: only one thing changes."""
 
 from dataclasses import replace
-from functools import partial
 
+from limelight.engine.grid import assign
 from limelight.papers.li2023 import fig1a
 from limelight.papers.li2023.boundary import laws
+from limelight.papers.li2023.boundary_pictures import draw_law, draw_phase
 from limelight.papers.li2023.protocols import (
     MORE_EXAMPLES,
     PAIR,
@@ -16,7 +17,7 @@ from limelight.papers.recipe import Scale, scales
 figure = replace(
     fig1a.figure,
     statement="by Theorem 1 the sample complexity grows as alpha_*^-2 here too",
-    trial=fig1a.trial(steps=2000),
+    trial=assign(fig1a.figure.trial, {"train.steps": 2000}),
     grid={PAIR: fixed_ratio(RATIO_FRACTIONS), "train.examples": MORE_EXAMPLES},
     scales=scales(
         smoke=Scale(
@@ -34,7 +35,7 @@ figure = replace(
         ),
     ),
     claims=laws("1a.ratio", "alpha_# a quarter of alpha_*"),
-    pictures={"phase": partial(fig1a.draw_phase, validity=None), "law": fig1a.draw_law},
+    pictures={"phase": draw_phase, "law": draw_law},
     reference="Figure 1(a), without its confounder",
-    departures=f"{fig1a.DEPARTURES}; the protocol is ours: alpha_# = alpha_*/4",
+    departures=f"{fig1a.figure.departures}; the protocol is ours: alpha_# = alpha_*/4",
 )

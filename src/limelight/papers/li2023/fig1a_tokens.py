@@ -9,7 +9,7 @@ from limelight.claims import Estimate, Inside, Undecided
 from limelight.engine.grid import assign
 from limelight.measures import Accuracy, FreshLoss
 from limelight.papers.li2023 import fig1a
-from limelight.papers.li2023.boundary import boundary
+from limelight.papers.li2023.boundary import n50
 from limelight.papers.li2023.protocols import PAIR, fixed_sum
 from limelight.papers.li2023.quotients import ENOUGH, quotients
 from limelight.papers.recipe import Scale, claim, scales
@@ -25,7 +25,7 @@ from limelight.table import Table
 )
 def noise_ratio(table: Table) -> Estimate:
     """N50 with c_0 = 0.01 over N50 without, geometric mean over alpha_*."""
-    found = quotients(boundary(table), "world.noise", 0.01, 0.0)
+    found = quotients(n50(table), "world.noise", 0.01, 0.0)
     use = np.isfinite(found.values)
     if not use.any():
         raise Undecided("no boundary is inside the grid", n=found.n)
@@ -48,14 +48,14 @@ def summary(table: Table) -> list[str]:
     """N50 with and without token noise."""
     return [
         f"alpha_* {at['world.relevant']:.2f}, c_0 {at['world.noise']:g}: N50 {found}"
-        for at, found in boundary(table)
+        for at, found in n50(table)
     ]
 
 
 figure = replace(
     fig1a.figure,
     statement="token noise of 0.01 does not move the boundary",
-    trial=assign(fig1a.trial(steps=1000), {"world.noise": 0.0, "model.groups": False}),
+    trial=assign(fig1a.figure.trial, {"world.noise": 0.0, "model.groups": False}),
     grid={
         PAIR: fixed_sum((0.34, 0.4, 0.46)),
         "train.examples": [4, 8, 16, 32, 64],

@@ -8,7 +8,7 @@ from limelight.engine.grid import assign
 from limelight.fit import estimates
 from limelight.measures import Accuracy, AttentionMass, FreshLoss
 from limelight.papers.li2023 import fig1b_sigma
-from limelight.papers.li2023.boundary import LEVELS, boundary
+from limelight.papers.li2023.boundary import LEVELS, n50
 from limelight.papers.li2023.fig1b_sigma import both_levels, draw_boundaries
 from limelight.papers.li2023.quotients import quotients, single
 from limelight.papers.recipe import Scale, claim, claims, scales
@@ -25,7 +25,7 @@ from limelight.table import Table
 )
 def noise_ratio(table: Table, level: float) -> Estimate:
     """N50(c_0 = 0.4) / N50(c_0 = 0.01), test loss below {level:g}."""
-    return single(quotients(boundary(table, level), "world.noise", 0.4, 0.01))
+    return single(quotients(n50(table, level), "world.noise", 0.4, 0.01))
 
 
 @claim(

@@ -16,11 +16,11 @@ from limelight.papers.li2023.boundary import (
     CONVERGED,
     LEVELS,
     LOOSE,
-    N50,
+    NEEDED,
     STRICT,
-    boundary,
     in_words,
     line,
+    n50,
     unconverged,
     unresolved,
 )
@@ -42,7 +42,7 @@ def error_ratio(table: Table, start: str, level: float) -> Estimate:
     rows = table.where(model__start=start)
     if not len(rows):
         raise Undecided("not in this table")
-    return single(quotients(boundary(rows, level), "model.value_error", 0.9, 0.0))
+    return single(quotients(n50(rows, level), "model.value_error", 0.9, 0.0))
 
 
 def sigma_claims(prefix: str, where: str) -> tuple[Claim, ...]:
@@ -75,7 +75,7 @@ def draw_sigma(table: Table) -> Picture:
 
 def both_levels(table: Table, axis: str, words: str = "") -> list[Series]:
     """N50 along an axis at both criteria."""
-    edges = {level: boundary(table, level) for level in (STRICT, LOOSE)}
+    edges = {level: n50(table, level) for level in (STRICT, LOOSE)}
     return [
         line(f"test loss < {level:g}{words}", edge, edge.x(axis), bounds=False)
         for level, edge in edges.items()
@@ -84,7 +84,7 @@ def both_levels(table: Table, axis: str, words: str = "") -> list[Series]:
 
 def draw_boundaries(found: list[Series], x_label: str) -> Picture:
     """Lines of N50 on a logarithmic axis."""
-    return plot.lines(found, x_label=x_label, y_label=N50, log_y=True, note=unresolved(found))
+    return plot.lines(found, x_label=x_label, y_label=NEEDED, log_y=True, note=unresolved(found))
 
 
 def summary(table: Table) -> list[str]:
@@ -92,7 +92,7 @@ def summary(table: Table) -> list[str]:
     lines = []
     for level in (STRICT, LOOSE):
         lines.append(f"N50, test loss below {level:g}, 95 % interval:")
-        for at, found in boundary(table, level):
+        for at, found in n50(table, level):
             where = ", ".join(f"{k.split('.')[-1]} {v}" for k, v in at.items())
             lines.append(f"  {where}: {found}")
     if "model.start" in table.columns and unconverged(table).any():

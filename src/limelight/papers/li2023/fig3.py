@@ -14,11 +14,11 @@ from limelight.papers.li2023 import fig1a
 from limelight.papers.li2023.boundary import (
     LEVELS,
     LOOSE,
-    N50,
+    NEEDED,
     STRICT,
-    boundary,
     exponent,
     line,
+    n50,
     relevant,
     slope_guide,
     unresolved,
@@ -45,9 +45,7 @@ def arm(table: Table, frozen: bool) -> Table:
 
 def savings(table: Table, level: float) -> Quotients:
     """N50 frozen over N50 trained, at every fraction."""
-    return table.cached(
-        ("savings", level), lambda: quotients(boundary(table, level), ARM, True, False)
-    )
+    return table.cached(("savings", level), lambda: quotients(n50(table, level), ARM, True, False))
 
 
 def least_saving(table: Table, level: float) -> Estimate:
@@ -99,12 +97,12 @@ def draw_arms(table: Table) -> Picture:
     """N50 of both arms against one over the relevant fraction, with the predicted slopes."""
     found, guides = [], []
     for (name, frozen), slope in zip(ARMS.items(), (2.0, 4.0), strict=True):
-        edge = boundary(arm(table, frozen))
+        edge = n50(arm(table, frozen))
         one = line(f"{name} attention", edge, 1 / relevant(edge))
         found.append(one)
         label = f"slope {slope:g}, predicted, {name}"
         guides += slope_guide(label, 1 / relevant(edge), np.asarray(one.y), slope)
-    return against_fraction(found, guides, N50)
+    return against_fraction(found, guides, NEEDED)
 
 
 def draw_savings(table: Table) -> Picture:
@@ -137,7 +135,7 @@ def summary(table: Table) -> list[str]:
     lines = []
     for level in (STRICT, LOOSE):
         found = savings(table, level)
-        edges = [boundary(arm(table, frozen), level) for frozen in ARMS.values()]
+        edges = [n50(arm(table, frozen), level) for frozen in ARMS.values()]
         points = [dict(zip(relevant(e).tolist(), e.thresholds, strict=True)) for e in edges]
         lines.append(f"N50 with test loss below {level:g}: trained, frozen, frozen/trained")
         for i, a in enumerate(found.where["world.relevant"]):
@@ -187,6 +185,6 @@ figure = replace(
     pictures={"arms": draw_arms, "savings": draw_savings},
     summary=summary,
     reference="Figure 3",
-    departures=f"{fig1a.DEPARTURES}; the paper calls the frozen network a CNN",
+    departures=f"{fig1a.figure.departures}; the paper calls the frozen network a CNN",
     shared=(ARM,),
 )

@@ -2,13 +2,14 @@ r"""Figure 3 with $\alpha_\#$ held at a quarter of $\alpha_*$."""
 
 from dataclasses import replace
 
+from limelight.engine.grid import assign
 from limelight.papers.li2023 import fig1a, fig1a_ratio, fig3
 from limelight.papers.li2023.protocols import PAIR, RATIO_FRACTIONS, fixed_ratio
 from limelight.papers.recipe import Scale, scales
 
 figure = replace(
     fig3.figure,
-    trial=fig1a.trial(steps=2000),
+    trial=assign(fig1a.figure.trial, {"train.steps": 2000}),
     grid={PAIR: fixed_ratio(RATIO_FRACTIONS), "train.examples": fig3.UP_TO_512} | fig3.BOTH,
     scales=scales(
         smoke=fig1a_ratio.figure.scales["smoke"],

@@ -6,15 +6,13 @@ from limelight import plot
 from limelight.claims import AtMost, Estimate
 from limelight.fit import estimates
 from limelight.papers.li2023 import fig5
-from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, boundary
+from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, n50
 from limelight.papers.li2023.quotients import Quotients, quotients, single
 from limelight.papers.li2023.removal import CUT, FEW, NAMES, WHOLE, cuts, small, smoke, trial
 from limelight.papers.recipe import Scale, claims, scales
 from limelight.plot import Picture
 from limelight.table import Table
 from limelight.worlds import POLICIES
-
-# --- claims -----------------------------------------------------------------------------------
 
 
 def sample_ratio(table: Table, policy: str, level: float) -> Quotients:
@@ -24,7 +22,7 @@ def sample_ratio(table: Table, policy: str, level: float) -> Quotients:
     rows = table.rows(((kept == WHOLE) & (code == 0)) | chosen)
     alone = {name: column for name, column in rows.columns.items() if name != "world.policy"}
     axes = tuple(name for name in rows.axes if name != "world.policy")
-    return quotients(boundary(Table(alone, axes, rows.manifest), level), "world.kept", FEW, WHOLE)
+    return quotients(n50(Table(alone, axes, rows.manifest), level), "world.kept", FEW, WHOLE)
 
 
 @claims(
@@ -46,9 +44,6 @@ def sample_ratio(table: Table, policy: str, level: float) -> Quotients:
 def saving(table: Table, policy: str, level: float) -> Estimate:
     """N50 with 35 of 50 tokens over N50 with all, test loss below {level:g}."""
     return single(sample_ratio(table, policy, level))
-
-
-# --- pictures and words -----------------------------------------------------------------------
 
 
 def draw_strict(table: Table) -> Picture:
@@ -99,8 +94,6 @@ def summary(table: Table) -> list[str]:
             lines.append(f"  {NAMES[policy]:22} {found.values[0]:.2f} [{low:.2f}, {high:.2f}]")
     return lines
 
-
-# --- the recipe -------------------------------------------------------------------------------
 
 figure = replace(
     fig5.figure,

@@ -35,8 +35,6 @@ ARMS = {
     ("wide", 0.5): "wide start, backgrounds tell nothing",
 }
 
-# --- claims -----------------------------------------------------------------------------------
-
 
 def arm(table: Table, which: str, spurious: float) -> Table:
     """The rows of one start, and of one share of backgrounds behind the first class."""
@@ -82,9 +80,6 @@ def correlated(table: Table) -> Estimate:
     return mean(gain(arm(table, "wide", high)) - gain(arm(table, "wide", low)))
 
 
-# --- pictures and words -----------------------------------------------------------------------
-
-
 def draw_accuracy(table: Table) -> Picture:
     """Accuracy against the relevant fraction, for both starts, and without the correlation."""
     found = []
@@ -105,8 +100,6 @@ def summary(table: Table) -> list[str]:
     """Accuracy by fraction, for every arm."""
     return [f"{name}, by alpha_*: {by_fraction(arm(table, *at))} %" for at, name in ARMS.items()]
 
-
-# --- the recipe -------------------------------------------------------------------------------
 
 figure = Figure(
     statement="removing spurious backgrounds raises accuracy from both starts",

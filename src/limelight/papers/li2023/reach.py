@@ -39,12 +39,12 @@ SQUARE = "Examples needed grow as the relevant fraction to the power -2"
 # --- N50 --------------------------------------------------------------------------------------
 
 
-def boundary(table: Table, level: float) -> Edge:
+def n50(table: Table, level: float) -> Edge:
     """N50 by fraction: the number of examples at which half of the trials reach an accuracy."""
-    return table.cached(("accuracy", level), lambda: _boundary(table, level))
+    return table.cached(("accuracy", level), lambda: _n50(table, level))
 
 
-def _boundary(table: Table, level: float) -> Edge:
+def _n50(table: Table, level: float) -> Edge:
     rows = table.rows(~table["world.blind"].astype(bool))
     return fit.threshold(rows, along=EXAMPLES, measure="accuracy", level=level, by=(RELEVANT,))
 
@@ -56,13 +56,13 @@ def counted(table: Table, edge: Edge) -> np.ndarray:
 
 def falls(table: Table, level: float) -> Estimate:
     """N50 without background over N50 with all of it, accuracy at least {level:.1%}."""
-    edge = boundary(table, level)
+    edge = n50(table, level)
     return single(quotients(edge, RELEVANT, ALL, fractions(table)[0]))
 
 
 def power(table: Table, level: float) -> Estimate:
     """Log-log slope of N50 in 1/alpha_*, accuracy at least {level:.1%}."""
-    edge = boundary(table, level)
+    edge = n50(table, level)
     return law_of(edge, "power", "slope", 1 / counted(table, edge), edge.resolved, True)
 
 
@@ -138,7 +138,7 @@ def reach_claims(saving: str, law: str, when: str) -> tuple[Claim, Claim]:
 def draw_samples(table: Table) -> Picture:
     """Success by fraction and number of examples, with N50, at the level that shows most of it."""
     level = shown(table)
-    edge = boundary(table, level)
+    edge = n50(table, level)
     levels, counts = fractions(table), sizes(table)
     x = np.array([realised(table, a) for a in levels])
     success = [
@@ -158,14 +158,14 @@ def draw_samples(table: Table) -> Picture:
 
 def shown(table: Table) -> float:
     """The accuracy at which most boundary points are resolved; the highest of several."""
-    return max(LEVELS, key=lambda level: (boundary(table, level).resolved.sum(), level))
+    return max(LEVELS, key=lambda level: (n50(table, level).resolved.sum(), level))
 
 
 def summary(table: Table) -> list[str]:
     """N50 at every level, and N by interpolation."""
     lines = []
     for level in LEVELS:
-        edge = boundary(table, level)
+        edge = n50(table, level)
         points = zip(counted(table, edge), edge.thresholds, strict=True)
         words = "; ".join(f"{a:.2f}: {found}" for a, found in points)
         words = words if edge.resolved.any() else "not in the grid"

@@ -117,10 +117,7 @@ def change(
         less = means[..., 0] - means[..., 1]
         return np.asarray(less / means[..., 1] if relative else less)
 
-    try:
-        return estimates.of_means(pairs, difference, level=0.9, draws=DRAWS, least=1, note=note)
-    except Undecided as why:
-        raise Undecided(f"{note}: no loss left to lower", n=why.n) from None
+    return estimates.of_means(pairs, difference, level=0.9, draws=DRAWS, least=1, note=note)
 
 
 def loss_claims(

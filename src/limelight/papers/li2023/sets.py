@@ -18,7 +18,7 @@ from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.core.types import Role
 from limelight.measures import SetGrowth
 from limelight.papers.li2023.boundary import DRAWS
-from limelight.papers.li2023.concentration import average, logged_steps, trial
+from limelight.papers.li2023.concentration import average, logged_steps, trial, world
 from limelight.papers.li2023.traces import band, steps_of, trace
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
 from limelight.plot import Guide, Picture
@@ -166,13 +166,12 @@ def summary(table: Table) -> list[str]:
 
 # --- the recipe -------------------------------------------------------------------------------
 
-fig4 = trial(dimension=20, traces=(SetGrowth(),))
 QUIET = {"world.base.noise": None, "train.every": 5}
 
 figure = Figure(
     statement="keys and queries of a discriminative set grow along one combination of its members' "
     "features, which depends on their frequencies; attention on other sets goes to 0",
-    trial=replace(fig4, world=PatternSets(fig4.world, first=0.5)),
+    trial=replace(trial(traces=(SetGrowth(),)), world=PatternSets(world(20), first=0.5)),
     grid={FIRST: [0.5, 0.65, 0.8, 0.95]},
     trials=20,
     scales=scales(

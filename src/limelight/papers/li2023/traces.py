@@ -26,8 +26,6 @@ def trace(rows: Table, name: str) -> np.ndarray:
     return rows[f"trace.{name}"].astype(float)
 
 
-# --- estimates --------------------------------------------------------------------------------
-
 #: A yes or no for every look of every trial.
 Looks = Callable[[Table, Table], np.ndarray]
 
@@ -48,9 +46,6 @@ def share_of_looks(
         return average((holds(table, rows) & counted).sum(axis=1) / counted.sum(axis=1))
 
     return estimate
-
-
-# --- pictures ---------------------------------------------------------------------------------
 
 
 def steps_of(table: Table, rows: Table) -> np.ndarray:
