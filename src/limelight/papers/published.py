@@ -16,10 +16,13 @@ from limelight.engine.store import open_table, read_facts, read_manifest
 from limelight.experiments.rebuild import rebuild
 from limelight.experiments.starts import WEIGHTS
 from limelight.page.report import Cost, Illustration, Section, write_report
-from limelight.papers import load
-from limelight.papers.base import Figure, Paper, planned_rows, unknown
+from limelight.papers import base, load, recipe
+from limelight.papers.base import Paper, planned_rows, unknown
 from limelight.plot import save
 from limelight.table import Table
+
+Figure = base.Figure | recipe.Figure
+"""A figure of a paper, in either form until the last recipe has moved."""
 
 
 def default_store(

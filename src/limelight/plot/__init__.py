@@ -20,7 +20,8 @@ from: the caption (scale, trials) is added by whoever calls it, before the pictu
 **Ready-made pictures.** `lines` is one panel of lines with bands, laws as `guides`, and reference
 lines; `points` is estimates with error bars and fitted lines; `panels` is a grid of panels under
 one legend; `phase` and `phase_diagram` show where trials succeed; `mass_by_role`, `attention_maps`
-and `similarity_maps` show attention. `over_cells` and `band` read lines off a table.
+and `similarity_maps` show attention. `over_cells` and `band` read lines off a table;
+`regions` names the parts of a map.
 
 **Everything else** is a `Picture` of `Panel`s with `Axis` and marks:
 
@@ -76,6 +77,7 @@ from limelight.plot.marks import (
 from limelight.plot.patches import attention_over_image, similarity_maps
 from limelight.plot.phase import Validity, phase, phase_diagram
 from limelight.plot.picture import ONE_COLUMN, TWO_COLUMNS, WIDE, Axis, Movie, Panel, Picture
+from limelight.plot.regions import regions
 from limelight.plot.success import Marked, TopAxis, success_rates
 
 if TYPE_CHECKING:
@@ -125,6 +127,7 @@ __all__ = [  # noqa: RUF022
     # phase diagrams
     "phase",
     "phase_diagram",
+    "regions",
     "success_rates",
     "Marked",
     "TopAxis",

@@ -24,7 +24,7 @@ def over_cells(
     *,
     name: str | Callable[..., str] = "",
     transform: Callable[[np.ndarray], ArrayLike] = np.asarray,
-    form: type[Series] = Series,
+    form: Callable[..., Series] = Series,
 ) -> list[Series]:
     """Lines over an axis of a table, one for each value of another axis.
 
@@ -39,7 +39,8 @@ def over_cells(
             values of `by`. The axis and its value when not given; the words as they are for one
             line.
         transform: What to draw of `x`, such as `lambda a: 1 / a`.
-        form: `Series` for lines with bands, `Points` for marks with error bars, or `Guide`.
+        form: `Series` for lines with bands, `Points` for marks with error bars, or `Guide`; with
+            a look of its own as `partial(Points, size=3)`.
 
     Returns:
         The lines in the order of `by`; a cell without an interval has NaN for its ends.

@@ -219,8 +219,10 @@ def _grow(figure: Figure, entries: int, columns: int, clearance: Number) -> None
 
 
 def text_width(text: str, size: Number) -> float:
-    """How wide a line of text is, in inches."""
-    return TextPath((0, 0), text, size=float(size)).get_extents().width / 72 if text else 0.0
+    """How wide a text is, in inches; of several lines the widest."""
+    lines = [line for line in text.split("\n") if line]
+    paths = [TextPath((0, 0), line, size=float(size)) for line in lines]
+    return max((path.get_extents().width / 72 for path in paths), default=0.0)
 
 
 def _fitting_columns(labels: list[str], room: float) -> int:
