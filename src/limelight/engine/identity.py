@@ -54,7 +54,7 @@ def modern(configuration: Any) -> Any:
 
     Example:
         >>> modern({"is": "limelight.worlds.boolean.SparseBoolean", "length": 8})
-        {'is': 'world.boolean', 'length': 8}
+        {'is': 'world.sparse_boolean', 'length': 8}
     """
     if isinstance(configuration, list):
         return [modern(item) for item in configuration]

@@ -35,7 +35,7 @@ except ImportError:  # not on every system; locks only save work
 #: Format 1 named the parts of a study by import path; both are read.
 FORMAT, READ = 2, (1, 2)
 #: Where a chunk's file says which study it belongs to.
-STUDY = b"limelight.experiments"
+STUDY = b"limelight.study"
 
 
 class Store:
