@@ -13,7 +13,7 @@ from limelight.experiments.classify import Classify
 from limelight.models import Vision, save_vit
 from limelight.papers.jelassi2022 import digits, fig1a, fig5, fig7
 from limelight.table import Table
-from limelight.train.images import Course
+from limelight.train.images import ImageTraining
 from limelight.worlds import Images, Patterns
 
 DIGITS = dataclasses.replace(digits.figure, paper="jelassi2022")
@@ -99,7 +99,7 @@ def test_shuffled_pixels_with_positions_shuffled_alike_train_alike():
     study = Classify(
         Images(patch=2, unit=False),
         vit=Vision(width=8, heads=2, hidden=8),
-        course=Course(steps=6, batch=16, rate=1e-2),
+        course=ImageTraining(steps=6, batch=16, rate=1e-2),
         watched=6,
     )
     arms = [(0, False), (2, True), (2, False)]

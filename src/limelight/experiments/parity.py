@@ -6,6 +6,7 @@ falls, if it falls.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -117,7 +118,7 @@ class Parity(Experiment):
         start = decoder.init(k_init, self.world.length, self.width, self.heads, self.hidden)
         undo, _ = shape_of(start)
         weights = flatten(start)
-        segment = lambda *carry: self._segment(*carry, k_train, truth)
+        segment = partial(self._segment, key=k_train, truth=truth)
         # What is not finite stays, and shows in the losses.
         memory, blocks = self.update.init(weights), self.loop_length
         end = run_blocks(segment, weights, memory, blocks, self.every, ends=self._ended)

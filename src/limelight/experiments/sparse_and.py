@@ -260,7 +260,9 @@ class SparseAnd(Packed):
         seen = self.exam.look(slow, (models, ready, states), alive)
         return self._record(states, seen, mine)
 
-    def _record(self, states: DecoderTrial, seen: HoldoutLog, valid: Bool[Array, " slots"]) -> DecoderTrial:
+    def _record(
+        self, states: DecoderTrial, seen: HoldoutLog, valid: Bool[Array, " slots"]
+    ) -> DecoderTrial:
         def record(state: DecoderTrial, now: HoldoutLog, valid: Bool[Array, ""]) -> DecoderTrial:
             still = self.ended(state) | ~valid
             put = lambda log, value: jnp.where(still, log, log.at[state.look].set(value))

@@ -251,7 +251,9 @@ def _follow(
     # The loss is known before the first step; rates are not.
     first = {name: jnp.full(1, jnp.nan) for name in end.reports} | {"loss": loss(net)[None]}
     reports = {name: jnp.concatenate([first[name], log]) for name, log in end.reports.items()}
-    return DescentRun(end.weights, end.block, reached(end), end.diverged, {**end.readings, **reports})
+    return DescentRun(
+        end.weights, end.block, reached(end), end.diverged, {**end.readings, **reports}
+    )
 
 
 def _moved(net: PositionalNet, step: Step) -> PositionalNet:

@@ -145,6 +145,11 @@ class ImageTraining(eqx.Module):
     def check(self, world: Any) -> None:
         """Refuse settings that make no sense."""
         check_optimizer("course.optimizer", self.optimizer, self.rate, OPTIMIZERS)
+        if self.clip is not None and not isinstance(self.optimizer, str):
+            raise InputError(
+                f"course.clip = {self.clip:g} beside an optimizer of your own",
+                "put optax.clip_by_global_norm into it",
+            )
         check_word("course.precision", self.precision, PRECISIONS)
         check_word("course.numbers", self.numbers, NUMBERS)
         for name in ("steps", "batch"):

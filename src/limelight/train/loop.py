@@ -117,10 +117,10 @@ def run_blocks(
         return _to_the_end(advance, weights, memory, blocks, first)
 
     def body(state: LoopState) -> LoopState:
-        *moved, kept, rows = advance(state.weights, state.memory, state.block, state.kept)
+        weights, memory, kept, rows = advance(state.weights, state.memory, state.block, state.kept)
         readings = _put(state.readings, state.block + 1, rows[0])
         reports = _put(state.reports, state.block, rows[1])
-        state = LoopState(*moved, state.block + 1, kept, state.ended, readings, reports)
+        state = LoopState(weights, memory, state.block + 1, kept, state.ended, readings, reports)
         return eqx.tree_at(lambda s: s.ended, state, ends(state))
 
     shapes = jax.eval_shape(advance, weights, memory, zero, zero)[-1][1]
@@ -137,8 +137,8 @@ def _to_the_end(
 
     def body(carry, number):
         weights, memory, kept = carry
-        *carry, rows = advance(weights, memory, number, kept)
-        return tuple(carry), rows
+        weights, memory, kept, rows = advance(weights, memory, number, kept)
+        return (weights, memory, kept), rows
 
     start = weights, memory, jnp.array(0)
     (weights, memory, kept), rows = jax.lax.scan(body, start, jnp.arange(blocks))

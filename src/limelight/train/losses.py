@@ -76,5 +76,5 @@ def check_loss(field: str, loss: Any) -> None:
     elif not callable(loss):
         known = ", ".join(LOSSES)
         raise InputError(f"{field} = {loss!r}", f"a function of (output, example), or {known}")
-    elif loss in LOSSES.values():
-        raise InputError(f"{field} is a function of the library", f"give its name, {field}={loss.__name__!r}")
+    elif loss in LOSSES.values():  # these compare with labels
+        raise InputError(f"{field} = {loss.__name__}, a function", f"name it: {loss.__name__!r}")

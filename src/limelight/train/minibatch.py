@@ -98,8 +98,8 @@ class Train(eqx.Module):
         examples: Size of the training set.
         capacity: Largest training set a program has room for; what an axis over `examples` needs
             is found by the sweep.
-        loss: `hinge`, `per_bit` (for several label bits), `logistic`, `cross_entropy` (for classes);
-            or a function of an output and its example.
+        loss: `hinge`, `per_bit` (for several label bits), `logistic`, `cross_entropy` (for
+            classes); or a function of an output and its example.
         optimizer: `sgd`, `adam` or `adamw`; an Optax optimizer, used as it is (leave `rate` at 1);
             or a function that makes one from `rate`.
         decay: Weight decay of `adamw`.
@@ -170,11 +170,11 @@ class Train(eqx.Module):
         optimizer = make_optimizer(self.optimizer, self.rate, decay=decay)
 
         def settled(state: LoopState) -> Bool[Array, ""]:
-            if not self.early_exit:
-                return jnp.array(False)
-            if not self._still_at_zero(rest):
-                return state.diverged
-            return state.diverged | (task.mean_loss(state.weights) == 0.0)
+            done = state.diverged
+            if self._still_at_zero(rest):
+                done = done | (task.mean_loss(state.weights) == 0.0)
+            # Asked even where it does not count: so both are one program, and round alike.
+            return done & self.early_exit
 
         end = descend(
             task.batch_loss,
