@@ -60,7 +60,7 @@ def make_model(maker: Maker, key: PRNGKey, world: Any, truth: Any) -> Model:
     return maker.init(key, world, truth) if isinstance(maker, Recipe) else maker(key, world, truth)
 
 
-def check_maker(maker: Maker, world: World, masked: bool = False) -> None:
+def check_maker(maker: Any, world: World, masked: bool = False) -> None:
     """Refuse a recipe that does not fit its world, and one that ignores a mask it should heed.
 
     Args:

@@ -9,6 +9,7 @@ patches, from `sources`, `composites` of two with known roles, `patches` cuts an
 any world of tokens with some removed.
 """
 
+from limelight.core.types import Example
 from limelight.worlds.base import World, dataset, example, law
 from limelight.worlds.boolean import SparseBoolean
 from limelight.worlds.classes import FourClasses
@@ -27,6 +28,7 @@ __all__ = [
     "POLICIES",
     "Clusters",
     "Composites",
+    "Example",
     "FourClasses",
     "GaussianPatches",
     "Images",
