@@ -24,7 +24,7 @@ from timing import about, seconds
 
 from limelight.engine.device import LIBRARY, for_gpu
 from limelight.models import Vision
-from limelight.train.images import Course
+from limelight.train.images import ImageTraining
 from limelight.worlds import Images
 from limelight.worlds.sources.base import pictures
 
@@ -106,7 +106,7 @@ def ours(batch: int, steps: int, many: int) -> float:
     found = pictures("random", (images[100:], labels[100:]), (images[:100], labels[:100]))
     world = Images(patch=PATCH, augment="crop", data=found)
     recipe = Vision(WIDTH, DEPTH, HEADS, HIDDEN)
-    course = Course(
+    course = ImageTraining(
         steps, batch, RATE, decay=DECAY, clip=1.0, precision="bfloat16", numbers=numbers
     )
 

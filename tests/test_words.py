@@ -72,6 +72,27 @@ def test_the_idea_fits_in_one_file(tmp_path, monkeypatch):
     assert (tmp_path / "out.png").exists()
 
 
+def lines_of_code(script: Path) -> int:
+    """Lines that are neither empty nor part of a docstring."""
+    text = re.sub(r'""".*?"""', "", script.read_text(), flags=re.S)
+    return sum(bool(line.strip()) for line in text.splitlines())
+
+
+def test_an_own_study_needs_no_more_lines_than_a_plain_loop(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    study, loop = (ROOT / "examples" / name for name in ("own_study.py", "own_loop.py"))
+    assert "limelight" not in re.sub(r'""".*?"""', "", loop.read_text(), flags=re.S)
+    assert lines_of_code(study) <= lines_of_code(loop) + 10
+    table = runpy.run_path(str(study))["main"](str(tmp_path / "study.png"), trials=20)
+    last = runpy.run_path(str(loop))["main"](str(tmp_path / "loop.png"), trials=20)
+    # Both ways of writing it down are one experiment: means agree within their errors.
+    for size, plain in zip((4, 16, 64, 256), last, strict=True):
+        accuracy = table.where(world__noise=0.5, train__examples=size)["accuracy"]
+        assert abs(accuracy.mean() - plain) < 4 * (2 / 20) ** 0.5 * max(accuracy.std(), 0.03)
+    assert (tmp_path / "study.png").exists()
+    assert (tmp_path / "loop.png").exists()
+
+
 def test_importing_the_package_is_light():
     code = "import limelight, sys; print('jax' in sys.modules, 'matplotlib' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

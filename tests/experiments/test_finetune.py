@@ -20,14 +20,15 @@ from limelight.experiments.starts import WEIGHTS, Pretraining, Start, Starts, sa
 from limelight.models import Vision, load_vit, save_vit
 from limelight.models.flat import from_vector, to_vector
 from limelight.table import Table
-from limelight.train.images import Course, accuracy, cross_entropy, decays
+from limelight.train.images import ImageTraining, accuracy, decays
+from limelight.train.losses import cross_entropy
 from limelight.worlds import Composites, Images
 
 # Without biases of keys, whose gradient is rounding alone.
 TINY = Vision(width=4, depth=1, heads=2, hidden=4, qkv_bias=False)
 BLANK = Composites(only=(0, 1, 2), background="blank", patch=5, canvas=10)
-START = Start(BLANK, TINY, Course(steps=2, batch=4))
-NARROW = Start(dataclasses.replace(BLANK, only=(0, 1)), TINY, Course(steps=1, batch=2))
+START = Start(BLANK, TINY, ImageTraining(steps=2, batch=4))
+NARROW = Start(dataclasses.replace(BLANK, only=(0, 1)), TINY, ImageTraining(steps=1, batch=2))
 STARTS = Starts(wide=START, narrow=NARROW)
 OBJECTS = Composites(only=(8, 9), patch=5, canvas=10)
 
@@ -46,7 +47,7 @@ def test_a_course_is_a_loop_over_images():
     Images are made anew at every step, or example by example once and for all.
     """
     world = Images(patch=4, augment="crop")
-    course = Course(2, 3, 0.01, examples=5, decay=0.1, warmup=1, clip=0.5, smoothing=0.1)
+    course = ImageTraining(2, 3, 0.01, examples=5, decay=0.1, warmup=1, clip=0.5, smoothing=0.1)
     fixed = dataclasses.replace(course, fresh=False)
     truth = world.draw(jr.key(0))
     start = TINY.init(jr.key(1), world, truth)
@@ -90,7 +91,9 @@ def test_steps_in_bfloat16_follow_those_in_float32():
     world = Images(patch=4)
     truth = world.draw(jr.key(0))
     start = TINY.init(jr.key(1), world, truth)
-    train = lambda numbers: Course(4, 16, 0.01, numbers=numbers)(jr.key(2), world, truth, start)
+    train = lambda numbers: ImageTraining(4, 16, 0.01, numbers=numbers)(
+        jr.key(2), world, truth, start
+    )
     plain, short = jax.jit(lambda: (train("float32"), train("bfloat16")))()
     assert short.model.head.weight.dtype == jnp.float32
     np.testing.assert_allclose(short.losses, plain.losses, rtol=0.02)
@@ -125,7 +128,7 @@ def test_digits_from_a_saved_start_end_to_end(tmp_path):
     save_starts(table, STARTS, tmp_path)
     starts = dataclasses.replace(STARTS, folder=str(tmp_path))
     objects = dataclasses.replace(OBJECTS, only=(0, 1))
-    study = Finetune(objects, starts, Course(60, 16, 0.02, fresh=False), looked=4)
+    study = Finetune(objects, starts, ImageTraining(60, 16, 0.02, fresh=False), looked=4)
     found = study.sweep({"world.relevant": [0.3, 1.0]}, trials=1, shared=("world.relevant",))
     np.testing.assert_allclose(found["alpha"][1], 1.0)
     np.testing.assert_allclose(found["mass.end"][1], 1.0, rtol=1e-5)
@@ -140,7 +143,7 @@ def test_digits_from_a_saved_start_end_to_end(tmp_path):
 
 def test_a_start_does_not_depend_on_the_trial():
     """It is made once for all trials of a program: no key of theirs enters."""
-    study = Finetune(OBJECTS, STARTS, Course(steps=1, batch=2, fresh=False), looked=2)
+    study = Finetune(OBJECTS, STARTS, ImageTraining(steps=1, batch=2, fresh=False), looked=2)
     study = study.with_room([study])
     body = lambda key: eqx.tree_at(lambda m: m.head, study.headed(key), None)
     jaxpr = jax.make_jaxpr(jax.vmap(body))(jr.split(jr.key(0), 7))
@@ -188,9 +191,9 @@ def test_starts_are_saved_and_read(tmp_path):
         (Finetune(starts=dataclasses.replace(STARTS, folder="/nowhere")), "no /nowhere"),
         (Finetune(Composites(patch=5), STARTS, looked=0), "looked"),
         (Finetune(Composites(patch=2), STARTS), "the start reads"),
-        (Finetune(OBJECTS, STARTS, Course(examples=9999)), "course.examples"),
-        (Finetune(OBJECTS, STARTS, Course(clip=0.0)), "course.clip = 0"),
-        (Finetune(OBJECTS, STARTS, Course(decay=-1.0)), "course.decay = -1"),
+        (Finetune(OBJECTS, STARTS, ImageTraining(examples=9999)), "course.examples"),
+        (Finetune(OBJECTS, STARTS, ImageTraining(clip=0.0)), "course.clip = 0"),
+        (Finetune(OBJECTS, STARTS, ImageTraining(decay=-1.0)), "course.decay = -1"),
         (Pretraining(dataclasses.replace(STARTS, folder="/tmp")), "no /tmp"),
     ],
 )

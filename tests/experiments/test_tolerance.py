@@ -11,7 +11,7 @@ from limelight.core.errors import InputError
 from limelight.experiments.classify import Classify
 from limelight.experiments.tolerance import Tolerance
 from limelight.models import Convolutional, Vision
-from limelight.train.images import Course
+from limelight.train.images import ImageTraining
 from limelight.worlds import Images
 
 STUDY = Classify(
@@ -19,7 +19,7 @@ STUDY = Classify(
     network="cnn",
     vit=Vision(width=8, depth=1, heads=2, hidden=8),
     cnn=Convolutional((4,), (2,)),
-    course=Course(steps=3, batch=8),
+    course=ImageTraining(steps=3, batch=8),
     watched=1,
 )
 

@@ -12,7 +12,8 @@ from limelight.measures.values import pull
 from limelight.models import Shallow
 from limelight.models.base import split
 from limelight.papers.li2023.lemmas import NOISE
-from limelight.train.minibatch import Train, hinge
+from limelight.train.losses import hinge
+from limelight.train.minibatch import Train
 from limelight.worlds import Patterns, PatternSets, dataset
 
 WORLD = Patterns(tokens=12, relevant=0.5, confusing=0.17, noise=0.05)

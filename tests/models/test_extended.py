@@ -10,7 +10,8 @@ import pytest
 from limelight.core.errors import InputError
 from limelight.measures import Accuracy, FreshLoss
 from limelight.models import Extended, FourWay, Shallow, ShallowViT
-from limelight.train.minibatch import Train, hinge, per_bit
+from limelight.train.losses import hinge, per_bit
+from limelight.train.minibatch import Train
 from limelight.worlds import FourClasses, Patterns, PatternSets, dataset
 
 WORLD = Patterns(tokens=12, relevant=0.5, confusing=0.17, noise=0.05)

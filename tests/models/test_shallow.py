@@ -13,7 +13,7 @@ from limelight.core.errors import InputError
 from limelight.core.types import Example
 from limelight.models import GroupedViT, Shallow, ShallowViT
 from limelight.models.base import split
-from limelight.train.minibatch import hinge
+from limelight.train.losses import hinge
 from limelight.worlds import Patterns, SparseBoolean, dataset
 
 

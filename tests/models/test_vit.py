@@ -15,7 +15,8 @@ from limelight.core.errors import InputError
 from limelight.core.types import Example
 from limelight.models import Vision, ViT
 from limelight.models.base import split
-from limelight.train.minibatch import Train, logistic
+from limelight.train.losses import logistic
+from limelight.train.minibatch import Train
 from limelight.worlds import Patterns, SparseBoolean, dataset
 
 WORLD = Patterns(tokens=9, dimension=6, patterns=4, noise=0.3)

@@ -14,7 +14,7 @@ from limelight.models import Vision, save_vit
 from limelight.papers.jelassi2022 import digits, fig5, paper
 from limelight.plot import render
 from limelight.table import Table
-from limelight.train.images import Course
+from limelight.train.images import ImageTraining
 from limelight.worlds import Images, Patterns
 
 PNG = b"\x89PNG"
@@ -102,7 +102,7 @@ def test_shuffled_pixels_with_positions_shuffled_alike_train_alike():
     study = Classify(
         Images(patch=2, unit=False),
         vit=Vision(width=8, heads=2, hidden=8),
-        course=Course(steps=6, batch=16, rate=1e-2),
+        course=ImageTraining(steps=6, batch=16, rate=1e-2),
         watched=6,
     )
     arms = [(0, False), (2, True), (2, False)]

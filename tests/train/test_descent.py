@@ -14,7 +14,7 @@ from limelight.experiments.recovery import Recovery, TestSet, training_set
 from limelight.experiments.transfer import Transfer
 from limelight.models.positional import Activation, Positional, PositionalNet
 from limelight.theory.jelassi2022.start import start_level, start_loss
-from limelight.train.descent import Course, Descent, Sample, mean_loss, train, tune
+from limelight.train.descent import Descent, DescentRun, Sample, mean_loss, train, tune
 from limelight.worlds import Spatial
 
 WORLD = Spatial(tokens=8, size=2, dimension=5, density=0.4)
@@ -233,7 +233,7 @@ def test_scratch_is_tuned_on_validation_and_told_on_the_test():
         "logit_rate": jnp.full((3, 4), 6.0),
         "value_rate": jnp.full((3, 4), 2.0),
     }
-    one = lambda i, end, broken: Course(
+    one = lambda i, end, broken: DescentRun(
         a_case()[0],
         jnp.array(end),
         jnp.array(-1),

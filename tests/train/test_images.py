@@ -13,17 +13,18 @@ import pytest
 from limelight.core.errors import InputError
 from limelight.models import Vision
 from limelight.models.base import split
-from limelight.train.images import Course, cross_entropy, decays
+from limelight.train.images import ImageTraining, decays
+from limelight.train.losses import cross_entropy
 from limelight.worlds import Images, Patterns
 
 
 def test_the_rate_rises_in_a_line_and_falls_as_a_cosine():
-    course = Course(steps=110, warmup=10, rate=0.2, floor=0.1)
+    course = ImageTraining(steps=110, warmup=10, rate=0.2, floor=0.1)
     assert [float(course.pace(s)) for s in (0, 4, 9)] == pytest.approx([0.02, 0.1, 0.2])
     for step in (10, 35, 60, 110):
         cosine = 0.1 + 0.9 * 0.5 * (1 + math.cos(math.pi * (step - 10) / 100))
         assert float(course.pace(step)) == pytest.approx(0.2 * cosine, rel=1e-5)
-    plain = Course(steps=50, rate=0.3)
+    plain = ImageTraining(steps=50, rate=0.3)
     want = optax.cosine_decay_schedule(0.3, 50)
     for step in (0, 7, 49):
         assert float(plain.pace(step)) == pytest.approx(float(want(step)), rel=1e-5)
@@ -40,9 +41,12 @@ def test_cross_entropy_by_hand():
 @pytest.mark.parametrize(
     ("course", "reference"),
     [
-        (Course(steps=9, decay=0.1), lambda rate: optax.adamw(rate, weight_decay=0.1, mask=decays)),
         (
-            Course(steps=9, decay=0.1, optimizer="sgd", clip=0.5),
+            ImageTraining(steps=9, decay=0.1),
+            lambda rate: optax.adamw(rate, weight_decay=0.1, mask=decays),
+        ),
+        (
+            ImageTraining(steps=9, decay=0.1, optimizer="sgd", clip=0.5),
             lambda rate: optax.chain(
                 optax.clip_by_global_norm(0.5),
                 optax.add_decayed_weights(0.1, mask=decays),
@@ -84,7 +88,7 @@ def test_matrices_decay_and_nothing_else():
 
 def test_a_course_uses_the_examples_it_is_given():
     world = Images()
-    assert [int(Course(examples=n).size(world)) for n in (0, 1, 700)] == [1400, 1, 700]
+    assert [int(ImageTraining(examples=n).size(world)) for n in (0, 1, 700)] == [1400, 1, 700]
 
 
 @pytest.mark.parametrize(
@@ -94,4 +98,4 @@ def test_a_course_uses_the_examples_it_is_given():
 )  # fmt: skip
 def test_bad_settings_are_refused(change):
     with pytest.raises(InputError):
-        dataclasses.replace(Course(), **change).check(Images())
+        dataclasses.replace(ImageTraining(), **change).check(Images())

@@ -14,7 +14,8 @@ from limelight.core.errors import InputError
 from limelight.core.keys import named
 from limelight.models import Shallow
 from limelight.models.base import split
-from limelight.train.minibatch import LOSSES, Train, hinge
+from limelight.train.losses import LOSSES, hinge
+from limelight.train.minibatch import Train
 from limelight.worlds import Patterns, example
 
 WORLD = Patterns(tokens=20, relevant=0.4, confusing=0.1)

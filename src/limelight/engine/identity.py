@@ -9,6 +9,7 @@ import functools
 import hashlib
 import json
 import platform
+import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -40,7 +41,11 @@ def describe(value: Any) -> Any:
         array = np.asarray(value)
         digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
         return {"is": "array", "shape": list(array.shape), "type": str(array.dtype), "sha": digest}
-    return value.item() if hasattr(value, "item") else value
+    if isinstance(value, np.dtype):
+        return str(value)
+    if hasattr(value, "item"):
+        return value.item()
+    return _describe_object(value) if hasattr(value, "__dict__") else value
 
 
 def digest(configuration: Any) -> str:
@@ -54,7 +59,7 @@ def modern(configuration: Any) -> Any:
 
     Example:
         >>> modern({"is": "limelight.worlds.boolean.SparseBoolean", "length": 8})
-        {'is': 'world.boolean', 'length': 8}
+        {'is': 'world.sparse_boolean', 'length': 8}
     """
     if isinstance(configuration, list):
         return [modern(item) for item in configuration]
@@ -98,6 +103,8 @@ def _what(part: Any) -> dict[str, Any]:
 def _describe_callable(value: Any) -> Any:
     """A function, or an object that is called like one."""
     value = code.unwrapped(value)
+    if isinstance(value, types.MethodType):
+        return {"is": "method", "of": describe([value.__func__, value.__self__])}
     if ours := kind_of(value):
         return ours
     if isinstance(value, type):
@@ -110,6 +117,11 @@ def _describe_callable(value: Any) -> Any:
         return _what(value)
     if not hasattr(value, "__dict__"):  # a built-in
         return code.name_of(value)
+    return _describe_object(value)
+
+
+def _describe_object(value: Any) -> dict[str, Any]:
+    """What an object is, and what it holds."""
     state = {name: describe(held) for name, held in sorted(vars(value).items())}
     return {**_what(type(value)), **state}
 

@@ -21,7 +21,7 @@ from limelight.measures.locality import locality, similarity
 from limelight.models.base import Model, Recipe
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision, ViT
-from limelight.train.images import Course, Taught, accuracy
+from limelight.train.images import ImageTraining, TrainedNetwork, accuracy
 from limelight.worlds.images import Images
 
 NETWORKS = ("vit", "positional", "cnn")
@@ -54,8 +54,8 @@ class Classify(Experiment):
     aligned: bool = eqx.field(static=True, default=False)
     vit: Vision = Vision(width=32, heads=4, hidden=128)
     cnn: Convolutional = Convolutional()
-    course: Course = Course()
-    cnn_course: Course | None = None
+    course: ImageTraining = ImageTraining()
+    cnn_course: ImageTraining | None = None
     watched: int = eqx.field(static=True, default=50)
 
     compiler = LIBRARY
@@ -65,13 +65,13 @@ class Classify(Experiment):
         k_truth, k_init, k_train, k_test = named(key, "truth", "init", "train", "test")
         truth = self.world.draw(k_truth)
         start = self.start(k_init, truth)
-        taught = self.train(k_train, truth, start)
+        trained = self.train(k_train, truth, start)
         return {
-            "accuracy": accuracy(taught.model, self.world, truth, k_test),
-            "training_loss": taught.last,
-            "diverged": ~taught.finite,
-            "trace.loss": taught.losses[: self.watched],
-            **self._places(start, taught.model, truth),
+            "accuracy": accuracy(trained.model, self.world, truth, k_test),
+            "training_loss": trained.last,
+            "diverged": ~trained.finite,
+            "trace.loss": trained.losses[: self.watched],
+            **self._places(start, trained.model, truth),
         }
 
     def start(self, key: PRNGKey, truth: Any) -> Model:
@@ -83,9 +83,9 @@ class Classify(Experiment):
             model = eqx.tree_at(lambda m: m.positions, model, rows)
         return model
 
-    def train(self, key: PRNGKey, truth: Any, start: Model) -> Taught:
-        """The network after its course."""
-        return self._course()(key, self.world, truth, start)
+    def train(self, key: PRNGKey, truth: Any, start: Model) -> TrainedNetwork:
+        """The network after training."""
+        return self._training()(key, self.world, truth, start)
 
     def with_room(self, cells: Sequence[Any]) -> "Classify":
         """With its images in it, so that the program takes them as an argument."""
@@ -96,9 +96,12 @@ class Classify(Experiment):
         check_word("network", self.network, NETWORKS)
         self.world.check()
         self._recipe().check(self.world)
-        self._course().check(self.world)
-        if not 1 <= self.watched <= self._course().steps:
-            raise InputError(f"watched = {self.watched}", "between 1 and the steps of the course")
+        self._training().check(self.world)
+        if not 1 <= self.watched <= self._training().steps:
+            raise InputError(
+                f"watched = {self.watched}",
+                f"between 1 and the {self._training().steps} steps of training",
+            )
         if self.aligned and (self.network == "cnn" or self.vit.pool == "class"):
             raise InputError(
                 "only positions of patches alone can start shuffled", "use a ViT with vit.pool=mean"
@@ -115,7 +118,7 @@ class Classify(Experiment):
         attention = "positional" if self.network == "positional" else "vanilla"
         return dataclasses.replace(self.vit, attention=attention)
 
-    def _course(self) -> Course:
+    def _training(self) -> ImageTraining:
         return self.cnn_course if self.network == "cnn" and self.cnn_course else self.course
 
     def _places(self, start: Model, end: Model, truth: Any) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-r"""Networks trained to denoise patches: an experiment with its own loop (regression on images).
+r"""Networks trained to denoise patches: regression on images.
 
 Every image has a fresh random frame of centres by default, so that no network can store them in
 its weights: only context denoises.
@@ -21,8 +21,9 @@ from limelight.experiments.base import Experiment
 from limelight.measures.filters import populations
 from limelight.measures.noise import square_errors
 from limelight.models.denoiser import NETWORKS, Network, make
-from limelight.worlds.regions import RegionImage as Image
-from limelight.worlds.regions import Regions
+from limelight.train.loop import descend
+from limelight.train.optimizers import make_optimizer
+from limelight.worlds.regions import RegionImage, Regions
 
 #: The test images are the same in every trial of every study.
 TEST_SEED = 20220
@@ -84,7 +85,7 @@ class Denoising(Experiment):
         model = make(k_init, self.network, self.side, self.dimension, self.hidden)
         trained, rest = eqx.partition(model, eqx.is_inexact_array)
         rate = 1e-3 if self.network.startswith("cnn") else 3e-3
-        optimizer = optax.adam(optax.cosine_decay_schedule(rate, self.steps))
+        optimizer = make_optimizer("adam", optax.cosine_decay_schedule(rate, self.steps))
         world = self.world()
 
         def loss(trained, step):
@@ -92,17 +93,11 @@ class Denoising(Experiment):
             net = eqx.combine(trained, rest)
             return jnp.mean(jax.vmap(lambda image: jnp.mean(_errors(net, image)))(images))
 
-        def update(carry, step):
-            trained, memory = carry
-            value, gradient = jax.value_and_grad(loss)(trained, step)
-            change, memory = optimizer.update(gradient, memory, trained)
-            return (eqx.apply_updates(trained, change), memory), value
-
-        start = (trained, optimizer.init(trained))
-        (trained, _), losses = jax.lax.scan(update, start, jnp.arange(self.steps))
-        net = eqx.combine(trained, rest)
+        # What is not finite stays, and shows in every number that is left.
+        end = descend(loss, optimizer, trained, self.steps, watch=False)
+        net = eqx.combine(end.weights, rest)
         tail = max(self.steps // 10, 1)
-        results = {"loss": jnp.mean(losses[-tail:])}
+        results = {"loss": jnp.mean(end.reports["loss"][-tail:])}
         for name, layout, loud in (
             ("none", "regions", self.sigma),
             ("mild", "regions", 1.5),
@@ -113,7 +108,7 @@ class Denoising(Experiment):
             results |= {f"{name}.{part}": value for part, value in found.items()}
         return results
 
-    def _draw(self, world: Regions, key: PRNGKey, count: int) -> Image:
+    def _draw(self, world: Regions, key: PRNGKey, count: int) -> RegionImage:
         truth = world.draw(key)
         one = lambda k: world.sample(k, truth, jnp.array(0))
         return jax.vmap(one)(jr.split(key, count))
@@ -135,5 +130,5 @@ class Denoising(Experiment):
         self.world().check()
 
 
-def _errors(net, image: Image) -> Float[Array, " patches"]:
+def _errors(net, image: RegionImage) -> Float[Array, " patches"]:
     return square_errors(net(image.patches.tokens), image.patches.targets)

@@ -12,14 +12,14 @@ from jaxtyping import Array
 from limelight.core.errors import InputError
 from limelight.core.keys import named
 from limelight.core.kinds import kind
-from limelight.core.types import PRNGKey, Role
+from limelight.core.types import PRNGKey, Role, roles_of
 from limelight.engine.device import LIBRARY
 from limelight.experiments.base import Experiment
 from limelight.experiments.starts import Starts
 from limelight.measures.attention import relevant_mass
 from limelight.models.layers import affine
 from limelight.models.vit import ViT
-from limelight.train.images import Course, accuracy
+from limelight.train.images import ImageTraining, accuracy
 from limelight.worlds.base import dataset
 from limelight.worlds.composites import Composites
 
@@ -43,7 +43,7 @@ class Finetune(Experiment):
 
     world: Composites = Composites(only=(5, 6, 7, 8, 9))
     starts: Starts = Starts()
-    course: Course = Course(steps=200, batch=32, rate=1e-3, fresh=False)
+    course: ImageTraining = ImageTraining(steps=200, batch=32, rate=1e-3, fresh=False)
     looked: int = eqx.field(static=True, default=100)
 
     compiler = LIBRARY
@@ -53,19 +53,19 @@ class Finetune(Experiment):
         k_truth, k_head, k_train, k_test = named(key, "truth", "head", "train", "test")
         truth, held = self.world.draw(k_truth), self.world.held_out()
         start = self.headed(k_head)
-        taught = self.course(k_train, self.world, truth, start)
+        trained = self.course(k_train, self.world, truth, start)
         test = dataset(held, k_test, truth, self.looked)
         tokens = jnp.sum(test.kept, axis=1, dtype=float)
-        relevant = jnp.sum(test.kept & (test.roles == Role.RELEVANT), axis=1)
+        relevant = jnp.sum(test.kept & (roles_of(test) == Role.RELEVANT), axis=1)
         mass = lambda model: jnp.mean(jax.vmap(lambda e: relevant_mass(model, e)[0])(test))
         return {
-            "accuracy": accuracy(taught.model, self.world, truth, k_test),
-            "training_loss": taught.last,
-            "diverged": ~taught.finite,
+            "accuracy": accuracy(trained.model, self.world, truth, k_test),
+            "training_loss": trained.last,
+            "diverged": ~trained.finite,
             "alpha": jnp.mean(relevant / tokens),
             "kept": jnp.mean(tokens),
             "mass.start": mass(start),
-            "mass.end": mass(taught.model),
+            "mass.end": mass(trained.model),
         }
 
     def headed(self, key: PRNGKey) -> ViT:

@@ -13,6 +13,8 @@ from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey, Scalar
 from limelight.experiments.base import Experiment
 from limelight.theory.jelassi2022.blurred import blurred_error
+from limelight.train.loop import Moved, descend, run_blocks
+from limelight.train.optimizers import make_optimizer
 from limelight.worlds import Spatial, dataset
 from limelight.worlds.partitions import members
 from limelight.worlds.spatial import Structure
@@ -91,13 +93,13 @@ class LinearRules(Experiment):
         top = jax.lax.fori_loop(0, 20, power, jnp.ones(signed.shape[1]))
         rate = 3.0 / jnp.linalg.norm(signed.T @ (signed @ _unit(top)) / self.examples)
 
-        def advance(carry, t):
-            w, before = carry
+        def accelerated(w, before, numbers) -> Moved:
+            t = numbers[0] * 1.0
             ahead = w + t / (t + 3.0) * (w - before)
-            return (ahead - rate * jax.grad(loss)(ahead), w), None
+            return Moved(ahead - rate * jax.grad(loss)(ahead), w, {})
 
         start = jnp.zeros(signed.shape[1])
-        (w, _), _ = jax.lax.scan(advance, (start, start), jnp.arange(self.iterations * 1.0))
+        w = run_blocks(accelerated, start, start, self.iterations).weights
         slope = jnp.linalg.norm(jax.grad(loss)(w))
         return w.reshape(self.tokens, self.dimension), slope
 
@@ -105,15 +107,10 @@ class LinearRules(Experiment):
         """Descent on the blurred error over one weight a patch."""
         groups = members(truth.sets, self.size)
         error = lambda a: blurred_error(a, groups, self.density)
-        optimizer = optax.adam(optax.cosine_decay_schedule(0.02, self.search))
-
-        def advance(carry, _):
-            a, memory = carry
-            move, memory = optimizer.update(jax.grad(error)(a), memory)
-            return (a + move, memory), None
-
+        optimizer = make_optimizer("adam", optax.cosine_decay_schedule(0.02, self.search))
         start = 1.0 + self.spread * jr.uniform(key, (self.tokens,), minval=-1.0)
-        (a, _), _ = jax.lax.scan(advance, (start, optimizer.init(start)), length=self.search)
+        loss = lambda a, _: error(a)
+        a = descend(loss, optimizer, start, self.search, watch=False).weights
         return a, error(a)
 
     def _test(

@@ -6,13 +6,14 @@ falls, if it falls.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.backend import on_gpu
 from limelight.core.errors import InputError
@@ -25,21 +26,13 @@ from limelight.experiments.base import Experiment
 from limelight.models import decoder
 from limelight.models.decoder.masks import check_dropout
 from limelight.models.decoder.update import Clipped, flatten, shape_of
-from limelight.train.looks import cross_entropy, says_one
+from limelight.train.holdout import says_one
+from limelight.train.loop import LoopState, Moved, run_blocks
+from limelight.train.losses import two_way_entropy
 from limelight.worlds import SparseBoolean
 
 #: Loss below which a run has left the plateau for good.
 LEARNED = 0.1
-
-
-class ParityRun(eqx.Module):
-    """A run under way: weights, the optimiser's memory, and the losses so far."""
-
-    weights: Float[Array, " weights"]
-    memory: Any
-    segment: Array
-    loss: Float[Array, " segments"]
-    clean: Float[Array, " segments"]
 
 
 @kind("experiment.parity")
@@ -124,35 +117,35 @@ class Parity(Experiment):
         truth = self.world.draw(k_truth)
         start = decoder.init(k_init, self.world.length, self.width, self.heads, self.hidden)
         undo, _ = shape_of(start)
-        nothing = jnp.full(self.loop_length, jnp.nan)
         weights = flatten(start)
-        state = ParityRun(weights, self.update.init(weights), jnp.array(0), nothing, nothing)
-        state = jax.lax.while_loop(
-            lambda s: ~self._ended(s), lambda s: self._segment(s, k_train, truth), state
-        )
+        segment = partial(self._segment, key=k_train, truth=truth)
+        # What is not finite stays, and shows in the losses.
+        memory, blocks = self.update.init(weights), self.loop_length
+        end = run_blocks(segment, weights, memory, blocks, self.every, ends=self._ended)
+        loss, clean_loss = end.reports["loss"], end.reports["clean"]
         clean = assign(self, {"world.label_noise": 0.0})
         bits, labels = clean._sample(k_test, truth, -(-self.test // self.block) * self.block)
-        right = says_one(self._clean(undo(state.weights), bits)) == labels
+        right = says_one(self._clean(undo(end.weights), bits)) == labels
         return {
-            "trace.loss": state.loss,
-            "trace.clean": state.clean,
-            "last_clean": state.clean[state.segment - 1],
+            "trace.loss": loss,
+            "trace.clean": clean_loss,
+            "last_clean": clean_loss[end.block - 1],
             "accuracy": jnp.mean(right[: self.test].astype(float)),
-            "iterations_run": state.segment * self.every,
-            "diverged": ~jnp.isfinite(state.loss[state.segment - 1]),
+            "iterations_run": end.block * self.every,
+            "diverged": ~jnp.isfinite(loss[end.block - 1]),
         }
 
-    def _ended(self, state: ParityRun) -> Bool[Array, ""]:
-        segments = len(state.loss)
-        over = state.segment >= segments
+    def _ended(self, state: LoopState) -> Bool[Array, ""]:
         if self.patience is None:
-            return over
-        below = state.loss < LEARNED  # NaN beyond what has run
-        since = (state.segment - 1 - jnp.argmax(below)) * self.every
-        return over | (jnp.any(below) & (since >= self.patience))
+            return jnp.array(False)
+        below = state.reports["loss"] < LEARNED  # NaN behind what has run
+        since = (state.block - 1 - jnp.argmax(below)) * self.every
+        return jnp.any(below) & (since >= self.patience)
 
-    def _segment(self, state: ParityRun, key: PRNGKey, truth) -> ParityRun:
-        """The steps of one logged span, and a look without dropout."""
+    def _segment(
+        self, weights: Array, memory: Any, iterations: Int[Array, " every"], key: PRNGKey, truth
+    ) -> Moved:
+        """The steps of one logged span, and the loss of its last batch without dropout."""
         undo, marked = shape_of(self._network())
         loss = jax.value_and_grad(lambda weights, *block: self._loss(undo(weights), *block))
 
@@ -164,7 +157,6 @@ class Parity(Experiment):
             )
             return self.update(weights, gradient, memory, marked), value
 
-        iterations = state.segment * self.every + jnp.arange(self.every)
         keys = jax.vmap(lambda i: jr.fold_in(key, i))(iterations)
         bits, labels = jax.vmap(lambda k: self._sample(named(k, "data")[0], truth, self.batch))(
             keys
@@ -173,21 +165,15 @@ class Parity(Experiment):
         words = jax.vmap(lambda k: self._words(named(k, "drop")[0]))(keys)
         blocks = lambda leaf: leaf.reshape(self.every, -1, self.block, *leaf.shape[2:])
         given = blocks(self._padded(bits)), blocks(labels), jax.tree.map(blocks, words)
-        (weights, memory), losses = jax.lax.scan(step, (state.weights, state.memory), given)
-        clean = jnp.mean(cross_entropy(self._clean(undo(weights), bits[-1]), labels[-1]))
-        return ParityRun(
-            weights,
-            memory,
-            state.segment + 1,
-            state.loss.at[state.segment].set(jnp.mean(losses)),
-            state.clean.at[state.segment].set(clean),
-        )
+        (weights, memory), losses = jax.lax.scan(step, (weights, memory), given)
+        clean = jnp.mean(two_way_entropy(self._clean(undo(weights), bits[-1]), labels[-1]))
+        return Moved(weights, memory, {"loss": jnp.mean(losses), "clean": clean})
 
     def _loss(self, model: decoder.Decoder, bits, labels, words) -> Float[Array, ""]:
         """A block's part of the batch loss."""
         keep = 1.0 - self.dropout
         logits = decoder.absorbed(model, bits, words, keep, keep)
-        return jnp.sum(cross_entropy(logits, labels)) / self.batch
+        return jnp.sum(two_way_entropy(logits, labels)) / self.batch
 
     def _clean(self, model: decoder.Decoder, bits: Bool[Array, "n length"]) -> Float[Array, "n 2"]:
         """Logits without dropout, by the same route: a maximum an example, so safe at any gap."""

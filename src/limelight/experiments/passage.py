@@ -12,7 +12,7 @@ from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.experiments.study import Measure, Study
-from limelight.models.base import Recipe
+from limelight.models.base import Maker
 from limelight.train.minibatch import Train
 from limelight.worlds.base import World
 
@@ -34,7 +34,7 @@ class Passage(Experiment):
     """
 
     world: World
-    model: Recipe
+    model: Maker
     train: Train
     level: Number = 1e-3
     measures: tuple[Measure, ...] = eqx.field(static=True, default=(), converter=tuple)

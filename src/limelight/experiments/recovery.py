@@ -18,7 +18,7 @@ from limelight.experiments.base import Experiment
 from limelight.measures.association import association_exact, association_margin
 from limelight.models.positional import Positional, PositionalNet
 from limelight.theory.jelassi2022.start import start_level
-from limelight.train.descent import Course, Descent, Sample, train
+from limelight.train.descent import Descent, DescentRun, Sample, train
 from limelight.worlds.base import example
 from limelight.worlds.spatial import Spatial, Structure, labelling
 
@@ -31,11 +31,11 @@ BLOCK = 2048
 class Recovery(Experiment):
     r"""Train model (T) by full-batch gradient descent and follow association and test error.
 
-    The *stopping step* is the first look with a training loss at or below $L_0^*/4$, a quarter of
-    what the value vector reaches without attention; training goes on to `descent.beyond` times it.
-    Leaves that level, the stopping step (NaN when it was not reached), and traces: training loss,
-    test error, off-diagonal association (share of exact rows, margin), association with the
-    diagonal, $\cos(v, w^*)$ and both rates.
+    The *stopping step* is the first logged one with a training loss at or below $L_0^*/4$, a
+    quarter of what the value vector reaches without attention; training goes on to
+    `descent.beyond` times it. Leaves that level, the stopping step (NaN when it was not reached),
+    and traces: training loss, test error, off-diagonal association (share of exact rows, margin),
+    association with the diagonal, $\cos(v, w^*)$ and both rates.
 
     Departures: the paper trains for any $T \ge \mathrm{poly}(d)/\eta$ and has no stopping rule; at
         finite sample sizes association may be lost again, see `descent.beyond`.
@@ -47,7 +47,7 @@ class Recovery(Experiment):
         examples: Size of the training set, their $N$.
         capacity: Largest training set a program has room for; cells of one capacity share it.
         tests: Fresh images on which the error is read, drawn as projections.
-        frames: Looks at which $A$ itself is kept, row after row.
+        frames: Blocks after which $A$ itself is kept, row after row; 0 is the start.
         target: What an error is an error against: the `label` $y$, or `fstar`, the labelling
             function of the paper's theorems.
 
@@ -74,20 +74,20 @@ class Recovery(Experiment):
         )
         error = TestSet(world, k_test, truth, self.tests, self.target)
 
-        def look(net: PositionalNet) -> dict[str, Array]:
+        def read(net: PositionalNet) -> dict[str, Array]:
             logits = net.logits
-            found = {
+            numbers = {
                 "error": error(net),
                 "exact": association_exact(logits, truth.sets, offdiag=True),
                 "exact_diagonal": association_exact(logits, truth.sets),
                 "margin": association_margin(logits, truth.sets, offdiag=True),
                 "cosine": net.value @ truth.feature / jnp.linalg.norm(net.value),
             }
-            return found | ({"logits": logits} if self.frames else {})
+            return numbers | ({"logits": logits} if self.frames else {})
 
         level = self.level / 4
-        course = train(self.descent, net, sample, world.size, look, level)
-        return {"level": level} | self._leaves(course, truth)
+        run = train(self.descent, net, sample, world.size, read, level)
+        return {"level": level} | self._leaves(run, truth)
 
     @property
     def level(self) -> Float[Array, ""]:
@@ -96,16 +96,16 @@ class Recovery(Experiment):
         fixed = model.activation, model.diagonal, model.temperature
         return start_level(world.tokens, world.size, world.density, *fixed)
 
-    def _leaves(self, course: Course, truth: Structure) -> dict[str, Array]:
-        traces = dict(course.traces)
+    def _leaves(self, run: DescentRun, truth: Structure) -> dict[str, Array]:
+        traces = dict(run.traces)
         frames: dict[str, Array] = {}
         if self.frames:
             shown = traces.pop("logits")[jnp.array(self.frames)]
             frames = {"frames": shown.reshape(-1), "sets": truth.sets}
-        stop = jnp.where(course.stop >= 0, course.stop * self.descent.every, jnp.nan)
-        steps = course.block * self.descent.every
-        found = {"stop": stop, "steps": steps, "diverged": course.diverged}
-        return found | frames | {f"trace.{name}": log for name, log in traces.items()}
+        stop = jnp.where(run.stop >= 0, run.stop * self.descent.every, jnp.nan)
+        steps = run.block * self.descent.every
+        scalars = {"stop": stop, "steps": steps, "diverged": run.diverged}
+        return scalars | frames | {f"trace.{name}": log for name, log in traces.items()}
 
     def check(self) -> None:
         """Check every part."""
@@ -113,14 +113,16 @@ class Recovery(Experiment):
         self.model.check(self.world)
         self.descent.check()
         if self.model.gram:
-            raise InputError("the closed formulas are those of a free A", "set model.gram=false")
+            raise InputError(
+                "model.gram = True: the formulas are those of a free A", "set it to False"
+            )
         check_examples(self.examples, self.capacity)
         check_word("target", self.target, TARGETS)
         if self.tests < 1:
             raise InputError(f"tests = {self.tests}", "at least 1")
         if not all(0 <= frame <= self.descent.blocks for frame in self.frames):
             raise InputError(
-                f"frames = {self.frames}", f"looks, from 0 to {self.descent.blocks}, in order"
+                f"frames = {self.frames}", f"blocks, from 0 to {self.descent.blocks}, in order"
             )
 
     @property

@@ -13,7 +13,7 @@ from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.experiments.study import Measure, Study
-from limelight.models.base import Recipe
+from limelight.models.base import Maker, make_model
 from limelight.train.minibatch import Train
 from limelight.worlds.sparse import Sparse
 
@@ -39,7 +39,7 @@ class Screened(Experiment):
     """
 
     world: Sparse
-    model: Recipe
+    model: Maker
     train: Train
     measures: tuple[Measure, ...] = eqx.field(static=True, default=(), converter=tuple)
     traces: tuple[Measure, ...] = eqx.field(static=True, default=(), converter=tuple)
@@ -72,7 +72,8 @@ class Screened(Experiment):
         k_truth, k_train, k_screen = named(key, "truth", "train", "screen")
         whole = self.world.inner
         truth = whole.draw(k_truth)
-        return self.train(k_train, whole, truth, self.model.init(k_screen, whole, truth))[0]
+        model = make_model(self.model, k_screen, whole, truth)
+        return self.train(k_train, whole, truth, model)[0]
 
     def _study(self, world: Sparse) -> Study:
         return Study(world, self.model, self.train, self.measures, self.traces)

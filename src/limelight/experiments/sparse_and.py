@@ -30,8 +30,8 @@ from limelight.models import decoder
 from limelight.models.decoder.kernel import padded
 from limelight.models.decoder.masks import check_dropout
 from limelight.models.decoder.update import Clipped, flatten
-from limelight.train.decoder import State, Training
-from limelight.train.looks import Holdout, Looks
+from limelight.train.decoder import DecoderTraining, DecoderTrial
+from limelight.train.holdout import Holdout, HoldoutLog
 from limelight.worlds import SparseBoolean
 
 #: Tokens and examples that one program holds at a time, by kind of device: enough to keep it busy,
@@ -164,9 +164,9 @@ class SparseAnd(Packed):
         return padded(self.world.length + 1)
 
     @property
-    def training(self) -> Training:
+    def training(self) -> DecoderTraining:
         """How networks are trained between two looks."""
-        return Training(
+        return DecoderTraining(
             self._network(jr.key(0)),
             self.places,
             self.block,
@@ -212,7 +212,7 @@ class SparseAnd(Packed):
 
     # --- a trial --------------------------------------------------------------------------------
 
-    def begin(self, key: PRNGKey) -> State:
+    def begin(self, key: PRNGKey) -> DecoderTrial:
         """Draw subset, sample, holdout and weights."""
         names = "truth", "init", "data", "drop", "share"
         k_truth, k_init, k_data, k_drop, k_share = named(key, *names)
@@ -224,7 +224,7 @@ class SparseAnd(Packed):
         pad = self.places - self.world.length
         n = self.iterations // self.every
         none, nothing = jnp.zeros(n, int), jnp.full(n, jnp.nan)
-        return State(
+        return DecoderTrial(
             weights=weights,
             memory=self.update.init(weights),
             update=jax.tree.map(jnp.asarray, self.update),
@@ -236,10 +236,10 @@ class SparseAnd(Packed):
             answers=labels[size:],
             to_the_end=jr.bernoulli(k_share, self.share),
             look=jnp.array(0),
-            looks=Looks(none, none > 0, nothing, none, nothing),
+            looks=HoldoutLog(none, none > 0, nothing, none, nothing),
         )
 
-    def advance(self, states: State, layout: Layout) -> tuple[State, Bool[Array, ""]]:
+    def advance(self, states: DecoderTrial, layout: Layout) -> tuple[DecoderTrial, Bool[Array, ""]]:
         """The iterations up to the next look, and the look, if tables are safe."""
         training = self.training
         states = training(states, layout)
@@ -251,7 +251,7 @@ class SparseAnd(Packed):
         seen = self.exam.look(decoder.table, (models, ready, states), alive)
         return self._record(states, seen, jnp.broadcast_to(safe, alive.shape)), ~safe
 
-    def repair(self, states: State, mine: Bool[Array, " slots"]) -> State:
+    def repair(self, states: DecoderTrial, mine: Bool[Array, " slots"]) -> DecoderTrial:
         """The look again, with a maximum an example instead of tables."""
         models = self.training.models(states.weights)
         ready = jax.vmap(decoder.tables)(models)
@@ -260,8 +260,10 @@ class SparseAnd(Packed):
         seen = self.exam.look(slow, (models, ready, states), alive)
         return self._record(states, seen, mine)
 
-    def _record(self, states: State, seen: Looks, valid: Bool[Array, " slots"]) -> State:
-        def record(state: State, now: Looks, valid: Bool[Array, ""]) -> State:
+    def _record(
+        self, states: DecoderTrial, seen: HoldoutLog, valid: Bool[Array, " slots"]
+    ) -> DecoderTrial:
+        def record(state: DecoderTrial, now: HoldoutLog, valid: Bool[Array, ""]) -> DecoderTrial:
             still = self.ended(state) | ~valid
             put = lambda log, value: jnp.where(still, log, log.at[state.look].set(value))
             looks = jax.tree.map(put, state.looks, now)
@@ -271,14 +273,14 @@ class SparseAnd(Packed):
 
         return jax.vmap(record)(states, seen, valid)
 
-    def ended(self, state: State) -> Bool[Array, ""]:
+    def ended(self, state: DecoderTrial) -> Bool[Array, ""]:
         """At the last iteration, at the first success unless it goes on, or when it diverged."""
         seen = jnp.arange(len(state.looks.loss)) < state.look
         broken = jnp.any(seen & ~jnp.isfinite(state.looks.loss))
         won = jnp.any(seen & self.exam.passes(state.looks, self.success)) & ~state.to_the_end
         return (state.look >= len(state.looks.loss)) | broken | won
 
-    def result(self, state: State) -> dict[str, Array]:
+    def result(self, state: DecoderTrial) -> dict[str, Array]:
         """Success, accuracies, training loss; the whole course if asked for."""
         looks = state.looks
         seen = jnp.arange(len(looks.loss)) < state.look

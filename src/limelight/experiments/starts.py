@@ -26,7 +26,7 @@ from limelight.models.flat import count, from_vector, to_vector
 from limelight.models.pretrained import load_vit, save_vit
 from limelight.models.vit import Vision, ViT
 from limelight.table import Table
-from limelight.train.images import Course, Taught, accuracy
+from limelight.train.images import ImageTraining, TrainedNetwork, accuracy
 from limelight.worlds.composites import Composites
 
 STARTS = ("wide", "narrow")
@@ -46,9 +46,9 @@ class Start(eqx.Module):
 
     world: Composites = Composites(only=(0, 1, 2, 3, 4), background="blank")
     vit: Vision = Vision(width=32, depth=2, heads=4, hidden=64)
-    course: Course = Course(steps=400, batch=64)
+    course: ImageTraining = ImageTraining(steps=400, batch=64)
 
-    def train(self, key: PRNGKey) -> tuple[Taught, Any]:
+    def train(self, key: PRNGKey) -> tuple[TrainedNetwork, Any]:
         """The trained network, and the order of its images."""
         k_truth, k_init, k_train = named(key, "truth", "init", "train")
         truth = self.world.draw(k_truth)
@@ -154,13 +154,13 @@ class Pretraining(Experiment):
         """Train one, read it."""
         k_train, k_test = named(key, "train", "test")
         start = self.starts.chosen
-        taught, truth = start.train(k_train)
+        trained, truth = start.train(k_train)
         return {
-            "accuracy": accuracy(taught.model, start.world, truth, k_test),
+            "accuracy": accuracy(trained.model, start.world, truth, k_test),
             "chance": jnp.array(1.0 / start.world.classes),
-            "training_loss": taught.last,
-            "diverged": ~taught.finite,
-            WEIGHTS: self._padded(to_vector(taught.model)),
+            "training_loss": trained.last,
+            "diverged": ~trained.finite,
+            WEIGHTS: self._padded(to_vector(trained.model)),
         }
 
     def _padded(self, vector: Float[Array, " numbers"]) -> Float[Array, " longest"]:

@@ -18,8 +18,9 @@ from limelight.measures.association import association_exact, association_overla
 from limelight.models.base import Model, Recipe, split
 from limelight.models.positional import Positional, PositionalNet
 from limelight.models.vit import Vision, ViT
-from limelight.train.minibatch import logistic
-from limelight.train.updates import take_steps
+from limelight.train.loop import descend
+from limelight.train.losses import logistic
+from limelight.train.optimizers import make_optimizer
 from limelight.worlds.base import example
 from limelight.worlds.partitions import members
 from limelight.worlds.projected import Filter, GaussianPatches
@@ -92,7 +93,7 @@ class Students(Experiment):
             return model.prepare(item), item.label
 
         prepared, labels = jax.vmap(row)(jnp.arange(self.examples))
-        optimizer = optax.adam(optax.cosine_decay_schedule(rate, self.steps))
+        optimizer = make_optimizer("adam", optax.cosine_decay_schedule(rate, self.steps))
 
         def loss(trained, step):
             index = jr.randint(jr.fold_in(k_batch, step), (self.batch,), 0, self.examples)
@@ -100,9 +101,9 @@ class Students(Experiment):
             outputs = jax.vmap(eqx.combine(trained, rest))(rows)
             return jnp.mean(jax.vmap(logistic)(outputs, labels[index]))
 
-        trained, losses, finite = take_steps(loss, trained, optimizer, self.steps)
-        last = jnp.mean(losses[-max(self.steps // 20, 1) :])
-        return eqx.combine(trained, rest), last, finite
+        end = descend(loss, optimizer, trained, self.steps)
+        last = jnp.mean(end.reports["loss"][-max(self.steps // 20, 1) :])
+        return eqx.combine(end.weights, rest), last, ~end.diverged
 
     def _errors(self, model: Model, key: PRNGKey, truth: Filter) -> dict[str, Float[Array, ""]]:
         def one(index):

@@ -12,7 +12,7 @@ from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey
 from limelight.engine.grid import assign
 from limelight.experiments.base import Experiment
-from limelight.models.base import Recipe
+from limelight.models.base import Maker, check_maker, make_model
 from limelight.train.minibatch import Train
 from limelight.worlds.base import World, law
 
@@ -25,7 +25,7 @@ class Study(Experiment):
 
     Args:
         world: Makes the data.
-        model: Makes the model.
+        model: Makes the model: a recipe, or a function of key, world and truth.
         train: Trains it; `None` measures it as it starts.
         measures: Read at the end of a trial: functions `(key, world, truth, model)` to a scalar,
             or to several by name where they share work. The key names the test set, so measures
@@ -35,7 +35,7 @@ class Study(Experiment):
     """
 
     world: World
-    model: Recipe
+    model: Maker
     train: Train | None = None
     measures: tuple[Measure, ...] = eqx.field(static=True, default=(), converter=tuple)
     traces: tuple[Measure, ...] = eqx.field(static=True, default=(), converter=tuple)
@@ -44,12 +44,12 @@ class Study(Experiment):
         """Draw a truth, make a model, train it, read it."""
         k_truth, k_init, k_train, k_test = named(key, "truth", "init", "train", "test")
         truth = self.world.draw(k_truth)
-        model = self.model.init(k_init, law(self.world), truth)
+        model = make_model(self.model, k_init, law(self.world), truth)
         about = k_test, self.world, truth, model
-        look, last = begin(self.traces, *about), begin(self.measures, *about)
+        follow, last = begin(self.traces, *about), begin(self.measures, *about)
         results: dict[str, Array] = {}
         if self.train is not None:
-            model, record, traces = self.train(k_train, self.world, truth, model, look)
+            model, record, traces = self.train(k_train, self.world, truth, model, follow)
             results |= {"steps": record.steps, "diverged": record.diverged}
             results |= {"training_loss": record.loss}
             results |= {f"trace.{name}": log for name, log in traces.items()}
@@ -58,9 +58,7 @@ class Study(Experiment):
     def check(self) -> None:
         """Check every part, and the parts together."""
         self.world.check()
-        self.model.check(law(self.world))
-        if law(self.world) is not self.world and not self.model.honours_masks:
-            raise InputError("this model ignores removed tokens", "set model.groups=false")
+        check_maker(self.model, law(self.world), masked=law(self.world) is not self.world)
         if self.train is not None:
             self.train.check()
         elif self.traces:
@@ -98,14 +96,14 @@ def begin(
         readers.append((measure_name(measure), ready(key, world, truth, start) if ready else late))
 
     def read(model: Any) -> dict[str, Array]:
-        found: dict[str, Array] = {}
+        columns: dict[str, Array] = {}
         for name, reader in readers:
             value = reader(model)
             if isinstance(value, Mapping):
-                found |= {f"{name}.{part}": number for part, number in value.items()}
+                columns |= {f"{name}.{part}": number for part, number in value.items()}
             else:
-                found[name] = value
-        return found
+                columns[name] = value
+        return columns
 
     return read
 

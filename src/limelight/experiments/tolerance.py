@@ -47,14 +47,14 @@ class Tolerance(Experiment):
         k_truth, k_init, k_train, k_test = named(key, "truth", "init", "train", "test")
         truth = self.study.world.draw(k_truth)
         start = self.study.start(k_init, truth)
-        taught = self.study.train(k_train, truth, start)
-        right, noise, signal = self._read(taught.model, truth, k_test)
+        trained = self.study.train(k_train, truth, start)
+        right, noise, signal = self._read(trained.model, truth, k_test)
         _, noise_start, signal_start = self._read(start, truth, k_test)
         g, g_start = jnp.sqrt(noise / signal), jnp.sqrt(noise_start / signal_start)
         return {
             "accuracy": right[0],
             "accuracy.noisy": right[1],
-            "diverged": ~taught.finite,
+            "diverged": ~trained.finite,
             "trace.hit": g[:, 0],
             "trace.spared": g[:, 1],
             "trace.hit.start": g_start[:, 0],
@@ -108,9 +108,8 @@ class Tolerance(Experiment):
 
         def rows(key: PRNGKey):
             blank = jnp.zeros((world.tokens, world.dimension))
-            kept, roles = jnp.ones(len(blank), bool), jnp.zeros(len(blank), int)
-            image = Example(blank, jnp.zeros(1), kept, roles)
-            return patch_features(self.study.cnn.init(key, world, None), image)
+            blank_image = Example(blank, jnp.zeros(1))
+            return patch_features(self.study.cnn.init(key, world, None), blank_image)
 
         self.study.cnn.check(world)
         return len(jax.eval_shape(rows, jr.key(0)))

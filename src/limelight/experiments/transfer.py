@@ -18,7 +18,8 @@ from limelight.experiments.base import Experiment
 from limelight.experiments.recovery import Recovery, TestSet, check_examples, training_set
 from limelight.measures.association import association_exact
 from limelight.models.positional import Positional, PositionalNet
-from limelight.train.descent import Course, Descent, Sample, Trace, train, tune
+from limelight.train.descent import Descent, DescentRun, Sample, train, tune
+from limelight.train.loop import Trace
 from limelight.worlds.spatial import Spatial, Structure
 
 SOURCES = ("idealized", "learned")
@@ -94,7 +95,7 @@ class Transfer(Experiment):
         valid = TestSet(world, k_valid, target, self.validation)
         test = TestSet(world, k_test, target, self.tests)
 
-        def look(net: PositionalNet) -> Trace:
+        def read(net: PositionalNet) -> Trace:
             cosine = net.value @ target.feature / jnp.linalg.norm(net.value)
             exact = association_exact(net.logits, target.sets, offdiag=True)
             return {"valid": valid(net), "test": test(net), "cosine": cosine, "exact": exact}
@@ -104,12 +105,12 @@ class Transfer(Experiment):
         still = jnp.stack([learned, learned[order][:, order], start.weights])
         few = self._few(sample)
 
-        def keep_still(weights: Float[Array, "tokens tokens"]) -> Course:
+        def keep_still(weights: Float[Array, "tokens tokens"]) -> DescentRun:
             net = eqx.tree_at(lambda n: n.weights, start, weights)
-            return tune(self.tuning, net, few, C, look)
+            return tune(self.tuning, net, few, C, read)
 
-        def from_scratch(reach: Float[Array, ""]) -> Course:
-            return train(assign(self.descent, {"reach": reach}), start, sample, C, look)
+        def from_scratch(reach: Float[Array, ""]) -> DescentRun:
+            return train(assign(self.descent, {"reach": reach}), start, sample, C, read)
 
         tuned = jax.vmap(keep_still)(still)
         scratch = jax.vmap(from_scratch)(jnp.array(self.reaches))
@@ -134,33 +135,33 @@ class Transfer(Experiment):
         weights = jnp.where(jnp.arange(count) < seen, 1.0 / seen, 0.0)
         return Sample(sample.tokens[:count], sample.labels[:count], weights)
 
-    def _still_leaves(self, course: Course) -> dict[str, Array]:
-        found: dict[str, Array] = {}
+    def _still_leaves(self, run: DescentRun) -> dict[str, Array]:
+        leaves: dict[str, Array] = {}
         for number, arm in enumerate(STILL):
-            log = {name: trace[number] for name, trace in course.traces.items()}
-            last = course.block[number]
+            log = {name: trace[number] for name, trace in run.traces.items()}
+            last = run.block[number]
             best = jnp.nanargmin(log["valid"])
-            found |= {
+            leaves |= {
                 f"{arm}.end": log["test"][last],
                 f"{arm}.best": log["test"][best],
                 f"{arm}.cosine": log["cosine"][last],
-                f"{arm}.diverged": course.diverged[number],
+                f"{arm}.diverged": run.diverged[number],
             }
-        return found
+        return leaves
 
-    def _scratch_leaves(self, course: Course) -> dict[str, Array]:
-        log = course.traces
-        looks = log["valid"].shape[1]
-        reach, look = jnp.divmod(jnp.nanargmin(log["valid"]), looks)
+    def _scratch_leaves(self, run: DescentRun) -> dict[str, Array]:
+        log = run.traces
+        rows = log["valid"].shape[1]
+        reach, best = jnp.divmod(jnp.nanargmin(log["valid"]), rows)
         middle = len(self.reaches) // 2
         return {
-            "scratch.best": log["test"][reach, look],
-            "scratch.end": log["test"][middle, course.block[middle]],
-            "scratch.exact": log["exact"][reach, look],
+            "scratch.best": log["test"][reach, best],
+            "scratch.end": log["test"][middle, run.block[middle]],
+            "scratch.exact": log["exact"][reach, best],
             "scratch.reach": jnp.array(self.reaches)[reach],
-            "scratch.step": look * self.descent.every,
+            "scratch.step": best * self.descent.every,
             "scratch.ratio": jnp.nanmedian(log["logit_rate"] / log["value_rate"]),
-            "scratch.diverged": jnp.any(course.diverged),
+            "scratch.diverged": jnp.any(run.diverged),
         }
 
     def check(self) -> None:
@@ -172,7 +173,9 @@ class Transfer(Experiment):
         check_word("source", self.source, SOURCES)
         check_examples(self.examples, self.capacity)
         if self.model.gram:
-            raise InputError("the closed formulas are those of a free A", "set model.gram=false")
+            raise InputError(
+                "model.gram = True: the formulas are those of a free A", "set it to False"
+            )
         for name in ("pretraining", "most", "validation", "tests"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} = {getattr(self, name)}", "at least 1")

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from limelight.core.kinds import kind
-from limelight.core.types import PRNGKey, Role
+from limelight.core.types import PRNGKey, Role, roles_of
 from limelight.measures.base import Begun, Reader
 from limelight.worlds.base import World, dataset
 
@@ -56,10 +56,10 @@ class AttentionMass(Begun):
 def relevant_mass(model: Any, e: Any) -> tuple[Float[Array, ""], Float[Array, "3"]]:
     """Mass on the relevant tokens of one example: over all kept queries, and by query role."""
     weights = model.attention(e)
-    relevant = (e.roles == Role.RELEVANT) & e.kept
+    relevant = (roles_of(e) == Role.RELEVANT) & e.kept
     received = jnp.sum(jnp.where(relevant, weights, 0.0), axis=-1)
     mean = jnp.sum(jnp.where(e.kept, received, 0.0)) / jnp.sum(e.kept)
-    return mean, role_mass(weights, e.roles, e.kept)[:, Role.RELEVANT]
+    return mean, role_mass(weights, roles_of(e), e.kept)[:, Role.RELEVANT]
 
 
 @kind("measure.role_mass")
@@ -79,7 +79,7 @@ class RoleMass(Begun):
         test = dataset(world, key, truth, self.examples)
 
         def read(model):
-            one = lambda e: role_mass(model.attention(e), e.roles, e.kept)
+            one = lambda e: role_mass(model.attention(e), roles_of(e), e.kept)
             mass = jnp.mean(jax.vmap(one)(test), axis=0)
             pairs = ((q, k) for q in range(3) for k in range(3))
             return {f"{Role.NAMES[q]}.{Role.NAMES[k]}": mass[q, k] for q, k in pairs}

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from limelight.core.kinds import kind
-from limelight.core.types import PRNGKey, Role
+from limelight.core.types import PRNGKey, Role, roles_of
 from limelight.measures.base import Begun, Reader
 from limelight.worlds.base import World, dataset
 
@@ -31,7 +31,7 @@ class KeptTokens(Begun):
     def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
         """The measure; no weight enters."""
         test = dataset(world, key, truth, self.examples)
-        member = jax.nn.one_hot(test.roles, 3) * test.kept[..., None]
+        member = jax.nn.one_hot(roles_of(test), 3) * test.kept[..., None]
         counts = jnp.sum(member, axis=1)
         total = jnp.sum(test.kept, axis=1)
         relevant, confusing = counts[:, Role.RELEVANT], counts[:, Role.CONFUSING]

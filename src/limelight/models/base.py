@@ -1,12 +1,14 @@
 """The contract of a model: a recipe makes it, and it is called on one example."""
 
 import abc
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
+from limelight.core.errors import InputError
 from limelight.core.types import PRNGKey
 from limelight.worlds.base import World
 
@@ -14,7 +16,7 @@ from limelight.worlds.base import World
 class Model(eqx.Module):
     """Weights and the function they compute, on one example.
 
-    `prepare` holds the work that no trained weight enters; the trainer does it once an example
+    `prepare` holds the work that no trained weight enters; the trainer does it once per example
     and calls the model on the result at every step.
     """
 
@@ -23,9 +25,9 @@ class Model(eqx.Module):
     #: Whether the output depends on `key` (dropout); then zero loss once does not mean zero ever.
     stochastic: ClassVar[bool] = False
 
-    @abc.abstractmethod
     def prepare(self, example: Any) -> Any:
         """What `__call__` reads; the example itself when there is nothing to prepare."""
+        return example
 
     @abc.abstractmethod
     def __call__(self, prepared: Any, key: PRNGKey | None = None) -> Float[Array, "..."]:
@@ -44,9 +46,34 @@ class Recipe(eqx.Module):
     def init(self, key: PRNGKey, world: Any, truth: Any) -> Model:
         """A model at its start; `truth` for starts that the theory ties to the data."""
 
-    @abc.abstractmethod
     def check(self, world: World) -> None:
         """Refuse settings that make no sense for this world, with an `InputError`."""
+
+
+#: What makes a model: a recipe, or a function of key, world and truth where there is nothing to
+#: sweep.
+Maker = Recipe | Callable[[PRNGKey, Any, Any], Model]
+
+
+def make_model(maker: Maker, key: PRNGKey, world: Any, truth: Any) -> Model:
+    """A model at its start."""
+    return maker.init(key, world, truth) if isinstance(maker, Recipe) else maker(key, world, truth)
+
+
+def check_maker(maker: Any, world: World, masked: bool = False) -> None:
+    """Refuse a recipe that does not fit its world, and one that ignores a mask it should heed.
+
+    Args:
+        maker: The recipe or function.
+        world: The world.
+        masked: Whether its models meet removed tokens.
+    """
+    if isinstance(maker, Recipe):
+        maker.check(world)
+        if masked and not maker.honours_masks:
+            raise InputError("this model ignores removed tokens", "set model.groups=false")
+    elif not callable(maker):
+        raise InputError(f"model = {maker!r}", "a recipe, or a function of (key, world, truth)")
 
 
 def split(model: Model) -> tuple[Model, Model]:

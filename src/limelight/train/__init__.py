@@ -1,11 +1,13 @@
-"""Training: one loop of blocks, and the trainers that use it.
+"""Training: one loop over blocks of steps, and the trainers that use it.
 
+`loop` runs blocks of steps with hooks; `optimizers` and `losses` are what steps are made of.
 `minibatch` trains any model on a data set that is a key and a number; `images` networks on images;
-`descent` model (T) by full-batch gradient descent; `decoder` many decoders that share a program.
+`descent` model (T) by full-batch gradient descent; `decoder` many decoders that share a program,
+with `holdout`, their tests.
 """
 
 from limelight.train.descent import Descent
-from limelight.train.images import Course
+from limelight.train.images import ImageTraining
 from limelight.train.minibatch import Train
 
-__all__ = ["Course", "Descent", "Train"]
+__all__ = ["Descent", "ImageTraining", "Train"]

@@ -1,7 +1,12 @@
-"""The iterations between two looks: trials trained side by side, block by block of their examples.
+"""The iterations between two tests of many decoders that share a program.
 
-Trials differ in how many examples they have, so a program sees blocks, and which slot each belongs
-to; a slot's gradient is the sum over its blocks.
+Trials differ in how many examples they have, so a program sees blocks of examples, and which slot
+each belongs to; a slot's gradient is the sum over its blocks.
+
+This is a loop of its own, beside `train.loop`, because speed needs three things which a loop over
+one trial cannot have. Its gradients are sums over blocks of several trials, so the trials of a
+program take their steps together. It ends at every test, and the host puts a waiting trial where
+one has ended. And the dropout masks of all its steps are drawn ahead of them.
 """
 
 from collections.abc import Callable
@@ -19,10 +24,11 @@ from limelight.models import decoder
 from limelight.models.decoder.kernel import fits
 from limelight.models.decoder.masks import mix
 from limelight.models.decoder.update import Clipped, flatten, shape_of
-from limelight.train.looks import Looks, cross_entropy
+from limelight.train.holdout import HoldoutLog
+from limelight.train.losses import two_way_entropy
 
 
-class State(eqx.Module):
+class DecoderTrial(eqx.Module):
     """One trial under way."""
 
     weights: Float[Array, " weights"]
@@ -36,11 +42,11 @@ class State(eqx.Module):
     answers: Bool[Array, " size"]
     to_the_end: Bool[Array, ""]
     look: Int[Array, ""]
-    looks: Looks
+    looks: HoldoutLog
 
 
 @dataclass(frozen=True)
-class Training:
+class DecoderTraining:
     """How networks are trained.
 
     Args:
@@ -61,7 +67,7 @@ class Training:
     keep_tokens: float
     numbers: str
 
-    def __call__(self, states: State, layout: Layout) -> State:
+    def __call__(self, states: DecoderTrial, layout: Layout) -> DecoderTrial:
         """Every slot's trial after these iterations."""
         flat, marked = jax.vmap(flatten), shape_of(self.like)[1]
         mine = lambda leaf: leaf[layout.owner, layout.part]
@@ -98,9 +104,9 @@ class Training:
         narrow = "highest" if self.numbers == "float32" else "tensorfloat32"
         with jax.default_matmul_precision(narrow):
             logits = decoder.absorbed(model, bits, words, *settings, count)
-        return jnp.sum(share * cross_entropy(logits, labels))
+        return jnp.sum(share * two_way_entropy(logits, labels))
 
-    def _words(self, states: State, layout: Layout, index, step) -> decoder.Words:
+    def _words(self, states: DecoderTrial, layout: Layout, index, step) -> decoder.Words:
         count = (2 * (states.look * self.every + step)).astype(jnp.uint32)
         both = lambda drop, count: mix(count + jnp.arange(2, dtype=jnp.uint32), drop)
         keys = jax.vmap(both)(states.drop, count)

@@ -10,8 +10,8 @@ $z$ is $z + \eta_v u$, and the curvature along the gradient comes from the same 
 $4NDd + 6ND^2$ FLOPs, $2ND^2$ more where the steps follow the curvature.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -23,9 +23,9 @@ from limelight.core.kinds import kind
 from limelight.core.numerics import tree_finite
 from limelight.core.types import Number
 from limelight.models.positional import PositionalNet
+from limelight.train.loop import LoopState, Moved, Trace, run_blocks
 
 MODES = ("shared", "two_rate", "curvature")
-Trace = Mapping[str, Array]
 Tokens = Float[Array, "examples tokens dimension"]
 Marks = Float[Array, "examples tokens"]
 Outputs = Float[Array, " examples"]
@@ -73,7 +73,7 @@ class Descent(eqx.Module):
         pace: $c$ of `curvature`.
         reach: $\delta$ of `curvature`, how far any entry of $A$ may move in a step.
         steps: Steps at most.
-        every: Steps between two looks.
+        every: Steps of a block: after each, everything is logged.
         beyond: Training ends at so many times the step at which the training loss first is at the
             level it is asked to reach.
     """
@@ -89,7 +89,7 @@ class Descent(eqx.Module):
 
     @property
     def blocks(self) -> int:
-        """Looks at the run, the one at the start not counted."""
+        """Blocks of steps."""
         return self.steps // self.every
 
     def check(self) -> None:
@@ -153,22 +153,22 @@ class Descent(eqx.Module):
         return 0.2 * length / _above_zero(jnp.linalg.norm(g_v))
 
 
-class Course(eqx.Module):
-    """What a run carries from look to look, and leaves.
+class DescentRun(eqx.Module):
+    """What a run leaves.
 
     Args:
         net: The weights, the last finite ones where training diverged.
-        block: Looks taken.
-        stop: The first look with the training loss at its level; -1 before.
+        block: Blocks run.
+        stop: The first block that left the training loss at its level; -1 for none.
         diverged: Whether a loss or a weight was not finite.
-        traces: Logs, an entry a look; NaN behind the end.
+        traces: Logs: one entry for the start and one per block; NaN behind the end.
     """
 
     net: PositionalNet
     block: Int[Array, ""]
     stop: Int[Array, ""]
     diverged: Bool[Array, ""]
-    traces: Any
+    traces: Trace
 
 
 def train(
@@ -176,10 +176,10 @@ def train(
     net: PositionalNet,
     sample: Sample,
     size: int,
-    look: Callable[[PositionalNet], Trace] = lambda net: {},
+    read: Callable[[PositionalNet], Trace] = lambda net: {},
     level: Number = -1.0,
-) -> Course:
-    """Train both groups, followed by `look`, until well `beyond` the level or to the end."""
+) -> DescentRun:
+    """Train both groups, followed by `read`, until well `beyond` the level or to the end."""
 
     def block(net: PositionalNet) -> tuple[PositionalNet, Trace]:
         def one(carry, _):
@@ -192,7 +192,7 @@ def train(
         return net, {"logit_rate": rates[0][-1], "value_rate": rates[1][-1]}
 
     loss = lambda net: mean_loss(net, sample.tokens @ net.value, sample)
-    return _follow(descent, net, block, lambda net: {"loss": loss(net), **look(net)}, level)
+    return _follow(descent, net, block, loss, read, level)
 
 
 def tune(
@@ -200,8 +200,8 @@ def tune(
     net: PositionalNet,
     sample: Sample,
     size: int,
-    look: Callable[[PositionalNet], Trace] = lambda net: {},
-) -> Course:
+    read: Callable[[PositionalNet], Trace] = lambda net: {},
+) -> DescentRun:
     """Train the value vector alone: $Y = D S X$ is computed once, each step then reads it twice."""
     D = len(net.weights)
     mixed = D * jnp.einsum("ij,njk->nik", net.attention, sample.tokens)
@@ -214,11 +214,8 @@ def tune(
         net, rates = jax.lax.scan(one, net, length=descent.every)
         return net, {"value_rate": rates[-1]}
 
-    def reading(net: PositionalNet) -> Trace:
-        outputs = jnp.sum(net.activation(mixed @ net.value), axis=1)
-        return {"loss": _mean(sample, outputs), **look(net)}
-
-    return _follow(descent, net, block, reading, -1.0)
+    loss = lambda net: _mean(sample, jnp.sum(net.activation(mixed @ net.value), axis=1))
+    return _follow(descent, net, block, loss, read, -1.0)
 
 
 def mean_loss(net: PositionalNet, z: Marks, sample: Sample) -> Float[Array, ""]:
@@ -229,31 +226,34 @@ def mean_loss(net: PositionalNet, z: Marks, sample: Sample) -> Float[Array, ""]:
 def _follow(
     descent: Descent,
     net: PositionalNet,
-    block: Callable[[PositionalNet], tuple[PositionalNet, Trace]],
-    reading: Callable[[PositionalNet], Trace],
+    steps: Callable[[PositionalNet], tuple[PositionalNet, Trace]],
+    loss: Callable[[PositionalNet], Float[Array, ""]],
+    read: Callable[[PositionalNet], Trace],
     level: Number,
-) -> Course:
+) -> DescentRun:
     """Blocks of steps until the end; what is not finite ends the trial at once."""
-    log = lambda now: jnp.full((descent.blocks + 1, *jnp.shape(now)), jnp.nan).at[0].set(now)
-    rates = jax.eval_shape(block, net)[1]
-    traces = jax.tree.map(log, dict(reading(net))) | {name: log(jnp.nan) for name in rates}
 
-    def going(course: Course) -> Bool[Array, ""]:
-        far = (course.stop >= 0) & (course.block >= descent.beyond * course.stop)
-        return (course.block < descent.blocks) & ~far & ~course.diverged
+    def block(net: PositionalNet, memory: None, numbers: Array) -> Moved:
+        moved, rates = steps(net)
+        now = loss(moved)
+        finite = jnp.isfinite(now) & tree_finite(moved)
+        return Moved(moved, memory, {"loss": now, **rates}, finite)
 
-    def advance(course: Course) -> Course:
-        moved, rates = block(course.net)
-        now = {**reading(moved), **rates}
-        diverged = ~(jnp.isfinite(now["loss"]) & tree_finite(moved))
-        net = jax.tree.map(lambda new, old: jnp.where(diverged, old, new), moved, course.net)
-        number = course.block + 1
-        stop = jnp.where((course.stop < 0) & (now["loss"] <= level), number, course.stop)
-        traces = {k: course.traces[k].at[number].set(now[k]) for k in course.traces}
-        return Course(net, number, stop, diverged, traces)
+    def reached(state: LoopState) -> Int[Array, ""]:
+        below = state.reports["loss"] <= level  # NaN behind what has run
+        return jnp.where(jnp.any(below), jnp.argmax(below) + 1, -1)
 
-    start = Course(net, jnp.array(0), jnp.array(-1), jnp.array(False), traces)
-    return jax.lax.while_loop(going, advance, start)
+    def ends(state: LoopState) -> Bool[Array, ""]:
+        stop = reached(state)
+        return state.diverged | (stop >= 0) & (state.block >= descent.beyond * stop)
+
+    end = run_blocks(block, net, None, descent.blocks, descent.every, read=read, ends=ends)
+    # The loss is known before the first step; rates are not.
+    first = {name: jnp.full(1, jnp.nan) for name in end.reports} | {"loss": loss(net)[None]}
+    reports = {name: jnp.concatenate([first[name], log]) for name, log in end.reports.items()}
+    return DescentRun(
+        end.weights, end.block, reached(end), end.diverged, {**end.readings, **reports}
+    )
 
 
 def _moved(net: PositionalNet, step: Step) -> PositionalNet:
@@ -273,3 +273,7 @@ def _mean(sample: Sample, F: Outputs) -> Float[Array, ""]:
 
 def _above_zero(x: Float[Array, ""]) -> Float[Array, ""]:
     return jnp.maximum(x, jnp.finfo(x.dtype).tiny)
+
+
+#: An earlier name.
+Course = DescentRun

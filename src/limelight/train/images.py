@@ -1,7 +1,6 @@
 r"""How a network for images is trained: mini-batches, AdamW or SGD, warm-up, cosine.
 
-One step samples its images, augments them and updates, all inside the compiled loop; a course is a
-scan over steps, and `vmap` makes many of them.
+One step samples its images, augments them and updates, all inside the compiled loop.
 """
 
 from collections.abc import Callable
@@ -20,15 +19,19 @@ from limelight.core.kinds import kind
 from limelight.core.numerics import widened
 from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Model, split
-from limelight.train.updates import take_steps
+from limelight.train.loop import descend
+from limelight.train.losses import cross_entropy
+from limelight.train.optimizers import Optimizer, check_optimizer, make_optimizer
 
 OPTIMIZERS = ("adamw", "sgd")
 PRECISIONS = ("highest", "tensorfloat32", "bfloat16")
 NUMBERS = ("float32", "bfloat16")
+#: Of SGD.
+MOMENTUM = 0.9
 
 
-class Taught(eqx.Module):
-    """What a course leaves: the model, the loss of every step, and whether all was finite."""
+class TrainedNetwork(eqx.Module):
+    """What training leaves: the model, the loss of every step, and whether all was finite."""
 
     model: Any
     losses: Float[Array, " steps"]
@@ -41,8 +44,8 @@ class Taught(eqx.Module):
 
 
 @kind("train.images")
-class Course(eqx.Module):
-    r"""A training course on classes.
+class ImageTraining(eqx.Module):
+    r"""Training on images of several classes.
 
     The loss is cross-entropy, with `smoothing` of the label spread evenly over all classes. Weight
     decay acts on matrices alone: not on positions, class tokens, norms or biases. The rate rises
@@ -53,7 +56,9 @@ class Course(eqx.Module):
         batch: Images a step, drawn with replacement.
         rate: Peak step size.
         examples: Training images used, the first of a trial's own order; 0 for all.
-        optimizer: `adamw`, or `sgd` with Nesterov momentum 0.9.
+        optimizer: `adamw`, or `sgd` with Nesterov momentum 0.9; an Optax optimizer, used as it is
+            (leave `rate` at 1); or a function that makes one from the rate, which is then a
+            schedule. Clipping and decay belong to the named ones.
         decay: Weight decay.
         warmup: Steps to the peak.
         floor: The last rate over the peak.
@@ -71,7 +76,7 @@ class Course(eqx.Module):
     batch: int = eqx.field(static=True, default=128)
     rate: Number = 3e-3
     examples: Number = 0
-    optimizer: str = eqx.field(static=True, default="adamw")
+    optimizer: Optimizer = eqx.field(static=True, default="adamw")
     decay: Number = 0.01
     warmup: int = eqx.field(static=True, default=0)
     floor: Number = 0.0
@@ -81,7 +86,7 @@ class Course(eqx.Module):
     numbers: str = eqx.field(static=True, default="float32")
     fresh: bool = eqx.field(static=True, default=True)
 
-    def __call__(self, key: PRNGKey, world: Any, truth: Any, model: Model) -> Taught:
+    def __call__(self, key: PRNGKey, world: Any, truth: Any, model: Model) -> TrainedNetwork:
         """Train one model on the training part of a world."""
         k_batch, k_image, k_drop = named(key, "batch", "image", "drop")
         trained, rest = split(model)
@@ -104,8 +109,9 @@ class Course(eqx.Module):
             return jnp.mean(jax.vmap(one)(keys, drops, index))
 
         with jax.default_matmul_precision(self.precision):
-            trained, losses, finite = take_steps(loss, trained, optimizer, self.steps)
-        return Taught(eqx.combine(trained, rest), losses, finite)
+            end = descend(loss, optimizer, trained, self.steps)
+        network = eqx.combine(end.weights, rest)
+        return TrainedNetwork(network, end.reports["loss"], ~end.diverged)
 
     def _cast(self, tree: Any) -> Any:
         if self.numbers == "float32":
@@ -120,15 +126,14 @@ class Course(eqx.Module):
 
     def optimiser(self) -> optax.GradientTransformation:
         """Built inside the traced function, so that its rates can be swept."""
-        steps = [] if self.clip is None else [optax.clip_by_global_norm(self.clip)]
-        if self.optimizer == "adamw":
-            steps += [optax.scale_by_adam()]
-        decayed = optax.add_decayed_weights(self.decay, mask=decays)
-        if self.optimizer == "adamw":
-            steps += [decayed]
-        else:  # as usual with SGD, the decay goes through the momentum
-            steps += [decayed, optax.trace(0.9, nesterov=True)]
-        return optax.chain(*steps, optax.scale_by_learning_rate(self.pace))
+        return make_optimizer(
+            self.optimizer,
+            self.pace,
+            decay=self.decay,
+            decays=decays,
+            momentum=MOMENTUM,
+            clip=self.clip,
+        )
 
     def pace(self, step) -> Float[Array, ""]:
         """The rate at a step: up in a line, down as a cosine."""
@@ -139,7 +144,12 @@ class Course(eqx.Module):
 
     def check(self, world: Any) -> None:
         """Refuse settings that make no sense."""
-        check_word("course.optimizer", self.optimizer, OPTIMIZERS)
+        check_optimizer("course.optimizer", self.optimizer, self.rate, OPTIMIZERS)
+        if self.clip is not None and not isinstance(self.optimizer, str):
+            raise InputError(
+                f"course.clip = {self.clip:g} beside an optimizer of your own",
+                "put optax.clip_by_global_norm into it",
+            )
         check_word("course.precision", self.precision, PRECISIONS)
         check_word("course.numbers", self.numbers, NUMBERS)
         for name in ("steps", "batch"):
@@ -160,14 +170,6 @@ class Course(eqx.Module):
         for name in ("floor", "smoothing"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"course.{name} = {getattr(self, name):g}", "from 0 to below 1")
-
-
-def cross_entropy(
-    output: Float[Array, " classes"], label: Float[Array, " classes"], smoothing: Number = 0.0
-) -> Float[Array, ""]:
-    """Cross-entropy of a softmax with a label that is +1 at its class and -1 elsewhere."""
-    target = (1.0 - smoothing) * (1.0 + label) / 2.0 + smoothing / len(label)
-    return -jnp.sum(target * jax.nn.log_softmax(output))
 
 
 def decays(tree: Any) -> Any:
@@ -192,3 +194,7 @@ def accuracy(
 
     many: Callable = jax.lax.map
     return jnp.mean(many(right, jnp.arange(held.available), batch_size=block), dtype=float)
+
+
+#: Earlier names.
+Course, Taught = ImageTraining, TrainedNetwork

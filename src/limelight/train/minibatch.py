@@ -1,52 +1,28 @@
-r"""The heart: one trial is a scan over steps; `vmap` makes many.
+r"""Training on a fixed set of examples by mini-batches: the usual way, for any world and model.
 
-Training stops early, for the whole batch, where no trial's outcome can change any more: a trial is
-*settled* once its loss is exactly zero on every training example and the update has no memory, or
-once it has diverged.
+Training stops early, for the whole batch of trials, where no trial's outcome can change any more: a
+trial is *settled* once its loss is exactly zero on every training example and the update has no
+memory, or once it has diverged.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import optax
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError
 from limelight.core.keys import named
 from limelight.core.kinds import kind
-from limelight.core.numerics import tree_finite
 from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Model, split
+from limelight.train.loop import LoopState, Trace, descend
+from limelight.train.losses import FLAT_AT_ZERO, Loss, check_loss, loss_of, target
+from limelight.train.optimizers import MEMORYLESS, Optimizer, check_optimizer, make_optimizer
 from limelight.worlds.base import World, example
-
-#: Numbers by name: one look, or (after training) the log of all looks.
-Trace = Mapping[str, Array]
-
-
-def hinge(output: Float[Array, "*bits"], label: Float[Array, "*bits"]) -> Float[Array, ""]:
-    r"""$\max(1 - y^\top F, 0)$; its gradient at the kink is 0: zero loss means no gradient."""
-    return jax.nn.relu(1.0 - jnp.sum(label * output))
-
-
-def per_bit(output: Float[Array, "*bits"], label: Float[Array, "*bits"]) -> Float[Array, ""]:
-    r"""$\sum_u \max(1 - y_u F_u, 0)$: unlike `hinge` it asks every label bit to be right."""
-    return jnp.sum(jax.nn.relu(1.0 - label * output))
-
-
-def logistic(output: Float[Array, ""], label: Float[Array, ""]) -> Float[Array, ""]:
-    r"""$\log(1 + e^{-y F})$."""
-    return jax.nn.softplus(-label * output)
-
-
-LOSSES: dict[str, Callable] = {"hinge": hinge, "per_bit": per_bit, "logistic": logistic}
-#: Losses whose gradient vanishes where they are zero.
-FLAT_AT_ZERO = ("hinge", "per_bit")
-#: Updates that do nothing when the gradient is zero, whatever came before.
-MEMORYLESS = ("sgd",)
 
 
 class Record(eqx.Module):
@@ -64,7 +40,7 @@ class Task(eqx.Module):
         train: The settings.
         rest: The model without its trained part.
         prepared: The training set as the model reads it, padded to the capacity.
-        labels: Its labels.
+        targets: What the loss compares outputs with: the labels, or the whole examples.
         k_batch: Names the batches.
         k_drop: Names the dropout masks, where a model has any.
     """
@@ -72,7 +48,7 @@ class Task(eqx.Module):
     train: "Train"
     rest: Any
     prepared: Any
-    labels: Float[Array, "capacity ..."]
+    targets: Any
     k_batch: PRNGKey
     k_drop: PRNGKey
 
@@ -87,27 +63,18 @@ class Task(eqx.Module):
 
     def mean_loss(self, trained: Any, key: PRNGKey | None = None) -> Float[Array, ""]:
         """Mean loss of the whole training set, without dropout unless a key is given."""
-        index = jnp.arange(len(self.labels))
+        index = jnp.arange(len(jax.tree.leaves(self.targets)[0]))
         value = self._losses(trained, index, key)
         return jnp.sum(jnp.where(index < self.train.examples, value, 0.0)) / self.train.examples
 
     def _losses(self, trained: Any, index, key: PRNGKey | None) -> Float[Array, " batch"]:
         model = eqx.combine(trained, self.rest)
-        rows = jax.tree.map(lambda leaf: leaf[index], self.prepared)
-        keys = None if key is None else jr.split(key, len(index))
-        outputs = jax.vmap(model)(rows, keys)
-        return jax.vmap(LOSSES[self.train.loss])(outputs, self.labels[index])
-
-
-class State(eqx.Module):
-    """What one trial carries from block to block."""
-
-    trained: Any
-    memory: Any
-    block: Int[Array, ""]
-    settled: Bool[Array, ""]
-    diverged: Bool[Array, ""]
-    traces: Any
+        rows, targets = jax.tree.map(lambda leaf: leaf[index], (self.prepared, self.targets))
+        if model.stochastic and key is not None:
+            outputs = jax.vmap(model)(rows, jr.split(key, len(index)))
+        else:
+            outputs = jax.vmap(lambda row: model(row))(rows)
+        return jax.vmap(loss_of(self.train.loss))(outputs, targets)
 
 
 @kind("train.minibatch")
@@ -119,6 +86,9 @@ class Train(eqx.Module):
     traced: a grid over it compiles once. The optimizer is built inside the traced function, so
     its rate is traced too and its trajectory is the plain one.
 
+    An optimizer may be any of Optax: `optax.lion(1e-3)`, or a function of the rate such as
+    `lambda rate: optax.sgd(rate, momentum=0.9)`, whose rate can then be swept.
+
     Notation: `steps` is their $T$, `batch` their $B$, `rate` their $\eta$, `examples` their $N$.
 
     Args:
@@ -128,10 +98,12 @@ class Train(eqx.Module):
         examples: Size of the training set.
         capacity: Largest training set a program has room for; what an axis over `examples` needs
             is found by the sweep.
-        loss: `hinge`, `per_bit` (for several label bits) or `logistic`.
-        optimizer: `sgd`, `adam` or `adamw`.
+        loss: `hinge`, `per_bit` (for several label bits), `logistic`, `cross_entropy` (for
+            classes); or a function of an output and its example.
+        optimizer: `sgd`, `adam` or `adamw`; an Optax optimizer, used as it is (leave `rate` at 1);
+            or a function that makes one from `rate`.
         decay: Weight decay of `adamw`.
-        every: Steps between two looks: traces are logged and early exit is considered then.
+        every: Steps of a block: after each, traces are logged and early exit is considered.
         early_exit: Whether a settled batch may stop; the result is the same either way.
     """
 
@@ -140,8 +112,8 @@ class Train(eqx.Module):
     rate: Number = 1.0
     examples: Number = 64
     capacity: int | None = eqx.field(static=True, default=None)
-    loss: str = eqx.field(static=True, default="hinge")
-    optimizer: str = eqx.field(static=True, default="sgd")
+    loss: Loss = eqx.field(static=True, default="hinge")
+    optimizer: Optimizer = eqx.field(static=True, default="sgd")
     decay: Number = 0.0
     every: int = eqx.field(static=True, default=20)
     early_exit: bool = eqx.field(static=True, default=True)
@@ -167,12 +139,17 @@ class Train(eqx.Module):
                 f"train.examples = {self.examples} exceeds train.capacity = {self.capacity}",
                 "leave train.capacity unset",
             )
-        check_word("train.loss", self.loss, tuple(LOSSES))
-        check_word("train.optimizer", self.optimizer, ("sgd", "adam", "adamw"))
+        check_loss("train.loss", self.loss)
+        check_optimizer("train.optimizer", self.optimizer, self.rate)
+        if self.decay != 0.0 and self.optimizer != "adamw":
+            raise InputError(
+                f"train.decay = {self.decay:g} with another optimizer than adamw",
+                "set train.optimizer to adamw, or leave train.decay at 0",
+            )
 
     @property
     def blocks(self) -> int:
-        """Looks at the run, the one at the start not counted."""
+        """Blocks of steps."""
         return self.steps // self.every
 
     def __call__(
@@ -181,70 +158,47 @@ class Train(eqx.Module):
         world: World,
         truth: Any,
         model: Model,
-        look: Callable[[Model], Trace] = lambda model: {},
+        read: Callable[[Model], Trace] = lambda model: {},
     ) -> tuple[Model, Record, Trace]:
-        """Train one model; `look` is logged before the first step and after every block."""
+        """Train one model; what `read` reads is logged before the first step and after each block.
+
+        A settled trial stands still, so its log goes on with its last reading.
+        """
         trained, rest = split(model)
         task = self._task(key, world, truth, model, rest)
-        advance = self._advance(task, look)
-        logs = jax.tree.map(lambda now: jnp.broadcast_to(now, (self.blocks + 1,)), look(model))
-        no = jnp.array(False)
-        memory: Any = self._optimizer().init(trained)  # pyright: ignore[reportArgumentType]
-        state = State(trained, memory, jnp.array(0), no, no, logs)
-        # Under vmap this loop runs until every trial is done, and holds the finished ones still.
-        state = jax.lax.while_loop(
-            lambda s: (s.block < self.blocks) & ~(s.settled & self.early_exit), advance, state
+        decay = self.decay if self.optimizer == "adamw" else None
+        optimizer = make_optimizer(self.optimizer, self.rate, decay=decay)
+
+        def settled(state: LoopState) -> Bool[Array, ""]:
+            done = state.diverged
+            if self._still_at_zero(rest):
+                done = done | (task.mean_loss(state.weights) == 0.0)
+            # Asked even where it does not count: so both are one program, and round alike.
+            return done & self.early_exit
+
+        end = descend(
+            task.batch_loss,
+            optimizer,
+            trained,
+            self.blocks,
+            self.every,
+            read=lambda weights: read(eqx.combine(weights, rest)),
+            ends=settled,
         )
-        loss = task.mean_loss(state.trained)
-        record = Record(state.block * self.every, state.diverged | ~jnp.isfinite(loss), loss)
-        return eqx.combine(state.trained, rest), record, state.traces
+        loss = task.mean_loss(end.weights)
+        record = Record(end.block * self.every, end.diverged | ~jnp.isfinite(loss), loss)
+        return eqx.combine(end.weights, rest), record, end.held()
 
     def _task(self, key: PRNGKey, world: World, truth: Any, model: Model, rest: Any) -> Task:
         k_data, k_batch, k_drop = named(key, "data", "batch", "drop")
 
         def row(index):
             item = example(world, k_data, truth, index)
-            return model.prepare(item), item.label
+            return model.prepare(item), target(self.loss, item)
 
-        prepared, labels = jax.vmap(row)(jnp.arange(self.capacity or int(self.examples)))
-        return Task(self, rest, prepared, labels, k_batch, k_drop)
-
-    def _advance(self, task: Task, look: Callable[[Model], Trace]) -> Callable[[State], State]:
-        optimizer = self._optimizer()
-
-        def update(carry, step):
-            trained, memory, finite = carry
-            loss, gradient = jax.value_and_grad(task.batch_loss)(trained, step)
-            change, memory = optimizer.update(gradient, memory, trained)
-            return (eqx.apply_updates(trained, change), memory, finite & jnp.isfinite(loss)), None
-
-        def advance(state: State) -> State:
-            steps = state.block * self.every + jnp.arange(self.every)
-            start = (state.trained, state.memory, jnp.array(True))
-            (trained, memory, finite), _ = jax.lax.scan(update, start, steps)
-            diverged = state.diverged | ~(finite & tree_finite(trained))
-            # A diverged trial keeps, for good, the last weights that were seen finite.
-            keep = lambda new, old: jnp.where(diverged, old, new)
-            trained = jax.tree.map(keep, trained, state.trained)
-            memory = jax.tree.map(keep, memory, state.memory)
-            settled = diverged
-            if self._still_at_zero(task.rest):
-                settled = settled | (task.mean_loss(trained) == 0.0)
-            # What is settled stays: the log is filled to its end, so stopping changes nothing.
-            later = jnp.arange(self.blocks + 1) > state.block
-            fill = lambda log, now: jnp.where(later, now, log)
-            traces = jax.tree.map(fill, state.traces, look(eqx.combine(trained, task.rest)))
-            return State(trained, memory, state.block + 1, settled, diverged, traces)
-
-        return advance
+        prepared, targets = jax.vmap(row)(jnp.arange(self.capacity or int(self.examples)))
+        return Task(self, rest, prepared, targets, k_batch, k_drop)
 
     def _still_at_zero(self, model: Model) -> bool:
         """Whether zero training loss means that no later step changes anything."""
         return self.loss in FLAT_AT_ZERO and self.optimizer in MEMORYLESS and not model.stochastic
-
-    def _optimizer(self) -> optax.GradientTransformation:
-        if self.optimizer == "sgd":
-            return optax.sgd(self.rate)
-        if self.optimizer == "adam":
-            return optax.adam(self.rate)
-        return optax.adamw(self.rate, weight_decay=self.decay)

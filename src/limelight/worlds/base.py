@@ -1,7 +1,7 @@
 """The contract of a world: a truth is drawn once, examples are sampled from it."""
 
 import abc
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -18,17 +18,20 @@ class World(eqx.Module, Generic[Truth, Item]):
     """A law of data. Fields marked static set shapes; every other number can be swept for free.
 
     A data set is a key: example `i` is `example(key, truth, i)`, so its size is only a number.
+    An own world needs `sample`; `draw` too where something is hidden.
     """
 
-    @abc.abstractmethod
     def draw(self, key: PRNGKey) -> Truth:
-        """What stays fixed in one trial: the patterns, the hidden subset, the partition."""
+        """What stays fixed in one trial: the patterns, the hidden subset, the partition.
+
+        Nothing, `None`, unless a world says otherwise.
+        """
+        return cast(Truth, None)
 
     @abc.abstractmethod
     def sample(self, key: PRNGKey, truth: Truth, index: Int[Array, ""]) -> Item:
         """One example. Worlds whose examples are independent ignore `index`."""
 
-    @abc.abstractmethod
     def check(self) -> None:
         """Refuse settings that make no sense, on concrete numbers, with an `InputError`."""
 

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
-from limelight.core.types import Example, Number, PRNGKey, Role
+from limelight.core.types import Example, Number, PRNGKey, Role, roles_of
 from limelight.worlds.base import World
 
 POLICIES = ("random", "drop_irrelevant", "drop_noisy", "attention")
@@ -85,7 +85,7 @@ class Sparse(World[Any, Example]):
         chance = jr.uniform(k_drop, whole.kept.shape)
         scores = {
             "random": lambda: chance,
-            "drop_irrelevant": lambda: jnp.array(ORDER)[whole.roles] + chance,
+            "drop_irrelevant": lambda: jnp.array(ORDER)[roles_of(whole)] + chance,
             "drop_noisy": lambda: -self._distance(whole),
             "attention": lambda: self._attention(whole),
         }
@@ -101,7 +101,7 @@ class Sparse(World[Any, Example]):
     def _attention(self, whole: Example) -> Float[Array, " tokens"]:
         if self.scorer is None:
             raise InputError(
-                "the attention policy needs a model to score tokens", "use study.Screened"
+                "the attention policy needs a model to score tokens", "use experiments.Screened"
             )
         return received(self.scorer.attention(whole), whole.kept)
 

@@ -1,6 +1,6 @@
-r"""Looks at a holdout: what is seen of a trial, and how little of the holdout that takes.
+r"""Tests on a holdout: what is known of a trial, and how little of the holdout that takes.
 
-A look stops after the first part of the holdout once it holds so many errors that no threshold can
+A test stops after the first part of the holdout once it holds so many errors that no threshold can
 be passed.
 """
 
@@ -16,13 +16,14 @@ from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.backend import on_gpu
 from limelight.core.slots import over_slots
+from limelight.train.losses import two_way_entropy
 
 #: Trials that the second stage of a look takes at a time.
 SECOND = 8
 
 
-class Looks(eqx.Module):
-    """What was seen of one trial, a number a look.
+class HoldoutLog(eqx.Module):
+    """What the tests of one trial have shown: one number per test.
 
     Args:
         errors: Wrong holdout labels, in the first part where `whole` is false.
@@ -62,15 +63,15 @@ class Holdout:
         """Errors that a look must stay below to exceed an accuracy."""
         return round(self.size * (1.0 - accuracy), 6)
 
-    def accuracy(self, looks: Looks) -> Float[Array, " looks"]:
+    def accuracy(self, looks: HoldoutLog) -> Float[Array, " looks"]:
         """Of every look, on the part that it saw."""
         return 1.0 - looks.errors / jnp.where(looks.whole, self.size, self.first)
 
-    def passes(self, looks: Looks, accuracy: float) -> Bool[Array, " looks"]:
+    def passes(self, looks: HoldoutLog, accuracy: float) -> Bool[Array, " looks"]:
         """Strictly better than `accuracy`, counted in whole errors."""
         return looks.whole & (looks.errors < self.allowed(accuracy))
 
-    def look(self, logits: Callable, trees: tuple, alive: Bool[Array, " slots"]) -> Looks:
+    def look(self, logits: Callable, trees: tuple, alive: Bool[Array, " slots"]) -> HoldoutLog:
         """Training set and first part of the holdout together, then the rest where it matters.
 
         Args:
@@ -86,7 +87,7 @@ class Holdout:
             out = logits(model, ready, jnp.concatenate([bits, state.holdout[: self.first]]))
             mine = jnp.arange(size) < state.examples
             mean = lambda values: jnp.sum(jnp.where(mine, values, 0.0)) / state.examples
-            loss = mean(cross_entropy(out[:size], labels))
+            loss = mean(two_way_entropy(out[:size], labels))
             missed = jnp.sum(mine & (says_one(out[:size]) != labels))
             errors = jnp.sum(says_one(out[size:]) != state.answers[: self.first])
             return loss, missed, errors
@@ -99,7 +100,7 @@ class Holdout:
         whole = jnp.full(len(errors), self.first == self.size)
         if self.first < self.size:
             errors, whole = self._second(rest, trees, errors, alive)
-        return Looks(errors, whole, loss, missed, trees[1].gap)
+        return HoldoutLog(errors, whole, loss, missed, trees[1].gap)
 
     def _second(self, rest: Callable, trees: tuple, errors, alive):
         """The rest of the holdout for the trials that the first part did not settle."""
@@ -124,9 +125,3 @@ class Holdout:
 def says_one(logits: Float[Array, "n 2"]) -> Bool[Array, " n"]:
     """The network's labels."""
     return logits[:, 1] > logits[:, 0]
-
-
-def cross_entropy(logits: Float[Array, "n 2"], labels: Bool[Array, " n"]) -> Float[Array, " n"]:
-    """Two outputs, one label."""
-    right = jnp.where(labels, logits[:, 1] - logits[:, 0], logits[:, 0] - logits[:, 1])
-    return jax.nn.softplus(-right)
