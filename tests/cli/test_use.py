@@ -321,7 +321,7 @@ def test_verify_can_be_stopped_and_goes_on(call, monkeypatch):
     assert call("verify", toy.KEY, "--json").code == 0
 
 
-@pytest.mark.parametrize("where", ["limelight.papers.load", "limelight.papers.base.make_plan"])
+@pytest.mark.parametrize("where", ["limelight.papers.load", "limelight.papers.recipe.make_plan"])
 def test_ctrl_c_before_the_work_begins(call, monkeypatch, where):
     def interrupted(*_, **__):
         raise KeyboardInterrupt

@@ -135,10 +135,6 @@ class StudyCost:
         return rows | ({"note": self.note} if self.note else {})
 
 
-#: Its earlier name.
-Cost = StudyCost
-
-
 @dataclass(frozen=True)
 class Section:
     """One study of the page; every part but the title may be left out.

@@ -19,7 +19,7 @@ from limelight.theory.base import Bound
 
 if TYPE_CHECKING:
     from limelight.claims import Claim
-    from limelight.papers.base import Figure
+    from limelight.papers.recipe import Figure
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,8 @@ class Paper:
         venue: Where and when.
         symbols: The paper's symbol to the name used here.
         statements: Theorems made callable.
-        figures: The name of every figure and what it shows.
+        figures: The name of every figure and what it shows; or the figures themselves, where a
+            paper is one file.
         package: The package whose modules are the figures; `limelight.papers.<key>` unless given.
     """
 
@@ -116,7 +117,7 @@ class Paper:
         venue: str,
         symbols: Mapping[str, str],
         statements: tuple[Statement, ...],
-        figures: "Mapping[str, str] | tuple[Figure, ...] | Callable[[], tuple[Figure, ...]]",
+        figures: "Mapping[str, str] | tuple[Figure, ...]",
         package: str = "",
     ):
         self.key, self.title, self.authors, self.venue = key, title, authors, venue
@@ -130,9 +131,8 @@ class Paper:
         """What each figure shows, by name; loads none of them."""
         if isinstance(self._figures, Mapping):
             return dict(self._figures)
-        found = self._figures() if callable(self._figures) else self._figures
-        self._loaded = {figure.name: replace(figure, paper=self.key) for figure in found}
-        return {figure.name: figure.title for figure in found}
+        self._loaded = {figure.name: replace(figure, paper=self.key) for figure in self._figures}
+        return {figure.name: figure.title for figure in self._figures}
 
     @cached_property
     def figures(self) -> "tuple[Figure, ...]":

@@ -15,13 +15,13 @@ from limelight.core.files import write_whole
 from limelight.engine.store import open_table, read_facts, read_manifest
 from limelight.experiments.rebuild import rebuild
 from limelight.experiments.starts import WEIGHTS
-from limelight.page.report import Cost, Illustration, Section, write_report
-from limelight.papers import base, load, recipe
-from limelight.papers.base import Paper, planned_rows, unknown
+from limelight.page.report import Illustration, Section, StudyCost, write_report
+from limelight.papers import load
+from limelight.papers.contents import Paper
+from limelight.papers.recipe import Figure, planned_rows, unknown
 from limelight.plot import save
 from limelight.table import Table
 
-Figure = base.Figure | recipe.Figure
 """A figure of a paper, in either form until the last recipe has moved."""
 
 
@@ -255,12 +255,12 @@ def _settings(manifest: Any) -> dict[str, Any]:
     }
 
 
-def _cost(store: str | Path, table: Table) -> Cost:
+def _cost(store: str | Path, table: Table) -> StudyCost:
     facts = read_facts(store) if Path(store).is_dir() else []
     seconds = sum(fact["seconds"] for fact in facts) or table.manifest.get("seconds", 0.0)
     compiled = sum(fact.get("compilations", 0) for fact in facts)
     waited = sum(fact["compile_seconds"] for fact in facts)
-    return Cost(
+    return StudyCost(
         trials=len(table),
         seconds=seconds,
         compilations=compiled or table.manifest.get("compilations"),

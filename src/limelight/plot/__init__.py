@@ -82,17 +82,11 @@ from limelight.plot.success import Marked, TopAxis, success_rates
 
 if TYPE_CHECKING:
     from limelight.plot.files import animate, render, save
-    from limelight.plot.style import caption, new_figure
-
-# Until every recipe returns a picture; these go with the last one that uses them.
-curves, fit_panel = lines, points
 
 _WITH_MATPLOTLIB = {
     "animate": "files",
     "render": "files",
     "save": "files",
-    "caption": "style",
-    "new_figure": "style",
 }
 
 __all__ = [  # noqa: RUF022
@@ -146,10 +140,6 @@ __all__ = [  # noqa: RUF022
     "render",
     "animate",
     # until every recipe returns a picture
-    "caption",
-    "curves",
-    "fit_panel",
-    "new_figure",
 ]
 
 

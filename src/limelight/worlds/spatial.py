@@ -16,8 +16,6 @@ from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.laws import check_partition
-from limelight.worlds.laws import label_failure as label_failure  # known by this address too
-from limelight.worlds.laws import silence as silence
 from limelight.worlds.partitions import partition, set_sums
 
 

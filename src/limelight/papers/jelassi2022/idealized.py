@@ -17,7 +17,7 @@ from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import Axis, Guide, Mark, Panel, Picture, Points, Reference, Series, panels
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
-from limelight.worlds.spatial import label_failure
+from limelight.worlds.laws import label_failure
 
 AXIS = (
     "part",

@@ -13,7 +13,7 @@ from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import TWO_COLUMNS, Axis, Guide, Panel, Picture, Points, Reference
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import EIGHTH, density_needed, linear_error
-from limelight.worlds.spatial import silence
+from limelight.worlds.laws import silence
 
 AXIS = ("tokens", "density")
 RULES = {"natural": "$w_j = w^*$", "logistic": "logistic regression", "searched": "searched"}

@@ -44,7 +44,7 @@ __getattr__ = on_first_use(
     __name__,
     {
         "descent": "Rates descend spaced",
-        "layer": "Layer LayerState State",
+        "layer": "Layer LayerState",
         "linear": "density_needed linear_error",
         "optimum": "Optimum best_alpha",
         "population": "condensed drawn enumerated",

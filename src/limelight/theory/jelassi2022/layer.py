@@ -89,7 +89,3 @@ class Layer(eqx.Module):
         r"""The idealized start: $\alpha = \nu^{1/(p-1)}$, $\gamma = \rho = 0$."""
         alpha = jnp.asarray(self.activation.knee, float)
         return LayerState(alpha, jnp.zeros_like(alpha), jnp.zeros_like(alpha))
-
-
-#: Their earlier names.
-State, Weights = LayerState, LayerWeights
