@@ -231,7 +231,7 @@ def test_a_passage_ends_where_the_block_does(double):
 
 def test_independent_noise_is_averaged_over_the_effective_keys(double):
     """Isotropic noise through a random value map: the formula is its mean."""
-    from limelight.measures.denoising import Passage, _decomposed
+    from limelight.measures.denoising import BlockStages, _decomposed
 
     att = shaken(CLASS, True).blocks[0].attention
     A = jax.nn.softmax(jr.normal(jr.key(0), (2, 16, 16), jnp.float64), axis=-1)
@@ -241,7 +241,7 @@ def test_independent_noise_is_averaged_over_the_effective_keys(double):
     @jax.vmap
     def ratio(key):
         moved = at + 1e-3 * jr.normal(key, at.shape, jnp.float64)
-        one = lambda n: Passage(n, n, att.joined(A @ att.values(n)), n, n, A)
+        one = lambda n: BlockStages(n, n, att.joined(A @ att.values(n)), n, n, A)
         found = _decomposed(att, one(at), one(moved), 0)
         return found["frozen"] / found["predicted"], found["response"]
 
