@@ -22,7 +22,7 @@ def example(key, hidden, noise):
     label = jr.rademacher(k_label, (), float)
     here = jnp.arange(TOKENS) == jr.randint(k_place, (), 0, TOKENS)
     needle = jnp.eye(WIDTH)[0] + label * hidden
-    return here[:, None] * needle + noise * jr.normal(k_noise, (TOKENS, WIDTH)), label
+    return jnp.outer(here, needle) + noise * jr.normal(k_noise, (TOKENS, WIDTH)), label
 
 
 def network(w, X):

@@ -33,7 +33,7 @@ class Needle(ll.worlds.World):
         label = jr.rademacher(k_label, (), float)
         here = jnp.arange(TOKENS) == jr.randint(k_place, (), 0, TOKENS)
         needle = jnp.eye(WIDTH)[0] + label * truth
-        tokens = here[:, None] * needle + self.noise * jr.normal(k_noise, (TOKENS, WIDTH))
+        tokens = jnp.outer(here, needle) + self.noise * jr.normal(k_noise, (TOKENS, WIDTH))
         return ll.Example(tokens, label)
 
 

@@ -1,11 +1,15 @@
 """The loop against loops in plain NumPy: logs, ends, what is kept, and trials side by side."""
 
+import re
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
 
+import limelight
 from limelight.train.loop import Moved, descend, run_blocks
 
 BLOCKS, EVERY = 6, 3
@@ -110,3 +114,12 @@ def test_descent_with_momentum_by_hand(every):
     np.testing.assert_allclose(
         end.reports["loss"], np.reshape(losses, (-1, every)).mean(axis=1), rtol=1e-4
     )
+
+
+def test_no_two_classes_have_one_name():
+    source = Path(limelight.__file__).parent
+    files = [
+        p for shelf in ("train", "experiments", "theory") for p in (source / shelf).rglob("*.py")
+    ]
+    names = [name for file in files for name in re.findall(r"^class (\w+)", file.read_text(), re.M)]
+    assert sorted(set(names)) == sorted(names)
