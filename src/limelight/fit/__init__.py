@@ -10,6 +10,7 @@
 - `laws`: lines, logarithms and powers with intervals; `comparison` ranks them.
 - `trends`: does success rise, are these later than those; several tests as one.
 - `resample`: the bootstrap over trials, independent or with common trials.
+- `tabulate`: numbers of every cell as lines of text.
 """
 
 from limelight.fit.comparison import Candidate, Comparison, compare, compare_predictors
@@ -25,45 +26,53 @@ from limelight.fit.resample import (
     resample_tables,
     trial_weights,
 )
+from limelight.fit.tabulate import tabulate
 from limelight.fit.thresholds import Threshold, fit_threshold, resolved, threshold_values
 from limelight.fit.trends import holm, later, median_interval, rising, together
 
-__all__ = [
-    "LAWS",
-    "Candidate",
-    "Comparison",
-    "CriticalSizes",
-    "Edge",
-    "Law",
-    "Threshold",
-    "bootstrap",
-    "compare",
-    "compare_predictors",
-    "critical_sizes",
+__all__ = [  # noqa: RUF022
+    # success rates and means
     "exact",
-    "first_above",
-    "fit_law",
-    "fit_threshold",
-    "holm",
-    "later",
-    "linear",
-    "logarithmic",
     "mean_interval",
     "median_interval",
-    "nearest_interval",
     "paired_interval",
-    "percentile_interval",
-    "power",
-    "resample_counts",
-    "resample_means",
-    "resample_tables",
+    "wilson",
+    # how many examples are needed
+    "CriticalSizes",
+    "Edge",
+    "Threshold",
+    "critical_sizes",
+    "first_above",
+    "fit_threshold",
     "resolved",
-    "rising",
-    "squares_left",
     "successes",
     "threshold",
     "threshold_values",
+    # laws, and which one fits
+    "LAWS",
+    "Candidate",
+    "Comparison",
+    "Law",
+    "compare",
+    "compare_predictors",
+    "fit_law",
+    "linear",
+    "logarithmic",
+    "power",
+    "squares_left",
+    # trends, and several tests as one
+    "holm",
+    "later",
+    "rising",
     "together",
+    # the bootstrap
+    "bootstrap",
+    "nearest_interval",
+    "percentile_interval",
+    "resample_counts",
+    "resample_means",
+    "resample_tables",
     "trial_weights",
-    "wilson",
+    # words
+    "tabulate",
 ]
