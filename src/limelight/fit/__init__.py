@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from limelight.fit.edge import Edge, successes, threshold
     from limelight.fit.intervals import exact, mean_interval, paired_interval, wilson
     from limelight.fit.laws import LAWS, Law, fit_law, linear, logarithmic, power, squares_left
+    from limelight.fit.listing import tabulate
     from limelight.fit.resample import (
         bootstrap,
         percentile_interval,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
         resample_tables,
         trial_weights,
     )
-    from limelight.fit.listing import tabulate
     from limelight.fit.thresholds import Threshold, fit_threshold, resolved, threshold_values
     from limelight.fit.trends import holm, later, median_interval, rising, together
 
