@@ -24,7 +24,7 @@ import jax.random as jr
 import numpy as np
 from timing import about, copy_rate, seconds
 
-from limelight.engine.plan import compiled, make_plan
+from limelight.engine.plan import make_plan
 from limelight.experiments.sparse_and import IN_FLIGHT, SparseAnd
 from limelight.models import decoder
 from limelight.worlds import SparseBoolean
@@ -139,11 +139,12 @@ def ours(length: int, examples: int, trials: int, iterations: int) -> tuple[floa
     plan = make_plan(base, axes, trials=trials, width=trials)
     chunk = plan.chunks[0]
     arguments = plan.arguments(chunk)
-    lanes = compiled(plan.groups[0], arguments)
+    executor, rows = base.executor, plan.settings(chunk)
+    lanes = executor.trace(plan.groups[0], arguments).compile()
     times = []
     for _ in range(2):
         began = time.perf_counter()
-        lanes(arguments, plan.parts(chunk))
+        executor.run(lanes, arguments, rows, lambda done: None)
         times.append(time.perf_counter() - began)
     return min(times) / (trials * iterations), trials
 

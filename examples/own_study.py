@@ -34,7 +34,7 @@ class Needle(ll.worlds.World):
         here = jnp.arange(TOKENS) == jr.randint(k_place, (), 0, TOKENS)
         needle = jnp.eye(WIDTH)[0] + label * truth
         tokens = jnp.outer(here, needle) + self.noise * jr.normal(k_noise, (TOKENS, WIDTH))
-        return ll.worlds.Example(tokens, label)
+        return ll.Example(tokens, label)
 
 
 class Pooling(ll.models.Model):

@@ -27,6 +27,13 @@ def pytest_configure(config):
         os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + quick
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _small_workers():
+    """Forget compiled programs after each file: kept, they make a worker grow to several GB."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture
 def double():
     """Theory against formulas is checked in float64."""

@@ -3,6 +3,7 @@
 import json
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from limelight.claims import (
     Claim,
     Estimate,
     Inside,
+    Undecided,
     undecided,
 )
 from limelight.table import Table
@@ -97,3 +99,14 @@ def test_a_verdict_carries_what_decided_it():
     withheld = undecided(verdict, "too small")
     assert (withheld.verdict, withheld.value) == ("inconclusive", 2.0)
     assert "too small" in withheld.note
+
+
+def test_a_table_that_cannot_decide_leaves_its_claim_open_and_says_why():
+    def estimate(table):
+        raise Undecided("10 runs are needed", n=len(table))
+
+    claim = Claim("x", "It rises.", "a slope", estimate, AtLeast(0.0), "somewhere")
+    verdict = claim.decide(Table({"y": np.zeros(3)}), "here")
+    assert verdict.verdict == "inconclusive"
+    assert (verdict.interval, verdict.n, verdict.note) == (None, 3, "10 runs are needed")
+    assert np.isnan(verdict.value)

@@ -3,61 +3,118 @@
 `table = Study(world, model, train, measures).sweep(axes)`: a truth is drawn, examples are sampled,
 a model is trained, a number is read; many at once, resumable, with an interval on every point.
 
-Names are loaded when they are first used, so that importing this package costs nothing.
+Names are loaded when they are first used, so that importing this package costs nothing. What is
+listed here is for users; the packages `core`, `engine`, `page` and `cli` serve the library itself.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from limelight import fit, measures, models, papers, plot, theory, worlds
-    from limelight.certificate import certify
+    from limelight import (
+        certificate,
+        claims,
+        experiments,
+        fit,
+        instruments,
+        measures,
+        models,
+        papers,
+        plot,
+        theory,
+        train,
+        worlds,
+    )
+    from limelight.certificate import certify, check
+    from limelight.claims import Claim, Estimate, Verdict
+    from limelight.core.errors import InputError
+    from limelight.core.keys import named
+    from limelight.core.types import Example, Number, Role
+    from limelight.engine.store import open_table as open
     from limelight.experiments import Experiment, Study
+    from limelight.models.base import Model, Recipe
     from limelight.models.construct import construct
+    from limelight.papers.published import resume
     from limelight.table import Table
-    from limelight.train.minibatch import Train
-
-_SHELVES = (
-    "engine",
-    "experiments",
-    "fit",
-    "measures",
-    "models",
-    "papers",
-    "plot",
-    "theory",
-    "worlds",
-)
-_NAMES = {
-    "Experiment": "limelight.experiments",
-    "Study": "limelight.experiments",
-    "Table": "limelight.table",
-    "Train": "limelight.train.minibatch",
-    "certify": "limelight.certificate",
-    "construct": "limelight.models.construct",
-}
+    from limelight.train import Train
+    from limelight.worlds.base import World
 
 __all__ = [
-    "Experiment",
+    # One sentence: Study(world, model, train, measures).sweep(axes) gives a Table.
     "Study",
-    "Table",
     "Train",
-    "certify",
-    "construct",
-    "fit",
-    "measures",
-    "models",
-    "papers",
-    "plot",
-    "theory",
+    "Table",
+    # Runs on disk.
+    "open",
+    "resume",
+    # Shelves of parts, each written for one example.
     "worlds",
+    "models",
+    "measures",
+    "train",
+    "experiments",
+    # What is made of tables.
+    "fit",
+    "claims",
+    "plot",
+    # Papers and their theorems.
+    "papers",
+    "theory",
+    # Weights: constructed, certified, checked; real ViTs.
+    "construct",
+    "certify",
+    "check",
+    "certificate",
+    "instruments",
+    # To write parts of one's own.
+    "World",
+    "Model",
+    "Recipe",
+    "Experiment",
+    "Example",
+    "Role",
+    "Number",
+    "named",
+    "Claim",
+    "Estimate",
+    "Verdict",
+    "InputError",
 ]
+
+#: Where a name that is not a module comes from, and what it is called there.
+_FROM = {
+    "Claim": "claims",
+    "Estimate": "claims",
+    "Example": "core.types",
+    "Experiment": "experiments",
+    "InputError": "core.errors",
+    "Model": "models.base",
+    "Number": "core.types",
+    "Recipe": "models.base",
+    "Role": "core.types",
+    "Study": "experiments",
+    "Table": "table",
+    "Train": "train",
+    "Verdict": "claims",
+    "World": "worlds.base",
+    "certify": "certificate",
+    "check": "certificate",
+    "construct": "models.construct",
+    "named": "core.keys",
+    "open": "engine.store:open_table",
+    "resume": "papers.published",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Shelves and the main names, loaded on first use."""
-    if name in _SHELVES:
+    """A name of the list above, loaded when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'limelight' has no attribute {name!r}")
+    if name not in _FROM:
         return importlib.import_module(f"limelight.{name}")
-    if name in _NAMES:
-        return getattr(importlib.import_module(_NAMES[name]), name)
-    raise AttributeError(f"module 'limelight' has no attribute {name!r}")
+    module, _, other = _FROM[name].partition(":")
+    return getattr(importlib.import_module(f"limelight.{module}"), other or name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

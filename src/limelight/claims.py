@@ -4,12 +4,13 @@ A rule reads an estimate with its interval and says `holds`, `fails` or `inconcl
 says in words what it does, from the same numbers, so that text and code cannot drift apart.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
+from limelight.core import notebook
 from limelight.core.errors import InputError
 from limelight.table import Table
 
@@ -161,6 +162,20 @@ class Verdict:
         out["interval"] = None if self.interval is None else [_finite(v) for v in self.interval]
         return out
 
+    def _repr_html_(self) -> str:
+        ends = "" if self.interval is None else "{:.3g} to {:.3g}".format(*self.interval)
+        value = f"{self.value:.3g}" + (f" ({ends})" if ends else "")
+        rows = [
+            ("claim", self.statement),
+            ("value", value),
+            ("rule", self.rule),
+            ("from", f"{self.source}, n = {self.n}"),
+            *([("note", self.note)] if self.note else []),
+        ]
+        return notebook.line(f"{self.claim}: {self.verdict}", strong=True) + notebook.grid(
+            ("", ""), rows
+        )
+
     def __str__(self) -> str:
         ends = "" if self.interval is None else " [{:.3g}, {:.3g}]".format(*self.interval)
         line = f"{self.claim}: {self.verdict}, {self.value:.3g}{ends}, n = {self.n}; {self.rule}"
@@ -221,6 +236,19 @@ def undecided(verdict: Verdict, why: str) -> Verdict:
     """The same numbers with the decision withheld, and the reason."""
     note = f"{why}; {verdict.note}" if verdict.note else why
     return replace(verdict, verdict="inconclusive", note=note)
+
+
+def all_parts(parts: Iterable[Decision]) -> Decision:
+    """One decision on a sentence with several parts: it fails with any, and holds with all.
+
+    Example:
+        >>> all_parts(["holds", "inconclusive"]), all_parts(["holds", "inconclusive", "fails"])
+        ('inconclusive', 'fails')
+    """
+    found = {*parts}
+    if "fails" in found:
+        return "fails"
+    return "holds" if found == {"holds"} else "inconclusive"
 
 
 def check_unique(claims: tuple[Claim, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The table a study leaves behind: one row a trial, axes and measures as columns.
+"""The table a study leaves behind: one row per trial, axes and measures as columns.
 
 `fit`, `claims` and `plot` see tables only, so an old run is refitted and redrawn without
 rebuilding a model.
@@ -14,17 +14,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from limelight.core import notebook
 from limelight.core.errors import InputError, suggest
 from limelight.core.files import atomic
 
 META = b"limelight"
+#: Columns of a table's head in a notebook at most.
+MOST_SHOWN = 12
 #: Stands for "no default": the setting must exist.
 REQUIRED: Any = object()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
-    """Columns by name, one row a trial.
+    """Columns by name, one row per trial.
 
     Args:
         columns: Name to values. A trace (a measure followed through training) is two-dimensional,
@@ -81,7 +84,7 @@ class Table:
             return
         group = np.zeros(len(self), dtype=int)
         for name in by:
-            _, place = np.unique(self[name], return_inverse=True)
+            place = _places(self[name])
             _, group = np.unique(group * (place.max() + 1) + place, return_inverse=True)
         cells = np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
         for rows in sorted(cells, key=lambda rows: rows[0]):
@@ -139,6 +142,38 @@ class Table:
             self._made[key] = make()
         return self._made[key]
 
+    # --- for people ---------------------------------------------------------------------------
+
+    @property
+    def overview(self) -> dict[str, str]:
+        """What the table holds, in a few words each: size, axes, measures, traces."""
+        cells = len(np.unique(self["cell"])) if "cell" in self.columns else 0
+        known = {"cell", "trial", *self.axes}
+        scalars = [n for n, v in self.columns.items() if v.ndim == 1 and n not in known]
+        traces = {n: v.shape[1] for n, v in self.columns.items() if v.ndim > 1}
+        parts = {
+            "trials": f"{len(self):,}" + (f" in {cells:,} cells" if cells else ""),
+            "axes": "; ".join(f"{name}: {_few(self._ordered(name))}" for name in self.axes),
+            "measures": ", ".join(scalars),
+            "traces": ", ".join(f"{name} ({steps} values)" for name, steps in traces.items()),
+        }
+        return {name: text for name, text in parts.items() if text}
+
+    def __repr__(self) -> str:
+        lines = (f"{name:9} {text}" for name, text in self.overview.items())
+        return "\n".join(("Table", *(f"  {line}" for line in lines)))
+
+    def _repr_html_(self) -> str:
+        shown = [n for n, v in self.columns.items() if v.ndim == 1][:MOST_SHOWN]
+        head = [[_text(self[name][row]) for name in shown] for row in range(min(5, len(self)))]
+        rest = len(self) - len(head)
+        more = notebook.line(f"and {rest:,} more rows") if rest else ""
+        about = notebook.grid(["Table", ""], list(self.overview.items()))
+        return about + notebook.grid(shown, head) + more
+
+    def _ordered(self, name: str) -> list[Any]:
+        return list(dict.fromkeys(_plain(value) for value in self[name]))
+
     # --- other people's formats -------------------------------------------------------------
 
     def to_numpy(self) -> dict[str, np.ndarray]:
@@ -193,6 +228,8 @@ class Table:
     @classmethod
     def load(cls, path: str | Path) -> "Table":
         """Read what `save` wrote."""
+        if Path(path).is_dir():
+            raise InputError(f"{path} is a folder", "limelight.open reads run folders")
         try:
             arrow = pq.read_table(path, page_checksum_verification=True)
         except (OSError, pa.ArrowException) as error:
@@ -207,6 +244,31 @@ class Table:
         meta = json.loads((arrow.schema.metadata or {}).get(META, b"{}"))
         columns = {name: _from_arrow(arrow[name]) for name in arrow.column_names}
         return cls(columns, tuple(meta.get("axes", ())), meta.get("manifest", {}))
+
+
+def _places(values: np.ndarray) -> np.ndarray:
+    """A number for each distinct value; words are not sorted for it, which would be slow."""
+    if values.dtype != object:
+        return np.unique(values, return_inverse=True)[1]
+    number: dict[Any, int] = {}
+    return np.array([number.setdefault(value, len(number)) for value in values])
+
+
+def _few(values: list[Any], most: int = 6) -> str:
+    """A list in a few words.
+
+    Example:
+        >>> _few([1, 2, 3]), _few(list(range(10)), 4)
+        ('1, 2, 3', '0, 1, 2, ..., 9 (10 values)')
+    """
+    if len(values) <= most:
+        return ", ".join(map(_text, values))
+    first = ", ".join(map(_text, values[: most - 1]))
+    return f"{first}, ..., {_text(values[-1])} ({len(values)} values)"
+
+
+def _text(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
 
 
 def _plain(value: Any) -> Any:

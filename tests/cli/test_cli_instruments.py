@@ -10,7 +10,7 @@ from PIL import Image
 
 from limelight.cli.prune import print_pruned
 from limelight.instruments.gallery import Gallery
-from limelight.instruments.prune import Pruned, Row
+from limelight.instruments.prune import Pruned, PrunedRow
 from limelight.instruments.sight import Sight
 from limelight.measures.locality import locality
 from limelight.models import load_vit, save_vit
@@ -42,8 +42,8 @@ def test_pruning_on_the_command_line(call):
 
 def test_the_table_for_people(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    row = Row("none", 1.0, 197, 0.58, (0.56, 0.6), 0.0, (0.0, 0.0), 2_640_000_000, 2_500_000_000,
-              2.6e9, 19.4, 1.0, None)  # fmt: skip
+    row = PrunedRow("none", 1.0, 197, 0.58, (0.56, 0.6), 0.0, (0.0, 0.0), 2_640_000_000,
+                    2_500_000_000, 2.6e9, 19.4, 1.0, None)  # fmt: skip
     fewer = dataclasses.replace(
         row, policy="attention", keep=0.5, tokens=99, difference=-0.0715, speedup=1.68,
         difference_interval=(-0.086, -0.057), flops=1_610_000_000,
@@ -60,8 +60,8 @@ def test_the_table_for_people(capsys, monkeypatch):
 
 def test_small_networks_are_counted_in_small_units_and_gpus_before_compilation(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    row = Row("attention", 0.5, 9, 0.85, (0.739, 0.919), -0.15, (-0.238, -0.052), 376_500, 350_000,
-              377_000.0, 0.0365, 1.17, None)  # fmt: skip
+    row = PrunedRow("attention", 0.5, 9, 0.85, (0.739, 0.919), -0.15, (-0.238, -0.052), 376_500,
+                    350_000, 377_000.0, 0.0365, 1.17, None)  # fmt: skip
     machine = {"device": {"platform": "gpu", "cores": 2, "kind": "an H200"}}
     print_pruned("vit", "centred", Pruned((row,), 1, "60 images", 16, 10, machine))
     printed = capsys.readouterr().out

@@ -13,7 +13,7 @@ import pytest
 
 from limelight.bench import Row
 from limelight.claims import Verdict
-from limelight.cli import common
+from limelight.cli import text as common
 from limelight.engine import device
 from limelight.engine.run import Engine
 from limelight.engine.store import read_manifest, read_table
@@ -321,7 +321,7 @@ def test_verify_can_be_stopped_and_goes_on(call, monkeypatch):
     assert call("verify", toy.KEY, "--json").code == 0
 
 
-@pytest.mark.parametrize("where", ["limelight.papers.load", "limelight.papers.base.make_plan"])
+@pytest.mark.parametrize("where", ["limelight.papers.load", "limelight.papers.recipe.make_plan"])
 def test_ctrl_c_before_the_work_begins(call, monkeypatch, where):
     def interrupted(*_, **__):
         raise KeyboardInterrupt

@@ -9,12 +9,13 @@ import numpy as np
 
 import limelight.papers
 from limelight import fit
-from limelight.claims import AtLeast, Claim, Estimate
+from limelight.claims import AtLeast, Estimate
 from limelight.core.errors import InputError
 from limelight.core.types import Number
 from limelight.experiments import Experiment
-from limelight.papers.base import Figure, Paper, Setup, Statement
-from limelight.plot import new_figure
+from limelight.papers.contents import Paper, Statement
+from limelight.papers.recipe import Figure, Scale, claim
+from limelight.plot import Picture, lines
 from limelight.theory import Bound
 
 KEY = "toy2000"
@@ -55,35 +56,32 @@ def unfair(table) -> Estimate:
     return Estimate(np.nan, None, len(table), "they are fair")
 
 
-def draw(table):
+def draw(table) -> Picture:
     """Means of the throws."""
-    picture = new_figure(3.0, 2.0)
-    picture.axes[0].plot(np.sort(table["mean"]))
-    return picture
+    means = np.sort(table["mean"])
+    return lines([("means", np.arange(len(means)), means)], x_label="throw", y_label="mean")
 
 
-def draw_if_fair(table):
+def draw_if_fair(table) -> Picture:
     """The same, of fair dice."""
     unfair(table)
     return draw(table)
 
 
-def setup(trials: int) -> Setup:
-    return Setup(Dice(), {"sides": [4.0, 6.0, 12.0]}, trials)
-
-
-def figure(name: str, setups: dict[str, Setup]) -> Figure:
+def figure(name: str, **settings) -> Figure:
+    half = claim(f"{name}.half", "It is half.", AtLeast(0.3), at=KEY, statistic="mean over sides")
+    odd = claim(
+        f"{name}.unfair", "They are not fair.", AtLeast(1.0), at=KEY, statistic="unfairness"
+    )
     return Figure(
         name=name,
         title="what dice show",
         statement="the mean is half the sides",
-        setups=setups,
-        claims=(
-            Claim(f"{name}.half", "It is half.", "mean over sides", share, AtLeast(0.3), KEY),
-            Claim(f"{name}.unfair", "They are not fair.", "unfairness", unfair, AtLeast(1.0), KEY),
-        ),
-        draws={"means": draw, "fair": draw_if_fair},
+        trial=Dice(),
+        claims=(half(share), odd(unfair)),
+        pictures={"means": draw, "fair": draw_if_fair},
         summary=lambda table: [f"largest {table['mean'].max():.2f}", str(unfair(table).note)],
+        **settings,
     )
 
 
@@ -98,8 +96,18 @@ paper = Paper(
         Statement("lemma", "any one side", lambda sides=6.0: Bound("p", 1 / sides, "exact")),
     ),
     figures=(
-        figure("dice", {"smoke": setup(12), "small": setup(40), "paper": setup(80)}),
-        figure("pairs", {"smoke": Setup(Dice(), {PAIR: [(4.0, 0.0), (6.0, 1.0)]}, 5)}),
+        figure(
+            "dice",
+            grid={"sides": [4.0, 6.0, 12.0]},
+            trials=80,
+            scales={"smoke": Scale(trials=12), "small": Scale(trials=40), "paper": Scale()},
+        ),
+        figure(
+            "pairs",
+            grid={PAIR: [(4.0, 0.0), (6.0, 1.0)]},
+            trials=5,
+            scales={name: Scale() for name in ("smoke", "small", "paper")},
+        ),
     ),
 )
 

@@ -263,3 +263,28 @@ def test_refusals_of_an_edge():
     columns = {name: column for name, column in table.columns.items() if name != "trial"}
     with pytest.raises(InputError):
         edge_of(Table(columns, table.axes)).draws(common=True)
+
+
+def steps_table():
+    """Two curves that pass one half at 20 and at 40, one more that never does."""
+    x = np.array([10, 20, 40, 80, 160])
+    chance = {1: 1 / (1 + (20 / x) ** 4), 2: 1 / (1 + (40 / x) ** 4), 3: np.zeros(5)}
+    rng = np.random.default_rng(0)
+    g, n = np.repeat([*chance], 40 * len(x)), np.tile(np.repeat(x, 40), len(chance))
+    success = rng.random(len(g)) < np.repeat(np.concatenate([*chance.values()]), 40)
+    return Table({"g": g, "n": n, "y": success.astype(float)}, ("g", "n"))
+
+
+def test_the_smallest_statistic_is_that_of_values_and_draws():
+    edge = threshold(steps_table(), along="n", measure="y", level=0.5)
+    logs = lambda m: np.log(np.stack([m[:, 1] / m[:, 0], m[:, 1]], axis=1))
+    found = edge.smallest(logs, used=np.array([0, 1]), draws=500, note="two")
+    assert found.value == pytest.approx(np.log(edge.values[1] / edge.values[0]))
+    drawn = logs(edge.draws(500)[0])
+    ends = np.quantile(drawn, [0.0125, 0.9875], axis=0).min(axis=1)  # 95 % over two statistics
+    assert found.interval == pytest.approx(tuple(ends))
+    assert found.note == "two"
+    open_ended = edge.smallest(logs, draws=500, note="two")  # the third curve is not on the grid
+    assert open_ended.interval is not None
+    assert np.isnan(open_ended.interval).all()
+    assert open_ended.note == "two; off the grid in 100.0% of resamples"

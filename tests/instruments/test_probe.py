@@ -16,7 +16,7 @@ from limelight.instruments.gallery import Behind, Gallery
 from limelight.instruments.overlay import overlay, silhouette
 from limelight.instruments.page import pictures, write_page
 from limelight.instruments.positions import partitions, read_positions
-from limelight.instruments.probe import KINDS, distils, probe, told
+from limelight.instruments.probe import KINDS, distils, probe, with_interval
 from limelight.instruments.sight import Sight
 from limelight.measures.association import association_overlap
 from limelight.measures.denoising import (
@@ -231,7 +231,7 @@ def test_a_passage_ends_where_the_block_does(double):
 
 def test_independent_noise_is_averaged_over_the_effective_keys(double):
     """Isotropic noise through a random value map: the formula is its mean."""
-    from limelight.measures.denoising import BlockStages, _decomposed
+    from limelight.measures.denoising import BlockPassage, _decomposed
 
     att = shaken(CLASS, True).blocks[0].attention
     A = jax.nn.softmax(jr.normal(jr.key(0), (2, 16, 16), jnp.float64), axis=-1)
@@ -241,7 +241,7 @@ def test_independent_noise_is_averaged_over_the_effective_keys(double):
     @jax.vmap
     def ratio(key):
         moved = at + 1e-3 * jr.normal(key, at.shape, jnp.float64)
-        one = lambda n: BlockStages(n, n, att.joined(A @ att.values(n)), n, n, A)
+        one = lambda n: BlockPassage(n, n, att.joined(A @ att.values(n)), n, n, A)
         found = _decomposed(att, one(at), one(moved), 0)
         return found["frozen"] / found["predicted"], found["response"]
 
@@ -361,7 +361,7 @@ def test_a_probe_holds_together(found):
 )
 def test_what_distils_is_decided_by_the_interval(ends, says, words):
     assert distils(ends) == says
-    assert told(ends) == words
+    assert with_interval(ends) == words
 
 
 @pytest.fixture(scope="module")
@@ -416,9 +416,9 @@ def test_the_page_is_one_file_that_asks_for_nothing(found, tmp_path):
 
 def test_bad_settings_are_refused():
     model = shaken(CLASS)
-    with pytest.raises(InputError, match="--noise 0"):
+    with pytest.raises(InputError, match="noise = 0"):
         probe(model, noise=0)
-    with pytest.raises(InputError, match="--share 1"):
+    with pytest.raises(InputError, match="share = 1"):
         probe(model, share=1)
-    with pytest.raises(InputError, match="--share 0"):
+    with pytest.raises(InputError, match="share = 0"):
         probe(model, share=0.0)

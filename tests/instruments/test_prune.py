@@ -222,7 +222,7 @@ def test_shapes_that_do_not_fit_are_refused():
 
 
 def test_tokens_are_those_that_the_world_of_images_makes():
-    shown = gallery(20, scale="centred")
+    shown = gallery(20, pixels="centred")
     images, _ = shown.images(np.arange(20))
     truth = WORLD.draw(jr.key(0))
     place = {int(n): i for i, n in enumerate(np.asarray(truth.order))}

@@ -1,4 +1,4 @@
-"""The laws that every world, model, measure and statement meets by being listed."""
+"""The laws that every world, model, measure and statement meets by standing on its shelf."""
 
 import json
 
@@ -9,104 +9,23 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.experiments.study import measure_name
-from limelight.measures import (
-    Accuracy,
-    AttentionMass,
-    FeatureNorms,
-    FeatureTurns,
-    FreshLoss,
-    Invariants,
-    KeptTokens,
-    LuckyNeurons,
-    Margins,
-    OutputProjections,
-    OwnAttention,
-    RoleMass,
-    ValueParts,
-    ValuePull,
-)
-from limelight.models import (
-    Constructed,
-    Convolutional,
-    Extended,
-    FourWay,
-    Positional,
-    Sequence,
-    Shallow,
-    Vision,
-)
+from limelight.core.kinds import kind_of
+from limelight.core.types import Example
 from limelight.models.base import split
 from limelight.papers import KEYS, load
 from limelight.theory.base import Bound
-from limelight.worlds import (
-    Composites,
-    FourClasses,
-    GaussianPatches,
-    Images,
-    Patterns,
-    PatternSets,
-    Sparse,
-    SparseBoolean,
-    Spatial,
-    dataset,
-    example,
+from limelight.worlds import dataset, example
+from tests.laws.members import (
+    EXPERIMENTS,
+    MODELS,
+    READ,
+    WORLDS,
+    experiment_members,
+    measure_members,
+    recipe_members,
+    world_members,
 )
 
-WORLDS = {
-    "patterns": Patterns(tokens=16),
-    "patterns, noisy": Patterns(tokens=16, noise=0.05),
-    "patterns, loud": Patterns(tokens=16, noise=0.01, noisy_share=0.3),
-    "patterns, fixed coin": Patterns(tokens=16, positions="fixed", labels="coin"),
-    "patterns, no confusion": Patterns(tokens=16, confusing=0.0),
-    "pattern sets": PatternSets(Patterns(tokens=16, dimension=20)),
-    "four classes": FourClasses(tokens=16, noise=0.05),
-    "sparse": Sparse(Patterns(tokens=16), "drop_irrelevant", 9),
-    "images": Images(patch=2),
-    "images, shuffled": Images(patch=4, cell=4, noise=0.5, noisy_share=0.3, augment="crop"),
-    "images, held out": Images(part="test"),
-    "composites": Composites(relevant=0.8),
-    "composites, spurious": Composites(only=(3, 8), spurious=0.9, augment="flip"),
-    "boolean and": SparseBoolean(length=12, sparsity=3),
-    "boolean placed": SparseBoolean(length=12, sparsity=2, positions=(3, 7)),
-    "spatial grid": Spatial(tokens=16, dimension=5, density=0.5, partition="grid"),
-    "spatial random": Spatial(tokens=12, size=3, dimension=5, variance=0.1),
-    "gaussian tied": GaussianPatches(),
-    "gaussian untied": GaussianPatches(kernel="untied", partition="strided"),
-    "boolean majority": SparseBoolean(length=9, sparsity=5, rule="majority", label_noise=0.1),
-}
-MODELS = {
-    "tokens": (Patterns(tokens=16, noise=0.05), Shallow(width=6)),
-    "groups": (Patterns(tokens=16), Shallow(width=6, groups=True)),
-    "heads and skip": (Patterns(tokens=16), Extended(Shallow(width=6), heads=2, skip=True)),
-    "two outputs": (FourClasses(tokens=16), FourWay(Shallow(width=6), separate=True)),
-    "scaled start": (Patterns(tokens=16), Shallow(width=6, start="scale", readout="shared")),
-    "sequence": (SparseBoolean(length=6, sparsity=2), Sequence(width=8, heads=2, hidden=4)),
-    "vision": (Patterns(tokens=16), Vision(width=8, depth=2, heads=2, pool="class")),
-    "positional": (Patterns(tokens=16), Vision(width=8, attention="positional", outputs=3)),
-    "model (T)": (Spatial(tokens=16, dimension=5), Positional()),
-    "model (T), idealized": (Spatial(tokens=16, dimension=5), Positional(start="idealized")),
-    "model (T), Gram": (GaussianPatches(), Positional(gram=True, logit_scale=0.25)),
-    "convolutional": (Images(patch=2), Convolutional(widths=(4, 6), strides=(1, 2), norm="group")),
-    "residual": (Composites(), Convolutional(widths=(4, 8), strides=(1, 2), blocks=1)),
-    "constructed": (SparseBoolean(length=6, sparsity=2), Constructed(mapping="bag")),
-}
-MEASURES = [
-    Accuracy(6),
-    FreshLoss(6),
-    AttentionMass(4),
-    RoleMass(4),
-    KeptTokens(4),
-    FeatureNorms(),
-    FeatureTurns(),
-    Margins(6),
-    OwnAttention(),
-    ValueParts(),
-    ValuePull(4),
-    Invariants(),
-    LuckyNeurons(),
-    OutputProjections(),
-]
 STATEMENTS = [(key, s.label) for key in KEYS for s in load(key).statements]
 
 
@@ -148,9 +67,11 @@ class TestWorlds:
     def test_examples_are_finite_and_labelled(self, name):
         world = WORLDS[name]
         data = dataset(world, jr.key(2), world.draw(jr.key(1)), 16)
-        assert np.isfinite(np.asarray(data.tokens)).all()
-        assert set(np.unique(data.label)) <= {-1.0, 1.0}
-        assert data.roles.shape == data.kept.shape == data.tokens.shape[:2]
+        for leaf in jax.tree.leaves(data):
+            assert np.isfinite(np.asarray(leaf)).all()
+        if isinstance(data, Example):
+            assert set(np.unique(data.label)) <= {-1.0, 1.0}
+            assert data.roles.shape == data.kept.shape == data.tokens.shape[:2]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -180,17 +101,39 @@ class TestModels:
         same(model, again)
 
 
-@pytest.mark.parametrize("measure", MEASURES, ids=measure_name)
-def test_measures_are_scalars_of_their_key(measure):
-    world, recipe = MODELS["groups"]
+@pytest.mark.parametrize("name", READ)
+def test_measures_are_scalars_of_their_key(name):
+    measure, (world, recipe) = measure_members()[name], READ[name]
     truth = world.draw(jr.key(0))
-    model = recipe.init(jr.key(1), world, truth)
-    read = lambda key: measure(key, world, truth, model)
+    made = recipe.init(jr.key(1), world, truth)
+    read = lambda key: measure(key, world, truth, made)
     values = jax.tree.leaves(jax.jit(read)(jr.key(5)))
     assert all(value.shape == () for value in values)
-    np.testing.assert_allclose(values, jax.tree.leaves(read(jr.key(5))), rtol=1e-5)
+    np.testing.assert_allclose(values, jax.tree.leaves(read(jr.key(5))), rtol=1e-5, atol=1e-7)
     many = jax.vmap(read)(jr.split(jr.key(6), 3))
     assert all(leaf.shape == (3,) for leaf in jax.tree.leaves(many))
+
+
+def test_every_member_of_a_shelf_is_under_the_laws():
+    """A new world, recipe, measure or experiment without an example is a failure."""
+    seen = {type(world).__name__ for world in WORLDS.values()}
+    assert set(world_members()) <= seen, "add an example to tests/laws/members.py"
+    seen = {type(recipe).__name__ for _, recipe in MODELS.values()}
+    assert set(recipe_members()) <= seen, "add an example to tests/laws/members.py"
+    assert set(measure_members()) <= set(READ), "say in READ which model a measure reads"
+    assert set(experiment_members()) == set(EXPERIMENTS), "add an example to members.py"
+
+
+def test_every_member_has_a_kind_of_its_own():
+    parts = [
+        *world_members().values(),
+        *recipe_members().values(),
+        *experiment_members().values(),
+        *{type(m) if not hasattr(m, "__name__") else m for m in measure_members().values()},
+    ]
+    kinds = [kind_of(part) for part in parts]
+    assert None not in kinds
+    assert len(set(kinds)) == len(kinds)
 
 
 @pytest.mark.parametrize(("key", "label"), STATEMENTS)
@@ -210,10 +153,10 @@ def test_a_paper_is_whole(key):
     assert paper.symbols
     assert paper.figures
     for figure in paper.figures:
-        assert set(figure.setups) == {"smoke", "small", "paper"}
+        assert set(figure.scales) == {"smoke", "small", "paper"}
         assert figure.claims
         assert figure.statement
         # A question is ours: no paper is made to ask it.
         assert figure.lead.startswith("Asked") == figure.statement.endswith("?")
-        for setup in figure.setups.values():
-            setup.experiment.check()
+        for scale in figure.scales:
+            figure.setup(scale).experiment.check()

@@ -11,7 +11,7 @@ from limelight.measures import FeatureTurns, Margins, SetGrowth, ValueParts, Val
 from limelight.measures.values import pull
 from limelight.models import Shallow
 from limelight.models.base import split
-from limelight.papers.li2023.traces import NOISE
+from limelight.papers.li2023.lemmas import NOISE
 from limelight.train.losses import hinge
 from limelight.train.minibatch import Train
 from limelight.worlds import Patterns, PatternSets, dataset

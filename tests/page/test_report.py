@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from limelight.claims import Verdict
 from limelight.core.errors import InputError
-from limelight.page.report import Cost, Illustration, Section, report, write_report
+from limelight.page.report import Illustration, Section, StudyCost, report, write_report
 from limelight.plot import lines as curves
 from limelight.plot import render
 
@@ -61,7 +61,7 @@ def section(word="a study", **more):
         "verdicts": [verdict(word)],
         "figures": [Illustration(PIXEL, word, word)],
         "settings": {word: word, "world": {word: [word, 2]}},
-        "cost": Cost(1200, 40.0, 1, word),
+        "cost": StudyCost(1200, 40.0, 1, word),
         "versions": {word: word},
         "rerun": [word, word],
         "notes": [word],
@@ -210,10 +210,10 @@ def test_a_picture_must_be_one(content):
 
 
 def test_cost_and_nested_settings():
-    text = Reader(report("T", settings={"train": {"steps": 400}}, cost=Cost(1200, 40, 2))).text
+    text = Reader(report("T", settings={"train": {"steps": 400}}, cost=StudyCost(1200, 40, 2))).text
     for part in ("train.steps", "400", "1,200", "trials per second", "30", "compilations"):
         assert part in text
-    assert "trials per second" not in Reader(report("T", cost=Cost(0, 0))).text
+    assert "trials per second" not in Reader(report("T", cost=StudyCost(0, 0))).text
 
 
 def test_an_empty_report_is_a_page():

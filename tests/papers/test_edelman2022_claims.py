@@ -2,11 +2,17 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from limelight.papers import load
-from limelight.papers.edelman2022 import beyond, claims, critical, fig2, fig3, precision, wide
+from limelight.papers.edelman2022 import (
+    critical,
+    fig2,
+    fig2_precision,
+    fig2_wide,
+    fig3,
+    variants,
+)
 from limelight.plot import render
 from limelight.table import Table
 from limelight.theory.edelman2022.consistent import examples_needed
@@ -17,11 +23,11 @@ paper = load("edelman2022")
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
     """Intervals from fewer draws: the rules are tested, not their third digit."""
-    for module in (claims, critical, beyond, wide):
+    for module in (critical, variants, fig2_wide):
         monkeypatch.setattr(module, "MANY", 200)
 
 
-def and_table(rate, lengths=critical.LENGTHS, sizes=critical.SIZES, trials=50, seed=0, **columns):
+def and_table(rate, lengths=fig2.LENGTHS, sizes=fig2.SIZES, trials=50, seed=0, **columns):
     """A grid whose trials succeed with probability `rate(T, m)`."""
     rng = np.random.default_rng(seed)
     cells = [(T, m) for T in lengths for m in sizes]
@@ -41,7 +47,7 @@ def and_table(rate, lengths=critical.LENGTHS, sizes=critical.SIZES, trials=50, s
         "diverged": np.zeros(len(T), dtype=bool),
         "gap": np.ones(len(T)),
     }
-    experiment = {"iterations": 1000, "every": 10, "world": {"sparsity": 3}}
+    experiment = {"iterations": 1000, "every": 10, "world": {"sparsity": 3, "rule": "and"}}
     manifest = {"scale": "paper", "configuration": {"experiment": experiment}}
     return Table(usual | columns, (critical.LENGTH, critical.SIZE), manifest)
 
@@ -139,7 +145,7 @@ def test_only_trials_that_run_to_the_end_say_whether_samples_are_fitted(wrong, v
     fitted = np.where(ends, 600.0, np.inf)  # the others stopped early, unfitted
     fitted[np.flatnonzero(ends)[:wrong]] = np.inf
     table = Table({**GOOD.columns, "to_the_end": ends, "fitted": fitted}, GOOD.axes, GOOD.manifest)
-    found = claims.fitted_share(table)
+    found = fig2.fitted.estimate(table)
     assert found.n == 400
     assert f"{wrong} exceptions of 400" in found.note
     assert verdicts(table)["A1.fitted"] == verdict
@@ -154,50 +160,13 @@ def test_half_time_is_read_at_iteration_500():
     assert verdicts(late)["A6.examples"] == "fails"
 
 
-def test_the_critical_size_is_the_first_above_one_half():
+def test_critical_sizes_off_the_grid_are_said_to_be():
     table = and_table(lambda T, m: 0.0, (100, 200), (50, 60, 70), 10)
     success = np.zeros(60, dtype=bool)
     success[[*range(15, 20), *range(20, 26), *range(30, 36)]] = True  # 0, 5, 6 and 6, 0, 0 of 10
-    known = Table({**table.columns, "success": success}, table.axes)
-    found = critical.counted(known)
-    assert found.critical.tolist() == [70, 50]
-    assert found.below[1] > 0.5
-    assert found.censored().all()
+    known = Table({**table.columns, "success": success}, table.axes, table.manifest)
     assert "<=50" in critical.critical_lines(known)[1]
-    # Where no cell passes, the paper's standard error counts one step beyond.
-    none = critical.counted(table)
-    assert np.isinf(none.critical).all()
-    assert none.standard_errors.tolist() == [0.0, 0.0]
     assert ">70" in critical.critical_lines(table)[0]
-
-
-def test_the_bootstrap_is_that_of_trials():
-    """Against resampling the rows themselves, cell by cell."""
-    table = and_table(logistic(lambda T: 70, 60), (100,), (50, 60, 70, 80, 90), 20)
-    found = critical.counted(table)
-    rng = np.random.default_rng(1)
-    rows = table["success"].reshape(5, 20)
-    stars = []
-    for _ in range(2000):
-        share = np.array([rng.choice(row, 20).mean() for row in rows])
-        above = np.flatnonzero(share > 0.5)
-        stars.append(found.sizes[above[0]] if len(above) else np.inf)
-    drawn = critical.first_above(found.sizes, found.resampled(4000), found.trials)[:, 0]
-    for m in (50, 60, 70, 80, 90, np.inf):
-        assert abs(np.mean(np.array(stars) == m) - np.mean(drawn == m)) < 0.05
-
-
-def test_the_width_is_that_of_a_logistic_curve_in_m():
-    table = and_table(logistic(lambda T: 110, 50), (100,), critical.SIZES, 50)
-    found = critical.counted(table)
-    m, s, n = found.sizes, found.successes[0], found.trials[0]
-
-    def minus_log_likelihood(p):
-        eta = p[0] + p[1] * (m - 110) / 50
-        return -(s * np.log(expit(eta)) + (n - s) * np.log(expit(-eta))).sum()
-
-    slope = minimize(minus_log_likelihood, [0.0, 1.0]).x[1] / 50
-    assert claims.width(table).value == pytest.approx(np.log(81) / slope, rel=1e-3)
 
 
 # --- parity -------------------------------------------------------------------------------------
@@ -244,8 +213,8 @@ def test_parity_as_the_paper_has_it():
     assert set(verdicts(table, "fig3").values()) == {"holds"}
     found = fig3.transitions(table)
     assert found.leaves[:2].tolist() == [200, 220]
-    assert found.learns[:2].tolist() == [240, 260]
-    assert not found.passed[30:].any()
+    assert found.reaches[:2].tolist() == [240, 260]
+    assert not found.done[30:].any()
     assert "B2, all parts: holds" in fig3.summary(table)
     for picture in paper.figure("fig3").plots(table).values():
         assert render(picture, "png", dots_per_inch=40).startswith(b"\x89PNG")
@@ -294,31 +263,28 @@ def test_another_budget_says_nothing_of_the_paper(iterations):
 def beyond_table(axis, middle):
     """Success passes one half at `middle(T, value)` examples."""
     parts = []
-    for value in paper.figure(NAMES[axis]).setups["paper"].axes[axis]:
+    for value in paper.figure(NAMES[axis]).setup("paper").axes[axis]:
         rate = lambda T, m, value=value: 1 / (1 + (middle(T, value) / m) ** 6)
-        part = and_table(rate, beyond.LENGTHS, beyond.SIZES, 20, seed=round(100 * value))
+        part = and_table(rate, variants.LENGTHS, variants.SIZES, 20, seed=round(100 * value))
         parts.append({**part.columns, axis: np.full(len(part), value)})
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     return Table(columns, (critical.LENGTH, axis, critical.SIZE), GOOD.manifest)
 
 
-NAMES = {
-    beyond.SPARSITY: "fig2-sparsity",
-    beyond.NOISE: "fig2-noise",
-    beyond.EMBEDDING: "fig2-dropout",
-}
+SPARSITY, NOISE, EMBEDDING = variants.WORDS
+NAMES = {SPARSITY: "fig2-sparsity", NOISE: "fig2-noise", EMBEDDING: "fig2-dropout"}
 
 
 @pytest.mark.parametrize(
     ("axis", "middle", "verdict"),
     [
-        (beyond.SPARSITY, lambda T, s: 20 * 2**s, "holds"),
-        (beyond.SPARSITY, lambda T, s: 640 / 2**s, "fails"),
-        (beyond.SPARSITY, lambda T, s: 60 * 2**s, "inconclusive"),  # 4 bits are beyond the grid
-        (beyond.NOISE, lambda T, p: 80 * (1 + 10 * p), "holds"),
-        (beyond.NOISE, lambda T, p: 80, "inconclusive"),
-        (beyond.EMBEDDING, lambda T, p: 100, "holds"),
-        (beyond.EMBEDDING, lambda T, p: 100 if p else 200, "fails"),
+        (SPARSITY, lambda T, s: 20 * 2**s, "holds"),
+        (SPARSITY, lambda T, s: 640 / 2**s, "fails"),
+        (SPARSITY, lambda T, s: 60 * 2**s, "inconclusive"),  # 4 bits are beyond the grid
+        (NOISE, lambda T, p: 80 * (1 + 10 * p), "holds"),
+        (NOISE, lambda T, p: 80, "inconclusive"),
+        (EMBEDDING, lambda T, p: 100, "holds"),
+        (EMBEDDING, lambda T, p: 100 if p else 200, "fails"),
     ],
 )
 def test_beyond_the_paper(axis, middle, verdict):
@@ -332,10 +298,10 @@ def test_beyond_the_paper(axis, middle, verdict):
 # --- the wider grid -----------------------------------------------------------------------------
 
 
-def wide_table(middle, lengths=tuple(wide.LENGTHS), trials=400):
+def wide_table(middle, lengths=tuple(fig2_wide.LENGTHS), trials=400):
     """Success passes one half at `middle(T)` examples; many trials, so that laws come out."""
     rate = lambda T, m: 1 / (1 + (middle(T) / m) ** 5)
-    return and_table(rate, lengths, wide.SIZES, trials)
+    return and_table(rate, lengths, fig2_wide.SIZES, trials)
 
 
 def test_the_wider_grid_where_the_logarithm_is_true():
@@ -343,7 +309,7 @@ def test_the_wider_grid_where_the_logarithm_is_true():
     found = {v.claim: v for v in paper.figure("fig2-wide").verdict(table)}
     assert {v.verdict for v in found.values()} == {"holds"}
     assert found["wide.enough"].value == pytest.approx(60 + 50 * np.log(8), rel=0.03)
-    lines = wide.summary(table)
+    lines = paper.figure("fig2-wide").lines(table)
     assert sum("slope" in line for line in lines) == 3
     for picture in paper.figure("fig2-wide").plots(table).values():
         assert render(picture, "png", dots_per_inch=40).startswith(b"\x89PNG")
@@ -366,10 +332,10 @@ def test_the_wider_grid_where_it_is_not(middle, failing):
 def test_the_difference_of_squares_is_that_of_two_straight_lines():
     """Against numpy's polynomials, on the values of m50 that the note gives."""
     table = wide_table(lambda T: 50 + 12 * (np.sqrt(T) - 10))
-    half = beyond.boundary(table).values
-    T = np.array(wide.LENGTHS, dtype=float)
+    half = critical.boundary(table).values
+    T = np.array(fig2_wide.LENGTHS, dtype=float)
     left = [np.polyfit(x, half, 1, full=True)[1][0] for x in (np.sqrt(T), np.log(T))]
-    assert wide.against_log(table, np.sqrt).value == pytest.approx(left[0] - left[1])
+    assert fig2_wide.against_log(table, np.sqrt).value == pytest.approx(left[0] - left[1])
 
 
 def test_the_wider_grid_says_nothing_of_what_it_does_not_hold():
@@ -400,10 +366,10 @@ def test_two_precisions_agree_only_where_enough_pairs_say_so(pairs, lost, gained
     rounded[np.flatnonzero(plain)[:lost]] = False
     rounded[np.flatnonzero(~plain)[:gained]] = True
     columns = {
-        "numbers": np.repeat(precision.KINDS, pairs),
+        "numbers": np.repeat(fig2_precision.KINDS, pairs),
         "success": np.concatenate([plain, rounded]),
     }
-    (claim,) = precision.figure.claims
+    (claim,) = fig2_precision.figure.claims
     found = claim.decide(Table(columns, ("numbers",), {}), "made up")
     assert found.verdict == verdict
     assert found.value == pytest.approx((gained - lost) / pairs)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from limelight.experiments.idealized import LATE
-from limelight.papers.jelassi2022 import event3, idealized, linear, paper, shift
+from limelight.papers.jelassi2022 import event3, idealized, linear, paper
 from limelight.plot import render
 from limelight.table import Table
 
@@ -29,30 +29,30 @@ def test_idealized_runs():
         "thm4.1-assoc": "holds",
         "thm4.1-fstar": "inconclusive",
     }
-    table = checked(idealized.figure, expected)
+    table = checked(paper.figure("idealized"), expected)
     assert table["trace.error"].dtype == np.float64
     assert table.manifest["configuration"]["numerics"]["x64"]
     run = table.where(part="theorem")
     assert run["trace.step"][0, -LATE - 1] == run["steps"][0] == run["step"][0]
     # A violated manifold, a lost association, large steps and a long run are seen by the claims.
     broken = Table({**table.columns, "residual": table["residual"] + 1e-11}, table.axes)
-    assert idealized.CLAIMS[0].decide(broken, "").verdict == "fails"
+    assert idealized.manifold.decide(broken, "").verdict == "fails"
     negative = Table({**table.columns, "gap": -table["gap"]}, table.axes)
-    assert idealized.CLAIMS[1].decide(negative, "").verdict == "fails"
+    assert idealized.weak.decide(negative, "").verdict == "fails"
     wild = {**table.columns, "trace.stiffness": 3 + 0 * table["trace.stiffness"]}
-    verdict = idealized.CLAIMS[1].decide(Table(wild, table.axes), "")
+    verdict = idealized.weak.decide(Table(wild, table.axes), "")
     assert verdict.verdict == "inconclusive"
     assert "no stable run" in verdict.note
     long = {**table.columns, "longer": np.full(len(table), 10), "lost": np.zeros(len(table))}
-    assert idealized.CLAIMS[5].decide(Table(long, table.axes), "").verdict == "fails"
+    assert idealized.reaches_fstar.decide(Table(long, table.axes), "").verdict == "fails"
     reached = long | {"trace.error": np.zeros_like(table["trace.error"])}
-    assert idealized.CLAIMS[5].decide(Table(reached, table.axes), "").verdict == "holds"
+    assert idealized.reaches_fstar.decide(Table(reached, table.axes), "").verdict == "holds"
 
 
 @pytest.mark.slow
 def test_a_network_without_association():
     checked(
-        shift.figure,
+        paper.figure("shift"),
         {
             "thm3.2-free": "holds",
             "thm3.2-overlap": "holds",
@@ -63,19 +63,20 @@ def test_a_network_without_association():
 
 
 def test_a_second_rise():
-    table = checked(event3.figures[0], {"event3-beta1": "fails", "event3-large": "fails"})
+    table = checked(paper.figure("event3"), {"event3-beta1": "fails", "event3-large": "fails"})
     assert not table["passed"].any()
     higher = Table({**table.columns, "top": 1.3 * table["top"]}, table.axes)
-    assert event3.EXACT[1].decide(higher, "").verdict == "holds"
+    assert event3.at_large.decide(higher, "").verdict == "holds"
     # Where steps are too large alpha oscillates, and nothing is decided.
     stiff = {**table.columns, "trace.stiffness": 1.1 + 0 * table["trace.stiffness"]}
-    assert event3.EXACT[1].decide(Table(stiff, table.axes), "").verdict == "inconclusive"
+    assert event3.at_large.decide(Table(stiff, table.axes), "").verdict == "inconclusive"
 
 
 @pytest.mark.slow
 def test_a_second_rise_on_drawn_populations():
     checked(
-        event3.figures[1], {"event3-64-beta1": "inconclusive", "event3-64-large": "inconclusive"}
+        paper.figure("event3-64"),
+        {"event3-64-beta1": "inconclusive", "event3-64-large": "inconclusive"},
     )
 
 
@@ -86,19 +87,23 @@ def test_linear_rules():
         "thm3.1-monotone": "inconclusive",
         "thm3.1-condition": "inconclusive",
     }
-    table = checked(linear.figure, expected)
+    table = checked(paper.figure("linear"), expected)
     assert (table["wrong.searched"] < 0.3 * 2000).all()
     wrong = {f"wrong.{rule}": np.full(4, 300) for rule in linear.RULES}
     cells = {"tokens": np.array([36, 64, 36, 16]), "density": np.array([0.4, 0.22, 0.25, 0.5])}
     made = Table({**cells, **wrong, "trial": np.zeros(4, int)}, linear.AXIS, table.manifest)
-    found = [claim.decide(made, "").verdict for claim in linear.CLAIMS]
+    found = [claim.decide(made, "").verdict for claim in linear.figure.claims]
     assert found == ["fails", "holds", "fails"]  # 15 % wrong everywhere
 
 
 def test_the_crossing_of_a_level():
     assert event3.onset(np.arange(3.0), np.array([0.9, 1.1, 1.2])) == pytest.approx(0.6)
     assert np.isnan(event3.onset(np.arange(2.0), np.array([0.9, 1.0])))
-    assert np.isnan(linear.crossing(np.array([0.2, 0.3]), np.array([0.05, 0.1])))
+    columns = {"trial": np.zeros(2, int), "density": np.array([0.4, 0.2])}
+    about = {"configuration": {"experiment": {"draws": 100}}}
+    for wrong, edge in (([15, 10], 0.3), ([10, 5], np.nan)):  # 1/8 half-way, and not reached
+        rows = Table({**columns, "wrong.natural": np.array(wrong)}, linear.AXIS, about)
+        assert linear.edge(rows, "natural").value == pytest.approx(edge, nan_ok=True)
 
 
 def test_statements_say_which_condition_fails():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from limelight.experiments.transfer import Transfer
+from limelight.fit.curves import crossing
 from limelight.papers import load
-from limelight.papers.jelassi2022 import phase, transfer, transfer_claims
+from limelight.papers.jelassi2022 import phase, transfer
 from limelight.plot import Movie, animate, render
 from limelight.table import Table
 from limelight.train.descent import Descent
@@ -168,8 +169,13 @@ def test_what_is_never_reached_is_censored():
     assert "D = 36: 1" in note
     assert "D = 16: <= 16" in decided(a_transfer(0.0), "thm5.2-ours", transfer.figure).note
     np.testing.assert_allclose(
-        transfer_claims.crossing(
-            np.array([1, 4, 16]), np.array([[0.3, 0.1, 0.05], [0.3, 0.3, 0.25]]), 0.2
+        crossing(
+            np.array([1, 4, 16]),
+            np.array([[0.3, 0.1, 0.05], [0.3, 0.3, 0.25]]),
+            0.2,
+            falling=True,
+            edges=True,
+            log=True,
         ),
         [2.0, 16.0],
     )
@@ -177,8 +183,8 @@ def test_what_is_never_reached_is_censored():
 
 def test_arms_are_read_up_to_the_images_they_saw():
     table, images = a_transfer(1.5), np.array([8, 512, 1024])
-    assert transfer_claims.seen_by(table, "finetune.end", images).tolist() == [8, 512]
-    assert transfer_claims.seen_by(table, "scratch.best", images).tolist() == [8, 512, 1024]
+    assert transfer.readable(table, "finetune.end", images).tolist() == [8, 512]
+    assert transfer.readable(table, "scratch.best", images).tolist() == [8, 512, 1024]
 
 
 def test_sizes_are_resampled_apart():
@@ -187,7 +193,7 @@ def test_sizes_are_resampled_apart():
     same = table.where(**{"world.tokens": 16})
     twin = {name: np.concatenate([column, column]) for name, column in same.columns.items()}
     twin["world.tokens"] = np.repeat([16, 36], len(same))
-    first, second = transfer_claims.needs(Table(twin, table.axes, table.manifest), 200)
+    first, second = transfer.needs(Table(twin, table.axes, table.manifest), 200)
     assert first.images == second.images
     assert abs(np.corrcoef(first.draws, second.draws)[0, 1]) < 0.3
 

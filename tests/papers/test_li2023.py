@@ -70,11 +70,11 @@ def synthetic(exponent, trials=200, criterion=boundary.STRICT, seed=0, confusing
 @pytest.mark.parametrize(("exponent", "verdict"), [(2.0, "holds"), (4.0, "fails")])
 def test_the_exponent_of_a_known_law_is_found_and_judged(exponent, verdict):
     table = synthetic(exponent)
-    found = boundary.exponent(boundary.STRICT, boundary.relevant)(table)
+    found = boundary.exponent(table, boundary.STRICT, boundary.relevant)
     low, high = found.interval
     assert low < exponent < high
     assert high - low < 0.8
-    law = next(c for c in boundary.ND_CLAIMS if c.name == "1a.law")
+    law = next(c for c in load("li2023").figure("fig1a").claims if c.name == "1a.law")
     assert law.decide(table, "synthetic").verdict == verdict
 
 
@@ -85,19 +85,21 @@ def test_unconverged_cells_are_left_out():
         "training_loss": np.where(spoiled, 0.5, 0.0),
         "test_loss": np.where(spoiled, 1.0, table["test_loss"]),
     }
-    kept = boundary.converged(Table(columns, table.axes))
-    assert not (kept["cell"] == 5).any()
-    assert len(kept) == len(table) - 20
+    out = boundary.unconverged(Table(columns, table.axes))
+    assert out[table["cell"] == 5].all()
+    assert out.sum() == 20
 
 
 def test_too_few_points_decide_nothing():
     table = synthetic(2.0, trials=20)
     few = table.rows(table["world.relevant"] < 0.37)
-    estimate = boundary.exponent(boundary.STRICT, boundary.relevant)(few)
+    estimate = boundary.exponent(few, boundary.STRICT, boundary.relevant)
     assert np.isnan(estimate.value)
     assert "3 usable points" in estimate.note
+    law = next(c for c in load("li2023").figure("fig1a").claims if c.name == "1a.law")
+    assert law.decide(few, "synthetic").verdict == "inconclusive"
     flat = synthetic(2.0, trials=50, confusing=lambda a: a - 0.24)
-    assert "do not differ" in boundary.exponent(boundary.STRICT, boundary.gap)(flat).note
+    assert "do not differ" in boundary.exponent(flat, boundary.STRICT, boundary.gap).note
 
 
 def test_overrides_are_typed_and_unknown_names_are_errors():

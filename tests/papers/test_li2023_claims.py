@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from limelight.papers import load
-from limelight.papers.li2023 import boundary, fig1b, fig2, fig3, pool, sparsify
+from limelight.papers.li2023 import boundary, fig1a_pool, fig1b_sigma, fig2, fig3, removal
+from limelight.papers.li2023.protocols import PAIR
 from limelight.papers.li2023.quotients import growth, quotients, smallest
 from limelight.plot import render
 from limelight.table import Table
@@ -57,7 +58,7 @@ def test_the_advantage_and_its_growth_are_found(power, grows):
         trained = 12 * (p["world.relevant"] / 0.4) ** -2
         return trained * (4 * (p["world.relevant"] / 0.4) ** -power if p["model.frozen"] else 1)
 
-    table = made({boundary.PAIR: nd_pairs(), "model.frozen": [False, True]}, middle)
+    table = made({PAIR: nd_pairs(), "model.frozen": [False, True]}, middle)
     found = fig3.savings(table, boundary.STRICT)
     low, high = growth(found, 1 / found.where["world.relevant"]).interval
     assert low < power < high
@@ -77,13 +78,13 @@ def test_a_ratio_with_a_boundary_outside_the_grid_decides_nothing():
     decided = verdicts("fig1b-noise", table)
     assert decided["1b.noise"] == "inconclusive"
     assert decided["1b.noise.loss"] == "holds"  # the fallback: the loss at 16 examples
-    found = quotients(boundary.boundary(table), "world.noise", 0.4, 0.01)
+    found = quotients(boundary.n50(table), "world.noise", 0.4, 0.01)
     assert np.isnan(found.values).all()
     assert found.why == ("N50 at noise 0.4 is beyond the sizes that can be used",)
 
 
 def test_a_ratio_beside_a_stuck_trial_decides_nothing_and_says_so():
-    axes = {fig1b.START: [("perturb", 0.0), ("perturb", 0.9)]}
+    axes = {fig1b_sigma.START: [("perturb", 0.0), ("perturb", 0.9)]}
     table = made(axes, lambda p: 12)
     sizes = np.unique(table["train.examples"])
     hole = sizes[np.searchsorted(sizes, 12)]
@@ -94,7 +95,7 @@ def test_a_ratio_beside_a_stuck_trial_decides_nothing_and_says_so():
     assert found["1b.point"].verdict == "inconclusive"
     assert found["1b.point"].note == "N50 at value_error 0.9 is beside a cell that did not converge"
     # Counting the cell would decide, whichever way the one stuck trial is counted.
-    head, *lines = fig1b.every_cell(stuck)
+    head, *lines = fig1b_sigma.every_cell(stuck)
     assert head.startswith("every cell counted, 1 of")
     assert len(lines) == 4
     assert "nan" not in " ".join(lines)
@@ -103,11 +104,11 @@ def test_a_ratio_beside_a_stuck_trial_decides_nothing_and_says_so():
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "fails"), (2.0, "holds")])
 def test_what_an_error_costs(factor, verdict):
     middle = lambda p: 12 * (factor if p["model.value_error"] == 0.9 else 1)
-    axes = {fig1b.START: [("perturb", 0.0), ("perturb", 0.9), ("scale", 0.0), ("scale", 0.9)]}
+    axes = {fig1b_sigma.START: [("perturb", 0.0), ("perturb", 0.9), ("scale", 0.0), ("scale", 0.9)]}
     table = made(axes, middle)
     decided = verdicts("fig1b-sigma", table)
     assert decided["1b.sigma"] == decided["1b.sigma.scale"] == verdict
-    assert render(fig1b.draw_sigma(table), "png", dots_per_inch=40)
+    assert render(fig1b_sigma.draw_sigma(table), "png", dots_per_inch=40)
 
 
 def all_pairs():
@@ -126,19 +127,19 @@ def all_pairs():
 )
 def test_the_pooled_law_is_named(law, single):
     table = made(
-        {boundary.PAIR: all_pairs()},
+        {PAIR: all_pairs()},
         lambda p: law(p["world.relevant"], p["world.confusing"]),
         trials=150,
     )
     decided = verdicts("fig1a-pool", table)
     assert decided["1a.single"] == single
     if single == "holds":
-        assert pool.ranking(table, boundary.STRICT, free=False).best.name == "alpha_*"
+        assert fig1a_pool.ranking(table, boundary.STRICT, free=False).best.name == "alpha_*"
     else:
         assert decided["1a.pool"] == "holds"
-        a, _, g = pool.powers(table, boundary.STRICT)
+        a, _, g = fig1a_pool.powers(table, boundary.STRICT)
         assert (a, g) == (pytest.approx(3, abs=0.5), pytest.approx(-3, abs=0.5))
-    assert pool.summary(table)
+    assert fig1a_pool.summary(table)
 
 
 def passages(line, trials=20, late=0):
@@ -162,7 +163,7 @@ def passages(line, trials=20, late=0):
 
 def test_iterations_and_their_line():
     straight = passages(lambda a: 30 + 20 / a)
-    found = fig2.straightness(0.2)(straight)
+    found = fig2.straightness(straight, 0.2)
     assert found.value > 0.99
     assert verdicts("fig2", straight) == {"2.line": "holds", "2.line.far": "inconclusive"}
     assert verdicts("fig2", passages(lambda a: 100 * (1 + np.sin(30 * a) / 2)))["2.line"] == "fails"
@@ -176,7 +177,7 @@ def losses(shift, trials=40):
     """Paired losses: policies shift the whole example's loss by known amounts."""
     rng = np.random.default_rng(0)
     whole = 0.2 + 0.1 * rng.random(trials)
-    cells = sparsify.cuts((50, 35))
+    cells = removal.cuts((35,))
     noise = lambda: 0.01 * rng.normal(size=trials)
     columns = {
         "trial": np.tile(np.arange(trials), len(cells)),
@@ -191,7 +192,7 @@ def losses(shift, trials=40):
     inner = {"relevant": 0.4, "confusing": 0.1, "loud_noise": 0.5, "patterns": 5}
     experiment = {"world": {"inner": inner}, "model": {"key_error": 0.2}}
     manifest = {"scale": "paper", "configuration": {"experiment": experiment, "trials": trials}}
-    return Table(columns, sparsify.CUT, manifest)
+    return Table(columns, removal.CUT, manifest)
 
 
 def test_paired_differences_decide_figure_5():
@@ -206,16 +207,16 @@ def test_paired_differences_decide_figure_5():
 
 
 def test_nothing_converged_is_no_boundary():
-    table = made({boundary.PAIR: nd_pairs(), "model.frozen": [False, True]}, lambda p: 12, trials=2)
+    table = made({PAIR: nd_pairs(), "model.frozen": [False, True]}, lambda p: 12, trials=2)
     columns = dict(table.columns) | {"training_loss": np.ones(len(table))}
     empty = Table(columns, table.axes, table.manifest)
-    assert len(boundary.boundary(empty)) == 0
+    assert len(boundary.n50(empty)) == 0
     assert set(verdicts("fig3", empty).values()) == {"inconclusive"}
 
 
 def test_a_boundary_beside_unconverged_cells_is_not_resolved():
     """Two cells in the middle of one curve hold a stuck trial: that curve decides nothing."""
-    axes = {fig1b.START: [("perturb", 0.0), ("perturb", 0.9)]}
+    axes = {fig1b_sigma.START: [("perturb", 0.0), ("perturb", 0.9)]}
     table = made(axes, lambda p: 24, sharp=6.0)
     assert verdicts("fig1b-sigma", table)["1b.sigma"] == "fails"
 
@@ -228,6 +229,6 @@ def test_a_boundary_beside_unconverged_cells_is_not_resolved():
     assert verdicts("fig1b-sigma", stuck([32]))["1b.sigma"] == "inconclusive"
     # Far from the crossing a cell can be left out without harm.
     assert verdicts("fig1b-sigma", stuck([2, 512]))["1b.sigma"] == "fails"
-    edge = boundary.boundary(stuck([16, 32]))
+    edge = boundary.n50(stuck([16, 32]))
     assert edge.resolved.tolist() == [False, True]
     assert "unresolved" in str(edge.thresholds[0])

@@ -7,7 +7,7 @@ import pytest
 
 from limelight.core.errors import InputError
 from limelight.papers import load
-from limelight.papers.li2023 import boundary, composites, fig6_pictures
+from limelight.papers.li2023 import boundary, composites, fig6, fig6_starts, fig6c, reach
 from limelight.plot import render
 from limelight.table import Table
 
@@ -64,7 +64,7 @@ def spurious(gain=8.0, clean=2.0, better=5.0, trials=10) -> Table:
         "accuracy": accuracy / 100,
         "alpha": alpha,
     }
-    return Table(columns, (*composites.ARM, composites.RELEVANT), {"scale": "paper"})
+    return Table(columns, (*fig6c.ARM, composites.RELEVANT), {"scale": "paper"})
 
 
 def verdicts(figure: str, table: Table) -> dict[str, str]:
@@ -123,8 +123,8 @@ def test_few_trials_decide_nothing_and_pictures_are_drawn():
 @pytest.mark.parametrize(("count", "lines"), [(6, 6), (7, 7), (8, 5), (9, 5)])
 def test_colours_are_not_repeated_and_crosses_stay_inside(count, lines):
     sizes = [500 * 2**i for i in range(count)]
-    figure = fig6_pictures.draw_accuracy(removed(blind=-40.0, trials=2, sizes=sizes))
-    axes = figure.axes[0]
+    picture = fig6.draw_accuracy(removed(blind=-40.0, trials=2, sizes=sizes))
+    axes = picture.matplotlib().axes[0]
     drawn, crosses = axes.lines[:lines], axes.lines[lines:]
     labels = [line.get_label() for line in drawn]
     assert labels[0] == f"N = {sizes[0]:g}"
@@ -132,19 +132,19 @@ def test_colours_are_not_repeated_and_crosses_stay_inside(count, lines):
     assert len({line.get_color() for line in drawn}) == lines == len(crosses)
     low, high = axes.get_ylim()
     assert all(low < cross.get_ydata()[0] < high for cross in crosses)
-    assert ("every other size" in figure.get_supxlabel()) == (lines < count)
+    assert ("every other size and the last" in picture.facts) == (lines < count)
 
 
 def test_even_attention_is_in_the_picture():
-    figure = fig6_pictures.draw_attention(removed(trials=2, moved=0.2))
+    figure = fig6.draw_attention(removed(trials=2, moved=0.2)).matplotlib()
     low, high = figure.axes[0].get_ylim()
     assert low < 0.66 < high
     assert "even\nattention" in [text.get_text() for text in figure.axes[0].texts]
 
 
 def test_the_level_that_is_drawn_is_one_that_shows_the_boundary():
-    assert fig6_pictures.shown(removed()) == 0.7
-    assert fig6_pictures.shown(removed(growth=2.0)) == 0.6
+    assert reach.shown(removed()) == 0.7
+    assert reach.shown(removed(growth=2.0)) == 0.6
 
 
 def test_starts_must_know_their_classes():
@@ -153,7 +153,7 @@ def test_starts_must_know_their_classes():
         "accuracy": np.array([0.5, 0.45]),
         "chance": np.array([0.0118, 0.125]),
     }
-    (claim,) = composites.START_CLAIMS
+    (claim,) = fig6_starts.figure.claims
     assert claim.decide(Table(columns), "made up").verdict == "holds"
     columns["accuracy"] = np.array([0.5, 0.2])
     assert claim.decide(Table(columns), "made up").verdict == "fails"
@@ -161,7 +161,7 @@ def test_starts_must_know_their_classes():
 
 def with_power(figure, power: float, first: float, noise: float, seed: int) -> Table:
     """Made up with a power, over a figure's grid at paper scale: 60 % at first / alpha^power."""
-    rng, axes = np.random.default_rng(seed), figure.setups["paper"].axes
+    rng, axes = np.random.default_rng(seed), figure.setup("paper").axes
     alphas = [0.72, *(a for blind, a in axes[composites.CUT] if not blind and a > 0.72)]
     rows = list(itertools.product(alphas, axes[composites.EXAMPLES], range(10)))
     alpha, size, trial = (np.array(column) for column in zip(*rows, strict=True))

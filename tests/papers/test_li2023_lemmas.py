@@ -28,7 +28,7 @@ def lemma_table(**changed):
     rng = np.random.default_rng(0)
     t = np.minimum(STEPS, SETTLED) / SETTLED
     logit, own = 1 + 1.5 * t, np.full(LOOKS, 25.0)
-    found = attention_envelopes(logit, own, 50, traces.KEY_ERROR)
+    found = attention_envelopes(logit, own, 50, envelope.KEY_ERROR)
     bound = 0.5 * 0.5 * 0.5 * found.low
     active = np.where(STEPS < SETTLED, 1.0, 0.0)
     logs = {
@@ -165,7 +165,7 @@ def set_table(slope=1.0, common=0.99, left=0.02):
 def test_pattern_sets_are_judged():
     table = set_table()
     assert set(verdicts("sets", table).values()) == {"holds"}
-    found = sets.slope("key")(table)
+    found = sets.growth_by_frequency(table, "key")
     assert found.interval[0] < 1.0 < found.interval[1]
     figure = load("li2023").figure("sets")
     for picture in figure.plots(table).values():

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from limelight.papers.li2023 import composites, reach
+from limelight.fit.curves import crossing
+from limelight.papers.li2023 import composites, fig6, reach
 from limelight.table import Table
 
 ALPHAS = (0.5, 0.7, 0.85, 1.0)  # nothing is removed at the first, of which 0.6 are relevant
@@ -41,7 +42,7 @@ def mixed(table: Table) -> Table:
 
 
 def verdicts(table: Table) -> dict[str, str]:
-    return {c.name: c.decide(table, "made up").verdict for c in reach.REACH_CLAIMS}
+    return {c.name: c.decide(table, "made up").verdict for c in fig6.by_interpolation}
 
 
 @pytest.mark.parametrize("level", [0.6, 0.65])
@@ -50,8 +51,8 @@ def test_straight_lines_are_read_exactly(level):
     for fraction, alpha in ((0.5, 0.6), (0.7, 0.7), (1.0, 1.0)):
         need = LUCK * 1000 / alpha**2 * 2 ** ((level - 0.6) / 0.05)
         np.testing.assert_allclose(np.exp(reach.reached(table, fraction, level)), need)
-    np.testing.assert_allclose(reach.saving(level)(table).value, 0.6**2)
-    np.testing.assert_allclose(reach.power(level)(table).value, 2.0)
+    np.testing.assert_allclose(reach.reach_saving(table, level).value, 0.6**2)
+    np.testing.assert_allclose(reach.reach_power(table, level).value, 2.0)
 
 
 def test_the_saving_is_a_geometric_mean():
@@ -60,7 +61,7 @@ def test_the_saving_is_a_geometric_mean():
     bare = (table["world.relevant"] == 1.0) & ~table["world.blind"]
     gained = np.where(table["trial"] % 2, 0.15, 0.05)
     table = Table({**table.columns, "accuracy": table["accuracy"] + bare * gained}, table.axes)
-    found = reach.saving(0.6)(table)
+    found = reach.reach_saving(table, 0.6)
     assert found.value == pytest.approx(0.25)
     low, high = found.interval
     assert 0.125 < low < 0.25 < high < 0.5
@@ -78,14 +79,14 @@ def test_the_rules(power, found):
 def test_the_first_of_several_crossings():
     x = np.array([0.0, 1.0, 2.0, 3.0])
     y = np.array([[0.0, 4.0, 0.0, 4.0], [0.0, 2.0, 2.0, 4.0]])
-    np.testing.assert_allclose(reach.crossing(x, y, 2.0), [0.5, 1.0])
+    np.testing.assert_allclose(crossing(x, y, 2.0), [0.5, 1.0])
 
 
 def test_what_is_not_seen_to_cross():
     x, nan = np.arange(3.0), np.nan
     above, never, hole = [2.0, 3.0, 4.0], [0.0, 1.0, 1.9], [0.0, nan, 4.0]
     later, unknown = [nan, 0.0, 4.0], [nan, nan, nan]
-    found = reach.crossing(x, np.array([above, never, hole, later, unknown]), 2.0)
+    found = crossing(x, np.array([above, never, hole, later, unknown]), 2.0)
     np.testing.assert_allclose(found, [nan, nan, nan, 1.5, nan])
 
 
@@ -104,12 +105,12 @@ def lacking(what: str) -> Table:
 @pytest.mark.parametrize("what", ["missing", "diverged", "above", "never"])
 def test_one_trial_outside_the_grid_leaves_the_law_open(what):
     table = lacking(what)
-    found = reach.power(0.6)(table)
+    found = reach.reach_power(table, 0.6)
     assert np.isnan(found.value)
     assert found.note == "5 of 6 trials pass the level in the grid"
     # The saving rests on the ends alone, and they are seen.
     assert verdicts(table) == {"6b.reach.60": "holds", "6b.reach-law.60": "inconclusive"}
-    assert "0.70: not in the grid" in reach.summary(table)[1]
+    assert "0.70: not in the grid" in reach.interpolated(table)[1]
 
 
 def test_few_trials_decide_nothing():
@@ -118,12 +119,12 @@ def test_few_trials_decide_nothing():
 
 
 def test_a_summary_tells_the_numbers():
-    line = reach.summary(straight(first=1000.0 / LUCK.prod() ** (1 / TRIALS)))[1]
+    line = reach.interpolated(straight(first=1000.0 / LUCK.prod() ** (1 / TRIALS)))[1]
     assert line.startswith("N at accuracy 60% by interpolation, by alpha_*: 0.60: 2778, 0.70: 2041")
     assert "1.00: 1000; slope in 1/alpha_* 2.00" in line
 
 
 def test_claims_say_that_they_came_later():
-    for claim in reach.REACH_CLAIMS:
+    for claim in fig6.by_interpolation:
         assert "after the first table" in claim.statement
         assert "after the first table" in claim.reference

@@ -1,5 +1,8 @@
 """Every figure of xu2022 at smoke scale: it runs, it is drawn, its verdict is the expected one."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -76,6 +79,13 @@ def test_every_statement_evaluates_at_its_defaults():
     assert printed == {"theorem1", "theorem2", "lemma1", "lemma2", "band"}
 
 
+def test_the_contents_of_the_paper_load_nothing_heavy():
+    heavy = ("jax", "matplotlib", "scipy", "limelight.papers.xu2022.ratios")
+    code = f"import sys, limelight.papers.xu2022; print([m for m in {heavy} if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
 def test_the_calculator_comes_first_and_takes_words():
     first = paper.statements[0]
     assert first.label == "calculator"
@@ -93,6 +103,26 @@ def test_autopsy_rows_meet_every_printed_condition():
 
     for C, size, sigma, d, _, lam, _ in autopsy.ROWS:
         assert printed.softmax(C * size, size, sigma, d, lam).applies
+
+
+def test_cells_that_were_not_run_leave_a_claim_open():
+    columns = {
+        "world.layout": np.array(["regions"] * 16, object),
+        "world.loud": np.repeat([0.5, 1.5], 8),
+    }
+    errors = {"att6": 1.0, "conv3": 4.0, "att8": 1.0}
+    left = {
+        f"left.{name}.{part}": size * np.linspace(0.01, 0.02, 16)
+        for name, size in errors.items()
+        for part in ("clean", "corrupted")
+    }
+    table, named = Table(columns | left, tuple(columns)), ("clean", "corrupted", "stuck", "leak")
+    claims = {c.name: c for c in paper.figure("patches").claims}
+    found = {f"patches.{name}": claims[f"patches.{name}"].decide(table, "") for name in named}
+    assert found["patches.clean"].verdict == found["patches.corrupted"].verdict == "holds"
+    for name in ("patches.stuck", "patches.leak"):
+        assert found[name].verdict == "inconclusive"
+        assert "regions at noise 3" in found[name].note
 
 
 @pytest.mark.slow

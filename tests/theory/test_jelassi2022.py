@@ -37,11 +37,12 @@ from limelight.theory.jelassi2022.full import (
     noisy,
 )
 from limelight.theory.jelassi2022.linear import decode, encode
-from limelight.theory.jelassi2022.population import Counts, count_law
+from limelight.theory.jelassi2022.population import DrawnCounts, count_law
 from limelight.theory.jelassi2022.shift import misses_itself, same_logits, shifted_logits
 from limelight.theory.jelassi2022.start import start_level
+from limelight.worlds.laws import silence
 from limelight.worlds.partitions import members, strided
-from limelight.worlds.spatial import labelling, silence, unit_vector
+from limelight.worlds.spatial import labelling, unit_vector
 
 pytestmark = pytest.mark.usefixtures("double")
 
@@ -230,7 +231,7 @@ def test_any_odd_power_from_counts():
     random = [first[:, sets == one] for one in (1, 2)]
     positive = jnp.stack([jnp.asarray((r > 0).sum(axis=1)) for r in random], axis=1)
     negative = jnp.stack([jnp.asarray((r < 0).sum(axis=1)) for r in random], axis=1)
-    counts = Counts(weights=jnp.full(81, 1 / 81), positive=positive, negative=negative)
+    counts = DrawnCounts(weights=jnp.full(81, 1 / 81), positive=positive, negative=negative)
     whole = network_outputs(layer, logits_of(layer, state, sets), 0.3 * jnp.asarray(first, float))
     np.testing.assert_allclose(counts.outputs(layer, state), whole, rtol=1e-11, atol=1e-12)
     with pytest.raises(InputError, match="power 3"):

@@ -207,7 +207,7 @@ def test_wrong_contents_get_one_clear_line(tmp_path):
     refuse(lambda w: w.pop("pos_embed"), "how many tokens")
     refuse(lambda w: w.update({"blocks.0.attn.q_norm.weight": np.ones(64)}), "changes the scores")
     refuse(lambda w: None, "do not share", heads=5)
-    refuse(lambda w: None, "softmax constant", softmax_constant=3)
+    refuse(lambda w: None, "softmax_constant = 3", softmax_constant=3)
     refuse(lambda w: None, "token norms", token_norms=[1.0])
     refuse(lambda w: None, "delta", delta=0.0)
     for settings, message in (

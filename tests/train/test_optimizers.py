@@ -12,12 +12,13 @@ import pytest
 
 from limelight.core.errors import InputError
 from limelight.core.keys import named
+from limelight.core.types import Example
 from limelight.engine.identity import describe, digest
 from limelight.models import Model
 from limelight.train import ImageTraining, Train
 from limelight.train.losses import check_loss, hinge
 from limelight.train.optimizers import check_optimizer, make_optimizer
-from limelight.worlds import Example, Images, World
+from limelight.worlds import Images, World
 
 
 class Line(World):

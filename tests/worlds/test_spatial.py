@@ -14,9 +14,10 @@ from scipy.stats import binomtest, ks_2samp
 from limelight.core.errors import InputError
 from limelight.core.types import Role
 from limelight.worlds import GaussianPatches, Spatial, dataset
+from limelight.worlds.laws import label_failure, silence, thresholded_law
 from limelight.worlds.partitions import grid, members, partition, scattered, strided
 from limelight.worlds.projected import convolution
-from limelight.worlds.spatial import label_failure, labelling, silence, thresholded_law
+from limelight.worlds.spatial import labelling
 
 PARTITION = jax.jit(partition, static_argnums=(1, 2, 3))
 KNOWN = {

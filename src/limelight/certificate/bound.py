@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from limelight.core.errors import InputError
 from limelight.core.files import atomic
+from limelight.core.notebook import grid, line
 from limelight.theory.base import Bound
 
 
@@ -61,6 +62,11 @@ class Certificate:
         """One JSON file, whole or not there."""
         with atomic(Path(path)) as temporary:
             temporary.write_text(json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n")
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the verdict, the bound with its conditions, the digest of the weights."""
+        weights = grid(("weights", ""), self.weights.items())
+        return line(self.verdict, strong=True) + self.bound._repr_html_() + weights
 
     def __str__(self) -> str:
         return f"{self.verdict}\n{self.bound}"

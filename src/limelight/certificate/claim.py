@@ -19,7 +19,7 @@ MOST_BITS = 12
 
 
 @dataclass(frozen=True)
-class Claim:
+class ConstructionClaim:
     """A function that weights are claimed to compute.
 
     Args:
@@ -85,7 +85,7 @@ class Claim:
         ]
 
 
-def read_claim(path: str | Path) -> Claim:
+def read_claim(path: str | Path) -> ConstructionClaim:
     """Read a construction file, refusing whatever does not fit together.
 
     Raises:
@@ -120,7 +120,7 @@ def read_claim(path: str | Path) -> Claim:
     bad = [key for key, tensor in tensors.items() if not np.isfinite(tensor).all()]
     if bad:
         raise InputError(f"{name}: {', '.join(bad)} holds NaN or infinite numbers")
-    return Claim(
+    return ConstructionClaim(
         name,
         tensors,
         certificate,

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from limelight.certificate.claim import Claim, read_claim
+from limelight.certificate.claim import ConstructionClaim, read_claim
 from limelight.certificate.recompute import altered, network_width, wrong_fields
+from limelight.core.notebook import grid, line
 from limelight.models.construct.files import finite
 from limelight.theory.enclosure import HeadTable, head_range, network_range
 
@@ -80,6 +81,23 @@ class CheckReport:
         """Plain JSON values."""
         return finite(asdict(self))
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what was proved, both sides of each condition, and what is wrong."""
+        sides = {"output error": (self.output_error_upper, self.tolerance)}
+        if np.isfinite(self.head_error_upper):  # else the heads have no targets
+            forgiven = self.head_error_upper + self.slack
+            sides["head error"] = (self.head_error_upper, forgiven)
+        conditions = [
+            ("holds" if proved <= allowed else "FAILS", name, f"{proved:.4g}", f"{allowed:.4g}")
+            for name, (proved, allowed) in sides.items()
+        ]
+        title, *facts = str(self).split("\n")
+        return (
+            line(title, strong=True)
+            + grid(("", "condition", "at most", "allowed"), conditions)
+            + "".join(line(fact.strip()) for fact in facts[2:])
+        )
+
     def __str__(self) -> str:
         lines = [
             f"{self.verdict}: {self.file}, all {self.inputs_covered} inputs",
@@ -114,7 +132,7 @@ def check(path: str | Path, *, function_only: bool = False) -> CheckReport:
     """Prove or refute that a file computes what it claims, for every input.
 
     Args:
-        path: A file that `limelight construct` wrote, or anything that claims to be one.
+        path: A file that `construct` wrote, or anything that claims to be one.
         function_only: Whether altered bytes and wrong certificate fields are forgiven.
 
     Raises:
@@ -126,7 +144,9 @@ def check(path: str | Path, *, function_only: bool = False) -> CheckReport:
         return _checked(claim, path, function_only, start)
 
 
-def _checked(claim: Claim, path: str | Path, function_only: bool, start: float) -> CheckReport:
+def _checked(
+    claim: ConstructionClaim, path: str | Path, function_only: bool, start: float
+) -> CheckReport:
     tables = claim.tables()
     low, high = _boxes(tables, claim.positions, claim.patterns())
     out_low, out_high = _outputs(claim, low, high)
@@ -177,7 +197,9 @@ def _boxes(
     return np.vstack(lows), np.vstack(highs)
 
 
-def _outputs(claim: Claim, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _outputs(
+    claim: ConstructionClaim, low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The network's range over every box; boxes that are too wide are cut in two, and again."""
     net = tuple(claim.tensors[f"mlp.{name}"] for name in NETWORK)
     out_low = np.full(len(low), np.inf)
@@ -207,7 +229,7 @@ def _outputs(claim: Claim, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarra
     return out_low, out_high
 
 
-def evaluate(claim: Claim, bits: np.ndarray) -> np.ndarray:
+def evaluate(claim: ConstructionClaim, bits: np.ndarray) -> np.ndarray:
     """What the stored weights compute on whole inputs, in plain floating point."""
     mixed = head_outputs(claim, bits)
     first, second, w = (claim.tensors[f"mlp.{name}"] for name in NETWORK)
@@ -218,7 +240,7 @@ def evaluate(claim: Claim, bits: np.ndarray) -> np.ndarray:
     return np.concatenate(out)
 
 
-def head_outputs(claim: Claim, bits: np.ndarray) -> np.ndarray:
+def head_outputs(claim: ConstructionClaim, bits: np.ndarray) -> np.ndarray:
     """What the heads output on whole inputs, in plain floating point."""
     tokens = claim.tokens().centre
     total = np.zeros((len(bits), claim.inputs))
@@ -239,7 +261,7 @@ def head_outputs(claim: Claim, bits: np.ndarray) -> np.ndarray:
     return total
 
 
-def _walk(claim: Claim) -> tuple[dict[str, Any], dict[str, Any], np.ndarray]:
+def _walk(claim: ConstructionClaim) -> tuple[dict[str, Any], dict[str, Any], np.ndarray]:
     """All inputs, or all patterns on plain and random backgrounds; the worst inputs come back."""
     whole = claim.length <= EXHAUSTIVE
     if whole:
@@ -261,7 +283,7 @@ def _walk(claim: Claim) -> tuple[dict[str, Any], dict[str, Any], np.ndarray]:
     return {"ran": False, **nothing}, summary, worst
 
 
-def _extremal(claim: Claim, tables: list[HeadTable], error: np.ndarray) -> np.ndarray:
+def _extremal(claim: ConstructionClaim, tables: list[HeadTable], error: np.ndarray) -> np.ndarray:
     """Inputs that push the heads to the ends of their ranges, for the worst patterns."""
     rows = []
     patterns = claim.patterns()
@@ -278,7 +300,9 @@ def _extremal(claim: Claim, tables: list[HeadTable], error: np.ndarray) -> np.nd
     return np.array(rows)
 
 
-def _refute(claim: Claim, tables: list[HeadTable], suspects: np.ndarray) -> dict[str, Any] | None:
+def _refute(
+    claim: ConstructionClaim, tables: list[HeadTable], suspects: np.ndarray
+) -> dict[str, Any] | None:
     """The worst suspect whose enclosed output is certainly too far from the claimed value."""
     error = np.abs(evaluate(claim, suspects) - claim.expected(suspects))
     everything = np.arange(claim.length)
@@ -296,7 +320,7 @@ def _refute(claim: Claim, tables: list[HeadTable], suspects: np.ndarray) -> dict
     return None
 
 
-def _measured(claim: Claim, low: np.ndarray, high: np.ndarray) -> float:
+def _measured(claim: ConstructionClaim, low: np.ndarray, high: np.ndarray) -> float:
     """How far the heads can be from the targets of their lemma, over all inputs."""
     bits = claim.patterns()
     ones = bits.sum(axis=1, keepdims=True)
@@ -310,7 +334,9 @@ def _measured(claim: Claim, low: np.ndarray, high: np.ndarray) -> float:
     return float(np.maximum(high - target, target - low).max())
 
 
-def _cross_check(claim: Claim, worst: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+def _cross_check(
+    claim: ConstructionClaim, worst: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> None:
     """Evaluated outputs lie inside the enclosures, or this program is wrong."""
     index = worst[:, claim.positions] @ 2 ** np.arange(claim.sparsity)
     output = evaluate(claim, worst)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from limelight.certificate.claim import Claim
+from limelight.certificate.claim import ConstructionClaim
 from limelight.core.arrays import Real
 
 
 @dataclass(frozen=True)
-class Overlap:
+class RecomputedOverlap:
     r"""The theory's $\rho$, the measured one, the one used, and how far irrelevant tokens reach.
 
     Args:
@@ -40,7 +40,7 @@ class Overlap:
         return float(self.reach if self.kind == "measured" else 1.0)
 
 
-def basis(claim: Claim, free: bool) -> dict[str, Any]:
+def basis(claim: ConstructionClaim, free: bool) -> dict[str, Any]:
     """The basis that the stored vectors are, whatever the certificate calls them."""
     stated = claim.certificate.get("basis")
     stated = stated if isinstance(stated, dict) else {}
@@ -73,15 +73,15 @@ def basis(claim: Claim, free: bool) -> dict[str, Any]:
 
 
 def overlaps(
-    claim: Claim, delta: Real, kind: str, *, vector: bool, free: bool, printed: bool
-) -> Overlap:
+    claim: ConstructionClaim, delta: Real, kind: str, *, vector: bool, free: bool, printed: bool
+) -> RecomputedOverlap:
     """How irrelevant positions score, by the lemma and by the vectors."""
     s = claim.sparsity
     if printed:
         rho = 0.0 if free else s * delta
-        return Overlap(rho, rho, "bound", 1.0)
+        return RecomputedOverlap(rho, rho, "bound", 1.0)
     if free:
-        return Overlap(0.0, 0.0, "bound", 0.0)
+        return RecomputedOverlap(0.0, 0.0, "bound", 0.0)
     rows = claim.tensors["V" if claim.bag else "P"]
     inside = rows[claim.positions]
     kind = "measured" if kind == "measured" else "bound"
@@ -90,14 +90,14 @@ def overlaps(
         own = np.zeros_like(cross, dtype=bool)
         own[claim.positions, np.arange(s)] = True
         found = max(0.0, float(cross[~own].max(initial=0.0)))
-        return Overlap(delta, found, kind, found)
+        return RecomputedOverlap(delta, found, kind, found)
     duals = np.linalg.pinv(inside).T
     cross = np.delete(rows, claim.positions, axis=0) @ duals.T
     total = cross.sum(axis=1)
     bound = s * delta / (1 - (s - 1) * delta) if (s - 1) * delta < 1 else math.inf
     reach = np.abs(cross if vector else total).max(initial=0.0)
     found = max(0.0, float(total.max(initial=0.0)))
-    return Overlap(bound, found, kind, float(reach))
+    return RecomputedOverlap(bound, found, kind, float(reach))
 
 
 def _coherence(rows: np.ndarray) -> float:

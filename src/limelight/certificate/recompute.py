@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from limelight.certificate.claim import Claim
-from limelight.certificate.overlap import Overlap, basis, overlaps
+from limelight.certificate.claim import ConstructionClaim
+from limelight.certificate.overlap import RecomputedOverlap, basis, overlaps
 from limelight.core.arrays import Real
 from limelight.models.weights import read
 
@@ -23,7 +23,7 @@ CLOSE = {"float64": 1e-9, "float32": 1e-5}
 NEAR = {"float64": 1e-12, "float32": 1e-6}
 
 
-def altered(claim: Claim, path: str | Path) -> list[str]:
+def altered(claim: ConstructionClaim, path: str | Path) -> list[str]:
     """Tensors whose bytes differ from the certificate's digests."""
     tensors = read(path)
     given = claim.certificate.get("digests")
@@ -35,7 +35,7 @@ def altered(claim: Claim, path: str | Path) -> list[str]:
     return sorted(name for name, value in hashed.items() if given.get(name) != value)
 
 
-def wrong_fields(claim: Claim, head_error: Real) -> list[str]:
+def wrong_fields(claim: ConstructionClaim, head_error: Real) -> list[str]:
     """Fields of the certificate that the weights do not bear out.
 
     Args:
@@ -52,13 +52,13 @@ def wrong_fields(claim: Claim, head_error: Real) -> list[str]:
     return [*_differences(stated, found, close, near), *_unmet(found, head_error, close)]
 
 
-def network_width(claim: Claim) -> float:
+def network_width(claim: ConstructionClaim) -> float:
     r"""The half-width $\delta$ of the network's boxes: its first layer's slopes are $1/\delta$."""
     steepest = float(np.abs(claim.tensors["mlp.W_1"][:-1]).max(initial=0.0))
     return 1 / steepest if steepest else math.inf
 
 
-def expected(claim: Claim) -> dict[str, Any]:
+def expected(claim: ConstructionClaim) -> dict[str, Any]:
     """The certificate that these weights would have."""
     given = claim.certificate
     s, T, bag = claim.sparsity, claim.length, claim.bag
@@ -179,7 +179,13 @@ def _apart(centres: np.ndarray) -> float:
 
 
 def _norms(
-    claim: Claim, centres: np.ndarray, width: Real, over: Overlap, *, vector: bool, free: bool
+    claim: ConstructionClaim,
+    centres: np.ndarray,
+    width: Real,
+    over: RecomputedOverlap,
+    *,
+    vector: bool,
+    free: bool,
 ) -> dict[str, Any]:
     t, s, bag = claim.tensors, claim.sparsity, claim.bag
     # Where only the measured overlap is below 1 the lemma says nothing of keys and values.
@@ -209,7 +215,14 @@ def _norms(
 
 
 def _query_norm(
-    claim: Claim, heat: Real, gamma: Real, over: Overlap, *, vector: bool, free: bool, printed: bool
+    claim: ConstructionClaim,
+    heat: Real,
+    gamma: Real,
+    over: RecomputedOverlap,
+    *,
+    vector: bool,
+    free: bool,
+    printed: bool,
 ) -> dict[str, Any]:
     s, T, bag = claim.sparsity, claim.length, claim.bag
     if printed:

@@ -6,6 +6,7 @@ Nothing here imports JAX before a command needs it, so `--help` is quick.
 import contextlib
 import inspect
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable
@@ -29,7 +30,8 @@ from limelight.cli import (
     verify,
     weights,
 )
-from limelight.cli.common import Stopped, console, tell
+from limelight.cli.progress import Stopped
+from limelight.cli.text import console, tell
 from limelight.core.errors import LimelightError
 
 app = typer.Typer(
@@ -62,6 +64,9 @@ COMMANDS = {
 }
 #: What does something useful without arguments; the others then show their help.
 BARE = ("papers", "verify", "bench")
+
+#: Parameters of commands that are given by place, not as a flag.
+ARGUMENTS = {"key", "keys", "figure", "file", "what", "words", "stores", "rule", "sets", "json"}
 
 #: What Typer raises when words do not fit a command.
 UsageError = typer.BadParameter.__bases__[0]
@@ -104,7 +109,7 @@ def main() -> None:
         code = end.code if isinstance(end.code, int) else 1
     except LimelightError as error:
         word = "stopped" if isinstance(error, Stopped) else "error"
-        code = complain(word, error.message, error.hint, error.code)
+        code = complain(word, in_flags(error.message), in_flags(error.hint), error.code)
     except UsageError as error:
         code = complain_of_usage(error)
     except BrokenPipeError:  # whoever read the output has left, as `head` does
@@ -115,6 +120,24 @@ def main() -> None:
         where = f" {error.filename}" if error.filename else " the output"
         code = complain("error", f"cannot read or write{where}: {error.strerror}", "", 2)
     leave(code)
+
+
+def in_flags(text: str, command: str | None = None) -> str:
+    """An error of the library, which speaks of fields, in the words of the command at hand.
+
+    Example:
+        >>> in_flags("size = 1.5", "prune"), in_flags("say it with heads=16", "prune")
+        ('--size 1.5', 'say it with --heads 16')
+        >>> in_flags("same_code=True", "run"), in_flags("world.size = 0", "prune")
+        ('--same-code', 'world.size = 0')
+    """
+    name = command or next((word for word in sys.argv[1:] if word in COMMANDS), "")
+    options = inspect.signature(COMMANDS[name]).parameters if name else {}
+    for option in sorted(set(options) - ARGUMENTS, key=len, reverse=True):
+        flag = "--" + option.replace("_", "-")
+        text = re.sub(rf"(?<![\w.]){option}=True\b", flag, text)
+        text = re.sub(rf"(?<![\w.]){option} ?= ?(?=\S)", f"{flag} ", text)
+    return text
 
 
 def complain(word: str, message: str, hint: str, code: int) -> int:

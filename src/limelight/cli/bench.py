@@ -2,15 +2,17 @@
 
 import typer
 
-from limelight.cli.common import Json, busy, emit, print_table, say, size
+from limelight.cli.options import Json
+from limelight.cli.progress import busy
+from limelight.cli.text import emit, print_table, say, size
 
 
 def bench(
     trials: int = typer.Option(
-        4, "--trials", metavar="NUMBER", help="Trials a cell that the engine runs."
+        4, "--trials", metavar="NUMBER", help="Trials per cell that the engine runs."
     ),
     loop: int = typer.Option(
-        3, "--loop", metavar="NUMBER", help="Trials the ordinary loop runs, one by one."
+        3, "--loop", metavar="NUMBER", help="Trials that the ordinary loop runs, one after another."
     ),
     json: bool = Json,
 ) -> None:
@@ -26,9 +28,9 @@ def bench(
     """
     from limelight.core.errors import InputError
 
-    for option, value in (("--trials", trials), ("--loop", loop)):
+    for option, value in (("trials", trials), ("loop", loop)):
         if value < 1:
-            raise InputError(f"{option} {value}", "at least 1")
+            raise InputError(f"{option} = {value}", "at least 1")
     with busy("measuring"):
         from limelight.bench import measure
 
@@ -46,5 +48,5 @@ def bench(
 def measured(row) -> tuple[str, str]:
     """A value and its unit for people."""
     if row.unit == "bytes/trial":
-        return size(row.value), "a trial"
+        return size(row.value), "per trial"
     return f"{row.value:.4g}", row.unit

@@ -4,18 +4,28 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.common import Json, busy, check_output, emit, print_table, say
+from limelight.cli.options import Json, check_output
+from limelight.cli.progress import busy
+from limelight.cli.text import emit, print_table, say
 
 
 def bound(
     key: str = typer.Argument(help="The paper whose bound: edelman2022."),
     file: Path = typer.Argument(help="A .safetensors file: timm or Hugging Face ViT, BERT, ours."),
-    tokens: int | None = typer.Option(None, "--tokens", "-T", help="Attended tokens."),
+    tokens: int | None = typer.Option(
+        None, "--tokens", "-T", help="Tokens that attention runs over."
+    ),
     examples: float = typer.Option(1e6, "--examples", "-m", help="Size of the training set."),
-    resolution: float = typer.Option(1.0, "--resolution", help="Where functions are told apart."),
+    resolution: float = typer.Option(
+        1.0, "--resolution", help="Distance at which two functions count as different."
+    ),
     softmax_constant: float = typer.Option(1.0, help="1 (valid, tighter) or 2 (the paper's)."),
-    delta: float = typer.Option(0.05, "--delta", help="Probability that the gap's bound fails."),
-    heads: int | None = typer.Option(None, "--heads", help="Heads a block, if the file is silent."),
+    delta: float = typer.Option(
+        0.05, "--delta", help="Probability with which the bound on the gap may fail."
+    ),
+    heads: int | None = typer.Option(
+        None, "--heads", help="Attention heads per block, if the file does not say."
+    ),
     plot: Path | None = typer.Option(None, "--plot", help="Draw every block to this file."),
     certificate: Path | None = typer.Option(
         None, "--certificate", help="Write a JSON certificate."

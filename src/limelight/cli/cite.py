@@ -2,7 +2,8 @@
 
 import typer
 
-from limelight.cli.common import Json, emit
+from limelight.cli.options import Json
+from limelight.cli.text import emit
 
 
 def cite(

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.common import Json, emit, say
+from limelight.cli.options import Json
+from limelight.cli.text import emit, say
 
 
 def construct(

@@ -1,10 +1,11 @@
 """`limelight papers`: what is here."""
 
-from limelight.cli.common import Json, emit, print_title, say
+from limelight.cli.options import Json
+from limelight.cli.text import emit, print_title, say
 
 
 def papers(json: bool = Json) -> None:
-    """List the papers, their figures and their claims.
+    """List the papers, their figures and their statements.
 
     Examples:
       limelight papers
@@ -12,28 +13,27 @@ def papers(json: bool = Json) -> None:
     """
     from limelight.papers import KEYS, load
 
-    found = [load(key) for key in KEYS]
+    papers = [load(key) for key in KEYS]
     if json:
-        emit(
-            [
-                {
-                    "key": paper.key,
-                    "title": paper.title,
-                    "figures": [figure.name for figure in paper.figures],
-                    "claims": [claim.name for claim in paper.claims],
-                }
-                for paper in found
-            ]
-        )
+        emit([paper_json(paper) for paper in papers])
         return
-    for paper in found:
+    for paper in papers:
         print_title(paper.key, paper.title)
         parts = {
-            "figures": ", ".join(figure.name for figure in paper.figures),
+            "figures": ", ".join(paper.titles),
             "statements": ", ".join(statement.label for statement in paper.statements),
-            "claims": str(len(paper.claims)),
         }
         for name, text in parts.items():
             say(f"{name:11} {text}", indent=2, hang=12)
         say()
     say("Next: limelight show KEY, or limelight run KEY FIGURE --scale smoke")
+
+
+def paper_json(paper) -> dict:
+    """A paper for machines."""
+    return {
+        "key": paper.key,
+        "title": paper.title,
+        "figures": list(paper.titles),
+        "statements": [statement.label for statement in paper.statements],
+    }

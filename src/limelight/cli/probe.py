@@ -6,22 +6,32 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.common import Bar, Json, Seed, busy, check_output, emit, print_table, say
-from limelight.cli.prune import BehindOnly, BehindSource, Heads, Images, Pixels, Size, background
+from limelight.cli.images import BehindOnly, BehindSource, Heads, Images, Pixels, Size, background
+from limelight.cli.options import Json, Seed, check_output
+from limelight.cli.progress import Bar, busy
+from limelight.cli.text import emit, print_table, say
 
 
 def probe(
     file: Path = typer.Argument(help="A ViT in .safetensors, timm's or Hugging Face's names."),
     images: str | None = Images,
     output: Path | None = typer.Option(
-        None, "-o", "--output", metavar="FILE", help="The page to write; NAME.probe.html."
+        None,
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="The page to write; NAME.probe.html if not given.",
     ),
-    limit: int = typer.Option(32, "--limit", metavar="NUMBER", help="Images at most."),
-    shown: int = typer.Option(2, "--shown", metavar="NUMBER", help="Images to draw maps over."),
+    limit: int = typer.Option(32, "--limit", metavar="NUMBER", help="Use at most so many images."),
+    shown: int = typer.Option(
+        2, "--shown", metavar="NUMBER", help="How many images to draw attention maps over."
+    ),
     noise: float = typer.Option(
-        0.5, "--noise", metavar="SCALE", help="Standard deviation of noise on scaled pixels."
+        0.5, "--noise", metavar="NUMBER", help="Standard deviation of the noise, on scaled pixels."
     ),
-    share: float = typer.Option(0.25, "--share", metavar="SHARE", help="Patches that get noise."),
+    share: float = typer.Option(
+        0.25, "--share", metavar="FRACTION", help="Fraction of the patches that get noise."
+    ),
     behind: str | None = BehindSource,
     behind_only: str = BehindOnly,
     size: float = Size,
@@ -30,12 +40,13 @@ def probe(
     seed: int = Seed,
     json: bool = Json,
 ) -> None:
-    """Look into a ViT: where attention goes, what positions know, what blocks do to noise.
+    """See inside a ViT: where attention goes, what positions know, what each block does to noise.
 
-    Writes one page with attention maps over images, entropy and mass by block and head, similarity
-    of positions beside fresh ones, and noise followed through every block with other attention in
-    place of its own. Labels are not needed: --images may be one picture, or a folder of some.
-    Without --images only positions are read, unless the ViT takes the bundled digits.
+    Writes one page. It shows attention maps over images, how spread out attention is in each block
+    and head, how alike the position vectors are, and how noise on some patches travels through the
+    blocks, also with other attention put in place of the network's own. Images need no labels: give
+    one picture or a folder. Without images only positions are read, unless the ViT takes the
+    bundled digits.
 
     Examples:
       limelight probe vit.safetensors
@@ -63,7 +74,7 @@ def probe(
         chosen = images or usual_images(sight)
         gallery = None
         if chosen:
-            options = {"limit": limit, "scale": pixels, "seed": seed, "behind": ground}
+            options = {"limit": limit, "pixels": pixels, "seed": seed, "behind": ground}
             gallery = Gallery.load(chosen, sight, **options, labelled=False)
     with Bar(f"probing {file.name}", "images") as bar:
         found = look(model, gallery, shown=shown, noise=noise, share=share, seed=seed, progress=bar)
@@ -108,7 +119,7 @@ def print_found(name: str, found) -> None:
 
 def print_blocks(found) -> None:
     """A line for every block."""
-    from limelight.instruments.probe import KINDS, told
+    from limelight.instruments.probe import KINDS, with_interval
 
     names = {"entropy": "class_entropy", "keys": "effective_keys", "itself": "itself"}
     if found.relevant_share is not None:
@@ -117,7 +128,7 @@ def print_blocks(found) -> None:
     rows = []
     for b, against in enumerate(found.noise.against_identity):
         means = [f"{found.heads[name][b].mean():.3g}" for name in names.values()]
-        rows.append((str(b + 1), *means, *map(told, against)))
+        rows.append((str(b + 1), *means, *map(with_interval, against)))
     say()
     print_table(titles, rows, right=titles)
     say(

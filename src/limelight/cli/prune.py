@@ -6,61 +6,63 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.common import Bar, Json, Seed, busy, emit, print_table, say
-
-Images = typer.Option(
-    None,
-    "--images",
-    metavar="SOURCE",
-    help="digits, cifar10, or a path: folder, npz, archive.",
-)
-Heads = typer.Option(None, "--heads", metavar="NUMBER", help="Heads, if the file is silent.")
-Pixels = typer.Option(
-    "", "--pixels", metavar="WORD", help="Scale: imagenet, half, data or centred."
-)
-BehindSource = typer.Option(
-    None, "--behind", metavar="SOURCE", help="Paste on these (or on tiles): roles are then known."
-)
-BehindOnly = typer.Option(
-    "", "--behind-only", metavar="NAMES", help="Classes of --behind, apart by commas."
-)
-Size = typer.Option(
-    0.8125, "--size", metavar="SHARE", help="Side of a pasted image over that of the whole."
-)
+from limelight.cli.images import BehindOnly, BehindSource, Heads, Images, Pixels, Size, background
+from limelight.cli.options import Json, Seed
+from limelight.cli.progress import Bar, busy
+from limelight.cli.text import emit, print_table, say
 
 
 def prune(
     file: Path = typer.Argument(help="A ViT in .safetensors, timm's or Hugging Face's names."),
     images: str | None = Images,
     keep: list[float] = typer.Option(
-        [0.9, 0.7, 0.5], "--keep", metavar="SHARE", help="Patches to keep. Repeatable."
+        [0.9, 0.7, 0.5],
+        "--keep",
+        metavar="FRACTION",
+        help="Fraction of the patches to keep; give it several times to compare.",
     ),
     policy: list[str] = typer.Option(
-        [], "--policy", metavar="WORD", help="attention, random or truth. Repeatable."
+        [],
+        "--policy",
+        metavar="WORD",
+        help="How patches are chosen: attention, random or truth; may be repeated.",
     ),
     at: int | None = typer.Option(
-        None, "--at", metavar="BLOCK", help="Prune behind this block; a quarter of the depth."
+        None,
+        "--at",
+        metavar="BLOCK",
+        help="Drop patches after this block; by default a quarter of the way.",
     ),
     groups: Path | None = typer.Option(
-        None, "--groups", metavar="JSON", help="Which outputs make a class: name to numbers."
+        None,
+        "--groups",
+        metavar="JSON",
+        help="A JSON file that lists, for each class, the outputs that count as it.",
     ),
-    limit: int | None = typer.Option(None, "--limit", metavar="NUMBER", help="Images at most."),
+    limit: int | None = typer.Option(
+        None, "--limit", metavar="NUMBER", help="Use at most so many images."
+    ),
     behind: str | None = BehindSource,
     behind_only: str = BehindOnly,
     size: float = Size,
     pixels: str = Pixels,
     heads: int | None = Heads,
-    batch: int | None = typer.Option(None, "--batch", metavar="NUMBER", help="Images in a call."),
-    rounds: int = typer.Option(10, "--rounds", metavar="NUMBER", help="Timed rounds at least."),
+    batch: int | None = typer.Option(
+        None, "--batch", metavar="NUMBER", help="Images per call of the network."
+    ),
+    rounds: int = typer.Option(
+        10, "--rounds", metavar="NUMBER", help="Time each variant at least so often."
+    ),
     seed: int = Seed,
     json: bool = Json,
 ) -> None:
-    """Keep fewer tokens of a ViT: accuracy, FLOPs and time beside the whole one.
+    """Drop patches inside a ViT and measure accuracy, FLOPs and time beside the whole network.
 
-    Behind one block the patches that the policy ranks low are dropped, not masked: those the class
-    token attends to least, random ones, or (for images pasted on others) those of the background.
-    All rows see the same images, in turn. Test images are used where a source keeps some apart. A
-    folder names the class of each image: photos/CLASS/*.jpg.
+    After one block, the patches that the policy ranks lowest are removed. The policy `attention`
+    removes those that the class token attends to least, `random` removes any, and `truth` removes
+    the background (for images pasted onto others). Every variant sees the same images. Test images
+    are used where a source has them. In a folder, the name of each subfolder is the class of its
+    images: photos/CLASS/*.jpg.
 
     Examples:
       limelight prune vit.safetensors --images cifar10 --groups groups.json
@@ -84,7 +86,7 @@ def prune(
         model = load_vit(file, heads)
         sight = Sight.of(model)
         ground = background(behind, behind_only, size)
-        gallery = Gallery.load(images, sight, limit=limit, scale=pixels, seed=seed, behind=ground)
+        gallery = Gallery.load(images, sight, limit=limit, pixels=pixels, seed=seed, behind=ground)
         classes = group(model.head.weight.shape[1], gallery.pictures, groups)
     with Bar(f"pruning {file.name}", "images") as bar:
         found = measure(
@@ -96,18 +98,6 @@ def prune(
         emit(made | {"checkpoint": file.name, "pixels": gallery.scale} | found.as_json())
     else:
         print_pruned(file.name, gallery.scale, found)
-
-
-def background(behind: str | None, only: str, size: float):
-    """What to paste images on; nothing where nothing is said."""
-    from limelight.core.errors import InputError
-    from limelight.instruments.gallery import Behind
-
-    if behind is None:
-        if only:
-            raise InputError("--behind-only without --behind", "name the backgrounds first")
-        return None
-    return Behind(behind, tuple(word.strip() for word in only.split(",") if word.strip()), size)
 
 
 def print_pruned(name: str, pixels: str, found) -> None:

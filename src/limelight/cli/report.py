@@ -4,7 +4,9 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.common import Json, busy, check_output, emit, say
+from limelight.cli.options import Json, check_output
+from limelight.cli.progress import busy
+from limelight.cli.text import emit, say
 
 
 def report(

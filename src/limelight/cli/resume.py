@@ -4,13 +4,16 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.common import Json, Stall
-from limelight.cli.run import work
+from limelight.cli.options import Json, SameCode, Stall, check_stall
+from limelight.cli.progress import Bar
+from limelight.cli.run import stopped, took, work
+from limelight.cli.text import emit, say
 
 
 def resume(
     store: Path = typer.Argument(metavar="FOLDER", help="A run folder."),
     stall: float = Stall,
+    same_code: bool = SameCode,
     json: bool = Json,
 ) -> None:
     """Compute what is missing of a run; several processes may resume one folder at once.
@@ -23,7 +26,7 @@ def resume(
     """
     from limelight.core.errors import InputError
     from limelight.engine.store import read_manifest
-    from limelight.papers.published import recipe_of
+    from limelight.papers.published import how_to_go_on, recipe_of
 
     if (store / "table.parquet").exists():
         raise InputError(
@@ -31,11 +34,26 @@ def resume(
             f"limelight plot {store} and limelight report {store} read it as it is",
         )
     manifest = read_manifest(store)
-    recipe = recipe_of(manifest, store)
-    seed, settings = manifest.get("seed"), manifest.get("settings")
-    if not isinstance(seed, int) or not isinstance(settings, dict):
-        raise InputError(
-            f"{store}/manifest.json does not say how to go on",
-            "give the limelight run command again, with the same --store",
-        )
-    work(recipe, store, manifest["scale"], seed, settings, None, stall, json)
+    if isinstance(manifest.get("paper"), str):
+        seed, settings = how_to_go_on(manifest, store)
+        recipe = recipe_of(manifest, store)
+        work(recipe, store, manifest["scale"], seed, settings, None, stall, same_code, json)
+    else:
+        plain(store, stall, same_code, json)
+
+
+def plain(store: Path, stall: float, same_code: bool, json: bool) -> None:
+    """Go on with a study that belongs to no paper."""
+    from limelight.papers.published import resume as go_on
+
+    check_stall(stall)
+    bar = Bar(store.name)
+    try:
+        with bar:
+            table = go_on(store, progress=bar, stall=stall, same_code=same_code)
+    except KeyboardInterrupt:
+        raise stopped(store, bar.last) from None
+    if json:
+        emit({"store": str(store), "trials": len(table), "seconds": round(bar.last.seconds, 3)})
+    else:
+        say(f"{took(bar.last, len(table))}\n{table}")

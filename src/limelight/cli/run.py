@@ -6,26 +6,19 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.common import (
-    Bar,
+from limelight.cli.options import (
     Json,
     Key,
+    SameCode,
     Scale,
     Seed,
     Settings,
     Stall,
-    Stopped,
-    busy,
     check_stall,
-    clock,
-    emit,
-    plural,
-    print_verdicts,
-    quoted,
-    say,
     settings,
-    size,
 )
+from limelight.cli.progress import Bar, Stopped, busy
+from limelight.cli.text import clock, emit, plural, print_verdicts, quoted, say, size
 
 
 def run(
@@ -41,6 +34,7 @@ def run(
         None, "--width", metavar="NUMBER", help="Trials in one program; found from the memory."
     ),
     stall: float = Stall,
+    same_code: bool = SameCode,
     dry_run: bool = typer.Option(
         False, "--dry-run", metavar="", help="Say what it would cost; compute and write nothing."
     ),
@@ -65,7 +59,7 @@ def run(
     if dry_run:
         print_plan(recipe.plan(scale, seed=seed, settings=chosen, width=width, store=place), json)
     else:
-        work(recipe, place, scale, seed, chosen, width, stall, json)
+        work(recipe, place, scale, seed, chosen, width, stall, same_code, json)
 
 
 def work(
@@ -76,6 +70,7 @@ def work(
     chosen: dict[str, str],
     width: int | None,
     stall: float,
+    same_code: bool,
     json: bool,
 ) -> None:
     """Run, then print what was found."""
@@ -91,6 +86,7 @@ def work(
                 width=width,
                 progress=bar,
                 stall=stall,
+                same_code=same_code,
                 command="limelight " + shlex.join(sys.argv[1:]),
             )
     except KeyboardInterrupt:
@@ -129,7 +125,7 @@ def took(last, rows: int) -> str:
         return f"all {rows} trials were there already"
     return (
         f"{last.computed} of {rows} trials computed in {clock(last.seconds)}"
-        f" ({last.trials_per_second:.3g} a second;"
+        f" ({last.trials_per_second:.3g} per second;"
         f" {plural(last.compilations, 'compilation')}, {clock(last.compile_seconds)} of it)"
     )
 
@@ -169,9 +165,9 @@ def print_plan(plan, json: bool) -> None:
     say(f"cells         {facts['cells']}")
     say(f"trials        {plan.rows} in {plural(len(plan.chunks), 'chunk')} of {plan.width}")
     say(f"compilations  {plan.compilations}, often half a minute each; kept for the next time")
-    say(f"memory        at most {size(plan.memory)} a chunk")
+    say(f"memory        at most {size(plan.memory)} per chunk")
     if not plan.fits:
-        say(f"              and {size(plan.cost.bytes)} a trial: more than a device here has")
+        say(f"              and {size(plan.cost.bytes)} per trial: more than a device here has")
     say(f"arithmetic    at most {facts['flops']:.2g} floating-point operations")
     say(f"time          very roughly {clock(plan.seconds)}, and the compilations")
     say("Nothing was computed or written.")

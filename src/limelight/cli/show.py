@@ -2,7 +2,11 @@
 
 import typer
 
-from limelight.cli.common import Json, Key, emit, plural, print_title, say, sentence, settings
+from limelight.cli.options import Json, Key, settings
+from limelight.cli.text import emit, plural, print_title, say, sentence
+
+#: As `papers.recipe` has them; that module loads JAX.
+SCALES = ("smoke", "small", "paper")
 
 
 def show(
@@ -63,8 +67,7 @@ def paper_json(paper) -> dict:
         "venue": paper.venue,
         "symbols": dict(paper.symbols),
         "statements": {s.label: s.title for s in paper.statements},
-        "figures": {f.name: f.title for f in paper.figures},
-        "claims": {c.name: c.statement for c in paper.claims},
+        "figures": paper.titles,
     }
 
 
@@ -83,9 +86,9 @@ def figure_json(figure) -> dict:
             name: {
                 "axes": {str(k): list(v) for k, v in setup.axes.items()},
                 "trials": setup.trials,
-                "cost": figure.cost.get(name, "not measured"),
+                "cost": figure.cost.get(name),
             }
-            for name, setup in figure.setups.items()
+            for name, setup in ((name, figure.setup(name)) for name in SCALES)
         },
     }
 
@@ -95,7 +98,7 @@ def print_paper(paper) -> None:
     print_title(paper.key, paper.title)
     say(f"{paper.authors}. {paper.venue}")
     parts = {
-        "Figures": {figure.name: figure.title for figure in paper.figures},
+        "Figures": paper.titles,
         "Statements": {statement.label: statement.title for statement in paper.statements},
         "Symbols, and their names here": dict(paper.symbols),
     }
@@ -104,7 +107,7 @@ def print_paper(paper) -> None:
         say(f"\n{title}")
         for name, text in entries.items():
             say(f"  {name:{width}} {text}", hang=width + 1)
-    first = paper.figures[0].name if paper.figures else "FIGURE"
+    first = next(iter(paper.titles), "FIGURE")
     say(f"\nNext: limelight show {paper.key} {first}")
 
 
@@ -118,12 +121,14 @@ def print_figure(paper, figure) -> None:
         say(f"{claim.name}: {claim.statement}", indent=2, hang=4)
         say(sentence(claim.rule_text), indent=6)
     say("\nScales")
-    for name, setup in figure.setups.items():
+    for name in SCALES:
+        setup = figure.setup(name)
         axes = "; ".join(
             f"{k if isinstance(k, str) else ' with '.join(k)}: {plural(len(v), 'value')}"
             for k, v in setup.axes.items()
         )
-        cost = figure.cost.get(name, "not measured")
-        say(f"{name:6} {axes}; {plural(setup.trials, 'trial')} a cell.", indent=2, hang=7)
-        say(f"Cost: {cost}", indent=9)
+        cost = figure.cost.get(name)
+        say(f"{name:6} {axes}; {plural(setup.trials, 'trial')} per cell.", indent=2, hang=7)
+        if cost:
+            say(f"Published run: {cost}.", indent=9)
     say(f"\nRun it: limelight run {paper.key} {figure.name} --scale smoke")

@@ -4,20 +4,9 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.common import (
-    Bar,
-    Json,
-    Seed,
-    Stall,
-    Stopped,
-    busy,
-    check_stall,
-    emit,
-    plural,
-    print_verdicts,
-    say,
-    tell,
-)
+from limelight.cli.options import Json, Seed, Stall, check_stall
+from limelight.cli.progress import Bar, Stopped, busy
+from limelight.cli.text import emit, plural, print_verdicts, say, tell
 
 FIELDS = ("claim", "statement", "verdict", "value", "interval", "n", "rule", "source", "note")
 

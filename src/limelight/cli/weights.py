@@ -4,7 +4,9 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.common import Json, busy, emit, say, tell
+from limelight.cli.options import Json
+from limelight.cli.progress import busy
+from limelight.cli.text import emit, say, tell
 
 
 def weights(

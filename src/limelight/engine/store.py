@@ -166,7 +166,7 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
     if not file.exists():
         raise StoreError(
             f"{path} is no run folder: it has no manifest.json",
-            "limelight run KEY FIGURE --store FOLDER makes one",
+            "a run with a store makes one",
         )
     manifest: Any = None
     with contextlib.suppress(OSError, ValueError):
@@ -183,18 +183,31 @@ def read_table(path: str | Path) -> Table:
     manifest = read_manifest(path)
     files = sorted((Path(path) / "chunks").glob("*.parquet"))
     if not files:
-        raise StoreError(f"{path} has no finished chunk yet", f"limelight resume {path}")
+        raise StoreError(f"{path} has no finished chunk yet", "resume it")
     try:
         arrow = pa.concat_tables([_read_chunk(file, manifest["hash"]) for file in files])
     except (OSError, pa.ArrowException, ValueError) as error:
         raise StoreError(
             f"cannot read the chunks of {path}: {str(error).splitlines()[0]}",
-            f"limelight resume {path} sets a damaged chunk aside and computes it again",
+            "resume it: a damaged chunk is set aside and computed again",
         ) from None
     columns = Table.from_arrow(arrow).columns
     order = np.lexsort([columns["trial"], columns["cell"]])
     axes = tuple(name for paths, _ in manifest["configuration"]["axes"] for name in paths)
     return Table({k: v[order] for k, v in columns.items()}, axes, manifest)
+
+
+def open_table(path: str | Path) -> Table:
+    """The table of a run folder, of a published folder, or of a Parquet file.
+
+    A run that is not finished gives the rows that are there.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise StoreError(f"there is no {path}", "give a run folder or a table.parquet")
+    if path.is_dir() and (path / "table.parquet").exists():
+        return Table.load(path / "table.parquet")
+    return read_table(path) if path.is_dir() else Table.load(path)
 
 
 def stored_rows(path: str | Path) -> int:

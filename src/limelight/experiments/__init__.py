@@ -1,28 +1,34 @@
 """Experiments: one trial each, written for one key; the engine makes many of them.
 
 `base` is the contract and `study` the usual experiment; every other file is one kind of trial.
+Names are loaded when they are first used.
 """
 
-from limelight.experiments.base import Experiment
-from limelight.experiments.classify import Classify
-from limelight.experiments.denoising import Denoising
-from limelight.experiments.encodings import Encodings
-from limelight.experiments.finetune import Finetune
-from limelight.experiments.idealized import Idealized
-from limelight.experiments.linear_rules import LinearRules
-from limelight.experiments.packed import Packed
-from limelight.experiments.parity import Parity
-from limelight.experiments.passage import Passage
-from limelight.experiments.recovery import Recovery
-from limelight.experiments.representable import Representable
-from limelight.experiments.screened import Screened
-from limelight.experiments.set_shift import SetShift
-from limelight.experiments.sparse_and import SparseAnd
-from limelight.experiments.starts import Pretraining, Start, Starts
-from limelight.experiments.students import Students
-from limelight.experiments.study import Study
-from limelight.experiments.tolerance import Tolerance
-from limelight.experiments.transfer import Transfer
+from typing import TYPE_CHECKING
+
+from limelight.core.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from limelight.experiments.base import Experiment
+    from limelight.experiments.classify import Classify
+    from limelight.experiments.denoising import Denoising
+    from limelight.experiments.encodings import Encodings
+    from limelight.experiments.finetune import Finetune
+    from limelight.experiments.idealized import Idealized
+    from limelight.experiments.linear_rules import LinearRules
+    from limelight.experiments.packed import Packed
+    from limelight.experiments.parity import Parity
+    from limelight.experiments.passage import Passage
+    from limelight.experiments.recovery import Recovery
+    from limelight.experiments.representable import Representable
+    from limelight.experiments.screened import Screened
+    from limelight.experiments.set_shift import SetShift
+    from limelight.experiments.sparse_and import SparseAnd
+    from limelight.experiments.starts import Pretraining, Start, Starts
+    from limelight.experiments.students import Students
+    from limelight.experiments.study import Study
+    from limelight.experiments.tolerance import Tolerance
+    from limelight.experiments.transfer import Transfer
 
 __all__ = [
     "Classify",
@@ -48,3 +54,29 @@ __all__ = [
     "Tolerance",
     "Transfer",
 ]
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "base": "Experiment",
+        "classify": "Classify",
+        "denoising": "Denoising",
+        "encodings": "Encodings",
+        "finetune": "Finetune",
+        "idealized": "Idealized",
+        "linear_rules": "LinearRules",
+        "packed": "Packed",
+        "parity": "Parity",
+        "passage": "Passage",
+        "recovery": "Recovery",
+        "representable": "Representable",
+        "screened": "Screened",
+        "set_shift": "SetShift",
+        "sparse_and": "SparseAnd",
+        "starts": "Pretraining Start Starts",
+        "students": "Students",
+        "study": "Study",
+        "tolerance": "Tolerance",
+        "transfer": "Transfer",
+    },
+)

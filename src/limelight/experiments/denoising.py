@@ -23,7 +23,7 @@ from limelight.measures.noise import square_errors
 from limelight.models.denoiser import NETWORKS, Network, make
 from limelight.train.loop import descend
 from limelight.train.optimizers import make_optimizer
-from limelight.worlds.regions import Image, Regions
+from limelight.worlds.regions import RegionImage, Regions
 
 #: The test images are the same in every trial of every study.
 TEST_SEED = 20220
@@ -108,7 +108,7 @@ class Denoising(Experiment):
             results |= {f"{name}.{part}": value for part, value in found.items()}
         return results
 
-    def _draw(self, world: Regions, key: PRNGKey, count: int) -> Image:
+    def _draw(self, world: Regions, key: PRNGKey, count: int) -> RegionImage:
         truth = world.draw(key)
         one = lambda k: world.sample(k, truth, jnp.array(0))
         return jax.vmap(one)(jr.split(key, count))
@@ -127,5 +127,5 @@ class Denoising(Experiment):
         self.world().check()
 
 
-def _errors(net, image: Image) -> Float[Array, " patches"]:
+def _errors(net, image: RegionImage) -> Float[Array, " patches"]:
     return square_errors(net(image.patches.tokens), image.patches.targets)

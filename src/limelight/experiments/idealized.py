@@ -14,7 +14,7 @@ from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.models.positional import Activation
-from limelight.theory.jelassi2022 import Layer, Rates, State, best_alpha, descend, spaced
+from limelight.theory.jelassi2022 import Layer, LayerState, Rates, best_alpha, descend, spaced
 from limelight.theory.jelassi2022.full import manifold_residuals
 from limelight.theory.jelassi2022.population import (
     Population,
@@ -24,7 +24,7 @@ from limelight.theory.jelassi2022.population import (
     drawn,
     monomials,
 )
-from limelight.worlds.partitions import check_partition
+from limelight.worlds.laws import check_partition
 
 #: Of all looks, how many lie beyond `steps`.
 LATE = 20
@@ -95,7 +95,12 @@ class Idealized(Experiment):
             alpha = jnp.minimum(alpha, best.alpha / 2)
         rates = Rates(jnp.asarray(self.rate, float), self.rate * jnp.asarray(self.ratio, float))
         state, watch, course = descend(
-            population, self.layer, rates, State(alpha, gamma, rho), self.schedule, stop=self.stop
+            population,
+            self.layer,
+            rates,
+            LayerState(alpha, gamma, rho),
+            self.schedule,
+            stop=self.stop,
         )
         finite = jnp.isfinite(course.loss[-1])
         out = {f"trace.{name}": log for name, log in course._asdict().items()}

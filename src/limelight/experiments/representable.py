@@ -11,11 +11,11 @@ from jaxtyping import Array
 from limelight import models
 from limelight.core.keys import named
 from limelight.core.kinds import kind
+from limelight.core.norms import head_norms
 from limelight.core.types import PRNGKey
 from limelight.engine.grid import assign
 from limelight.experiments.base import Experiment
 from limelight.measures.accuracy import margins
-from limelight.measures.norms import head_norms
 from limelight.models import Constructed, SequenceNet
 from limelight.train.minibatch import Train
 from limelight.worlds import SparseBoolean

@@ -6,15 +6,18 @@
   bootstrap for means.
 - `thresholds`: the size at which half the trials succeed, on arrays; `likelihood` is its engine.
 - `edge`: the same on a table, one threshold for every combination of the other axes.
+- `critical`: the first size of a grid at which more than half succeed, and its bootstrap.
 - `laws`: lines, logarithms and powers with intervals; `comparison` ranks them.
 - `trends`: does success rise, are these later than those; several tests as one.
 - `resample`: the bootstrap over trials, independent or with common trials.
+- `tabulate`: numbers of every cell as lines of text.
 """
 
 from limelight.fit.comparison import Candidate, Comparison, compare, compare_predictors
+from limelight.fit.critical import CriticalSizes, critical_sizes, first_above, nearest_interval
 from limelight.fit.edge import Edge, successes, threshold
 from limelight.fit.intervals import exact, mean_interval, paired_interval, wilson
-from limelight.fit.laws import LAWS, Law, fit_law, linear, logarithmic, power
+from limelight.fit.laws import LAWS, Law, fit_law, linear, logarithmic, power, squares_left
 from limelight.fit.resample import (
     bootstrap,
     percentile_interval,
@@ -23,40 +26,53 @@ from limelight.fit.resample import (
     resample_tables,
     trial_weights,
 )
+from limelight.fit.tabulate import tabulate
 from limelight.fit.thresholds import Threshold, fit_threshold, resolved, threshold_values
 from limelight.fit.trends import holm, later, median_interval, rising, together
 
-__all__ = [
-    "LAWS",
-    "Candidate",
-    "Comparison",
-    "Edge",
-    "Law",
-    "Threshold",
-    "bootstrap",
-    "compare",
-    "compare_predictors",
+__all__ = [  # noqa: RUF022
+    # success rates and means
     "exact",
-    "fit_law",
-    "fit_threshold",
-    "holm",
-    "later",
-    "linear",
-    "logarithmic",
     "mean_interval",
     "median_interval",
     "paired_interval",
-    "percentile_interval",
-    "power",
-    "resample_counts",
-    "resample_means",
-    "resample_tables",
+    "wilson",
+    # how many examples are needed
+    "CriticalSizes",
+    "Edge",
+    "Threshold",
+    "critical_sizes",
+    "first_above",
+    "fit_threshold",
     "resolved",
-    "rising",
     "successes",
     "threshold",
     "threshold_values",
+    # laws, and which one fits
+    "LAWS",
+    "Candidate",
+    "Comparison",
+    "Law",
+    "compare",
+    "compare_predictors",
+    "fit_law",
+    "linear",
+    "logarithmic",
+    "power",
+    "squares_left",
+    # trends, and several tests as one
+    "holm",
+    "later",
+    "rising",
     "together",
+    # the bootstrap
+    "bootstrap",
+    "nearest_interval",
+    "percentile_interval",
+    "resample_counts",
+    "resample_means",
+    "resample_tables",
     "trial_weights",
-    "wilson",
+    # words
+    "tabulate",
 ]

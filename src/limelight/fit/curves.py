@@ -1,15 +1,16 @@
-"""What is read off curves: where they cross a level, their slopes, one number of a law.
+"""What is read off curves: where they cross a level or fall, their slopes, one number of a law.
 
 Words mean what they mean in `estimates`.
 """
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
-from limelight.claims import Estimate, Undecided
-from limelight.fit.estimates import LEAST, joined
+from limelight.claims import Estimate
+from limelight.fit.estimates import LEAST, joined, missing
 from limelight.fit.inputs import Numbers, numbers
 from limelight.fit.laws import LawName, fit_law
 
@@ -69,6 +70,50 @@ def crossing(
     return np.exp(found) if log else found
 
 
+@dataclass(frozen=True, eq=False)
+class Falls:
+    """When curves leave a plateau and when they reach a floor; infinite where they do not."""
+
+    leaves: Float[np.ndarray, " curves"]
+    reaches: Float[np.ndarray, " curves"]
+
+    @property
+    def done(self) -> Bool[np.ndarray, " curves"]:
+        """Curves that reach the floor."""
+        return np.isfinite(self.reaches)
+
+    def within(self, part: float) -> Bool[np.ndarray, " curves"]:
+        """Curves that reach the floor and fall in less than a part of the time before the fall."""
+        with np.errstate(invalid="ignore"):  # infinity less infinity: not a fall
+            return self.done & (self.reaches - self.leaves < part * self.leaves)
+
+
+def falls(x: Numbers, y: Numbers, *, plateau: float, floor: float) -> Falls:
+    """The fall of every curve: first below `floor`, and last above `plateau` before that.
+
+    Args:
+        x: Places, rising.
+        y: Curves by places; NaN where a curve has ended.
+        plateau: The level that is left.
+        floor: The level that is reached.
+
+    Returns:
+        Places; a curve that falls without having been on the plateau leaves it at 0.
+
+    Example:
+        >>> found = falls([10, 20, 30], [[0.7, 0.7, 0.0], [0.7, 0.7, 0.7]], plateau=0.6, floor=0.1)
+        >>> found.leaves, found.reaches
+        (array([20., inf]), array([30., inf]))
+    """
+    place, curves = numbers(x, "x"), np.atleast_2d(numbers(y, "y"))
+    below, above = curves < floor, curves > plateau
+    reaches = np.where(below.any(axis=1), place[below.argmax(axis=1)], np.inf)
+    before = above & (place < reaches[:, None])
+    last = len(place) - 1 - before[:, ::-1].argmax(axis=1)
+    leaves = np.where(before.any(axis=1), place[last], 0.0)
+    return Falls(np.where(np.isfinite(reaches), leaves, np.inf), reaches)
+
+
 def slopes(x: Numbers, y: Numbers) -> Float[np.ndarray, "..."]:
     """The slope on x, by least squares, of every column of y (of y itself, if it is one curve).
 
@@ -107,7 +152,7 @@ def law(
         part: Which of its numbers.
         level: Confidence of the interval.
         points: Points that are needed.
-        of: What the points are, in words.
+        of: What the points are, in words; without it they are not counted in the note.
         note: What else to say.
 
     Example:
@@ -119,13 +164,13 @@ def law(
     place, value, drawn = numbers(x, "x"), numbers(y, "y"), numbers(samples, "samples")
     use = np.isfinite(value)
     if use.sum() < points:
-        raise Undecided(f"{use.sum()} usable points, {points} needed", n=n)
+        return missing(f"{use.sum()} usable points, {points} needed", n)
     if np.ptp(place[use]) < 1e-9:
-        raise Undecided("the points do not differ in this variable", n=n)
+        return missing("the points do not differ in this variable", n)
     whole = np.asarray(np.isfinite(drawn[:, use]).all(axis=1))
-    said = f"{use.sum()} of {len(use)} {of} used"
+    said = f"{use.sum()} of {len(use)} {of} used" if of else ""
     if not whole.all():
-        said += f"; {(~whole).sum()} of {len(whole)} bootstrap draws unresolved"
+        said = joined(said, f"{(~whole).sum()} of {len(whole)} bootstrap draws unresolved")
     kept = drawn[whole][:, use] if whole.any() else None
     found = fit_law(name, place[use], value[use], level, kept)
     interval = getattr(found, f"{part}_interval")

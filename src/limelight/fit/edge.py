@@ -1,14 +1,22 @@
 """The edge of a phase diagram: one threshold for every combination of the other axes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from limelight.claims import Estimate
 from limelight.core.errors import InputError, suggest
-from limelight.fit.resample import DRAWS, group_rows, resample_counts, trial_weights
+from limelight.fit.estimates import joined
+from limelight.fit.resample import (
+    DRAWS,
+    group_rows,
+    percentile_interval,
+    resample_counts,
+    trial_weights,
+)
 from limelight.fit.thresholds import (
     REACH,
     SLOPES,
@@ -110,6 +118,34 @@ class Edge:
         if key not in self._drawn:
             self._drawn[key] = self._draw(draws, seed, common)
         return self._drawn[key]
+
+    def smallest(
+        self,
+        statistic: Callable[[np.ndarray], np.ndarray],
+        *,
+        used: np.ndarray | slice = np.s_[:],
+        lost: float = 0.025,
+        draws: int = DRAWS,
+        note: str = "",
+    ) -> Estimate:
+        """The smallest of one or several statistics, a level of 95 % shared out over them.
+
+        Args:
+            statistic: Draws by curves to draws by statistics.
+            used: The curves that must be resolved.
+            lost: Share of the draws in which they need not be; beyond it the interval is open.
+            draws: Bootstrap draws.
+            note: What to say.
+        """
+        drawn, known = self.draws(draws)
+        off = float(1.0 - known[:, used].all(axis=1).mean()) if self.resolved[used].all() else 1.0
+        found = statistic(drawn)
+        low, high = percentile_interval(found, 1 - 0.05 / found.shape[1])
+        ends = (float(low.min()), float(high.min()))
+        if off > lost:
+            ends, note = (np.nan, np.nan), joined(note, f"off the grid in {off:.1%} of resamples")
+        value = float(statistic(self.values[None]).min())
+        return Estimate(value, ends, len(self.outcomes), note)
 
     def _draw(self, draws: int, seed: int, common: bool):
         counted = _common_counts if common else _independent_counts

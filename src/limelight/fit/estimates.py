@@ -3,7 +3,8 @@ r"""The estimates that claims rest on: rows to a number with its interval, cells
 Every function returns a `claims.Estimate`. Words mean the same in all of them: `level` is the
 confidence of the interval, `draws` and `seed` belong to the bootstrap, `least` is the number of
 trials below which the interval is left open, and `note` is put behind what the function itself has
-to say. A table that cannot decide at all raises `claims.Undecided`.
+to say. Where a table has nothing to say the estimate is not a number and says why (`missing`), so
+that a summary can still be written; a claim then stays undecided.
 
 - Over trials: `share`, `mean`, `median`, `paired`, `paired_shares`, `of_means`.
 - Of two estimates: `difference`, `ratio`.
@@ -18,7 +19,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtrit
 
-from limelight.claims import Estimate, Undecided
+from limelight.claims import Estimate
 from limelight.fit import intervals
 from limelight.fit.inputs import Numbers, check_level, numbers
 from limelight.fit.resample import DRAWS, percentile_interval, resample_means
@@ -27,7 +28,6 @@ from limelight.fit.resample import DRAWS, percentile_interval, resample_means
 LEAST = 5
 #: Bootstrap draws of a median, which takes few values.
 MEDIAN_DRAWS = 10_000
-ABSENT = "not in this table"
 
 
 # --- over trials --------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def share(
     values = np.asarray(good)
     count, n = (int(values.sum()), len(values)) if trials is None else (int(values), trials)
     if not n:
-        raise Undecided(note or ABSENT)
+        return missing(note)
     ends = {"wilson": intervals.wilson, "exact": intervals.exact}[method](count, n, level)
     return enough(Estimate(count / n, _floats(ends), n, note), least)
 
@@ -82,9 +82,9 @@ def mean(
     array = numbers(values, "values")
     n = len(array)
     if not n:
-        raise Undecided(note or ABSENT)
+        return missing(note)
     if not np.isfinite(array).all():
-        return Estimate(np.nan, None, n, note or "not a number in some trial")
+        return missing(note or "not a number in some trial", n)
     centre = float(array.mean())
     if method == "bootstrap":
         ends = _floats(intervals.mean_interval(array, level, draws, seed))
@@ -113,7 +113,7 @@ def median(
     """
     array = np.asarray(values)
     if not len(array):
-        raise Undecided(note or ABSENT)
+        return missing(note)
     ends = median_ends(array, level=level, draws=draws, seed=seed)
     return enough(Estimate(float(np.median(array)), ends, len(array), note), least)
 
@@ -143,7 +143,7 @@ def paired(first: Numbers, second: Numbers, **options) -> Estimate:
     """
     one, other = numbers(first, "first"), numbers(second, "second")
     if one.shape != other.shape:
-        raise Undecided(f"{len(one)} and {len(other)} trials are not pairs")
+        return missing(f"{len(one)} and {len(other)} trials are not pairs")
     return mean(one - other, **options)
 
 
@@ -159,7 +159,7 @@ def paired_shares(
     """
     one, other = np.asarray(first).astype(bool), np.asarray(second).astype(bool)
     if one.shape != other.shape or not len(one):
-        raise Undecided(note or ABSENT)
+        return missing(note)
     lost, gained, n = int((one & ~other).sum()), int((other & ~one).sum()), len(one)
     value, *ends = intervals.paired_interval(lost, gained, n, level)
     return enough(Estimate(float(value), _floats(ends), n, note), least)
@@ -194,14 +194,24 @@ def of_means(
     """
     array = numbers(values, "values")
     if not len(array):
-        raise Undecided(note or ABSENT)
+        return missing(note)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = float(statistic(array.mean(axis=0)))
         drawn = statistic(resample_means(array, draws, seed))
     if not np.isfinite(drawn).all():
-        raise Undecided(note or "not a number in some bootstrap draw", n=len(array))
+        return missing(joined(note, "not a number in some bootstrap draw"), len(array))
     ends = _floats(percentile_interval(drawn, level))
     return enough(Estimate(value, ends, len(array), note), least)
+
+
+def missing(why: str = "", n: int = 0) -> Estimate:
+    """No estimate, and why.
+
+    Example:
+        >>> missing()
+        Estimate(value=nan, interval=None, n=0, note='not in this table')
+    """
+    return Estimate(np.nan, None, n, why or "not in this table")
 
 
 def enough(estimate: Estimate, least: int = LEAST) -> Estimate:
@@ -288,7 +298,7 @@ def hull(cells: Cells, centre: float, note: str = "") -> Estimate:
     """
     found = [estimate for _, estimate in cells]
     if not found:
-        raise Undecided(note or ABSENT)
+        return missing(note)
     lows, highs = np.array([ends_of(estimate) for estimate in found]).T
     farthest = max(found, key=lambda estimate: abs(estimate.value - centre))
     ends = (float(lows.min()), float(highs.max()))
@@ -303,7 +313,7 @@ def largest(values: Mapping[str, float], note: str = "") -> Estimate:
         Estimate(value=0.5, interval=None, n=2, note='D = 4: 0.25, D = 9: 0.5')
     """
     if not values:
-        raise Undecided(note or ABSENT)
+        return missing(note)
     known = list(values.values())
     value = max(known) if np.isfinite(known).all() else float("nan")
     return Estimate(value, None, len(known), joined(_listed(values.items()), note))
@@ -312,7 +322,7 @@ def largest(values: Mapping[str, float], note: str = "") -> Estimate:
 def _worst(cells: Cells, badness: Callable[[Estimate], float], note: str) -> Estimate:
     found = list(cells)
     if not found:
-        raise Undecided(note or ABSENT)
+        return missing(note)
     if any(not np.isfinite(ends_of(e)).all() for _, e in found):
         badness = lambda e: float(not np.isfinite(ends_of(e)).all())
     name, worst = max(found, key=lambda cell: badness(cell[1]))

@@ -177,6 +177,17 @@ def line_fits(
     return np.where(enough[:, None], coefficients, np.nan), np.where(enough & ~flat, share, np.nan)
 
 
+def squares_left(x: Vector, y: Matrix) -> Float[np.ndarray, " draws"]:
+    """Sum of the squares that a straight line in `x`, by least squares, leaves of every row of `y`.
+
+    Example:
+        >>> squares_left(np.array([0.0, 1.0, 2.0]), np.array([[0.0, 3.0, 0.0]])).round(6)
+        array([6.])
+    """
+    a, b = line_fits(x, y)[0].T
+    return ((y - a[:, None] - b[:, None] * x) ** 2).sum(axis=1)
+
+
 def across(law: LawName, x: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
     """The variable a law is a straight line in: $x$ or its logarithm."""
     if law not in LAWS:

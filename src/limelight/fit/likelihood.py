@@ -22,6 +22,7 @@ Counts = Float[np.ndarray, "draws x"]
 Draws = Float[np.ndarray, " draws"]
 
 STEP = 1e6  # a slope that is a step for any grid that can be told from a point
+ALONE = 250_000  # multiplications of a matrix product that one core does sooner than two
 TINY = 1e-300  # keeps a vanished variance from dividing by zero
 
 
@@ -71,9 +72,9 @@ class Curve:
         same = (counts == counts[0]).all(axis=0)  # what no draw changes is added up once
         heights = np.vstack([heights[~same], counts[0, same] @ heights[same]])
         counts = np.column_stack([counts[:, ~same], np.ones(len(s))])
-        index = np.concatenate(
-            [(counts[i : i + 64] @ heights).argmax(axis=1) for i in range(0, len(s), 64)]
-        )
+        rows = max(1, ALONE // heights.size)
+        parts = (counts[i : i + rows] @ heights for i in range(0, len(counts), rows))
+        index = np.concatenate([part.argmax(axis=1) for part in parts])
         return t[index], k[index]
 
     def _step(self, s: Counts, n: Counts, t: Draws, k: Draws, slopes: tuple[float, float]):
@@ -181,13 +182,16 @@ class Curve:
         inside = np.flatnonzero(stands(scan))
         first, last = inside[0], inside[-1]
         cut_low, cut_high = bool(first == 0), bool(last == len(scan) - 1)
-        low = scan[0] if cut_low else _edge(stands, float(scan[first]), float(scan[first - 1]))
-        high = scan[-1] if cut_high else _edge(stands, float(scan[last]), float(scan[last + 1]))
+        beyond = scan[[max(first - 1, 0), min(last + 1, len(scan) - 1)]]
+        low, high = _edges(stands, scan[[first, last]], beyond)
+        low, high = scan[0] if cut_low else low, scan[-1] if cut_high else high
         return float(low), float(high), cut_low, cut_high
 
 
 @lru_cache(maxsize=32)
-def _grid(u: tuple[float, ...], rate: float, slopes: tuple[float, float], limits):
+def _grid(
+    u: tuple[float, ...], rate: float, slopes: tuple[float, float], limits: tuple[float, float]
+):
     """Thresholds and slopes of a grid, and what a success and a failure at each size add there."""
     t, k = np.meshgrid(np.linspace(*limits, 121), np.geomspace(*slopes, 16), indexing="ij")
     t, k = t.ravel(), k.ravel()
@@ -200,12 +204,13 @@ def log_likelihood(s: Counts, n: Counts, eta: Counts) -> Draws:
     return (s * log_expit(eta) + (n - s) * log_expit(-eta)).sum(1)
 
 
-def _edge(stands, inside: float, outside: float) -> float:
-    """Where acceptance ends between an accepted and a rejected point; the rejected side of it."""
+def _edges(stands, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
+    """Where acceptance ends between accepted and rejected points; the rejected side of it."""
+    ends = np.arange(len(inside))
     for _ in range(4):
         points = np.linspace(inside, outside, 34)
-        ok = stands(points)
+        ok = stands(points.ravel()).reshape(points.shape)
         ok[0], ok[-1] = True, False
-        last = np.flatnonzero(ok)[-1]
-        inside, outside = float(points[last]), float(points[last + 1])
+        last = len(ok) - 1 - ok[::-1].argmax(axis=0)
+        inside, outside = points[last, ends], points[last + 1, ends]
     return outside

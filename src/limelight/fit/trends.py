@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import binom, mannwhitneyu, norm
+from scipy.special import bdtr, ndtri
 
 from limelight.core.errors import InputError
 from limelight.fit.inputs import Numbers, check_level, counts, numbers
@@ -55,6 +55,8 @@ def later(first: Numbers, second: Numbers) -> tuple[float, float]:
         raise InputError("a comparison needs two samples")
     if np.unique(np.concatenate([a, b])).size < 2:  # all tied: nothing speaks for either side
         return 1.0, 1.0
+    from scipy.stats import mannwhitneyu  # slow to import, needed here alone
+
     test = lambda side: float(mannwhitneyu(b, a, alternative=side).pvalue)
     return test("greater"), test("less")
 
@@ -92,10 +94,10 @@ def together(up: Numbers, down: Numbers, error: float = ERROR) -> tuple[float, t
     least = np.finfo(float).tiny  # of a p-value too small for a number
     up, down = (np.maximum(numbers(p, name), least) for p, name in ((up, "up"), (down, "down")))
     # The side with the smaller p-value: near 1 it has no digits left.
-    z = np.where(up < down, norm.isf(up), np.where(up > down, -norm.isf(down), 0.0))
-    bar = float(norm.isf(error))
-    low = float(norm.isf(holm(up)).min()) - bar
-    high = bar - float(norm.isf(holm(down)).max())
+    z = np.where(up < down, -ndtri(up), np.where(up > down, ndtri(down), 0.0))
+    bar = float(-ndtri(error))
+    low = float(-ndtri(holm(up)).max()) - bar
+    high = bar + float(ndtri(holm(down)).min())
     return float(z.min()), (low, high)
 
 
@@ -114,7 +116,7 @@ def median_interval(
     if not n:
         raise InputError("a median needs values")
     # The largest j with P(fewer than j of n below the median) within the tail.
-    j = int(binom.ppf((1 - level) / 2, n, 0.5))
+    j = int(np.searchsorted(bdtr(np.arange(n), n, 0.5), (1 - level) / 2))
     low, high = (found[j - 1], found[n - j]) if j >= 1 else (-np.inf, np.inf)
     middle = found[(n - 1) // 2 : n // 2 + 1]
     return float(middle.mean()), float(low), float(high)

@@ -41,7 +41,7 @@ class Behind:
 
     def __post_init__(self) -> None:
         if not 0 < self.size <= 1:
-            raise InputError(f"--size {self.size:g}", "above 0, at most 1")
+            raise InputError(f"size = {self.size:g}", "above 0, at most 1")
 
     def __str__(self) -> str:
         name = Path(self.source).name
@@ -94,7 +94,7 @@ class Gallery:
         sight: Sight,
         *,
         limit: int | None = None,
-        scale: str = "",
+        pixels: str = "",
         seed: int = 0,
         behind: Behind | None = None,
         labelled: bool = True,
@@ -105,7 +105,7 @@ class Gallery:
             source: A name or a path; see `worlds.sources.load_pictures`.
             sight: What the ViT takes in.
             limit: Images at most, drawn without replacement.
-            scale: See `sight.SCALES`; by default what fits the channels.
+            pixels: How they are scaled, see `sight.SCALES`; by default what fits the channels.
             seed: Fixes the draw, and the places of pasted images.
             behind: What to paste the images on.
             labelled: Whether the images must have labels.
@@ -114,11 +114,11 @@ class Gallery:
         first = found.training if found.official else 0
         numbers = np.arange(first, len(found.labels))
         if limit is not None and limit < 1:
-            raise InputError(f"--limit {limit}", "at least 1")
+            raise InputError(f"limit = {limit}", "at least 1")
         if limit is not None and limit < len(numbers):
             numbers = np.sort(np.random.default_rng(seed).choice(numbers, limit, replace=False))
         backgrounds = None if behind is None else behind.load(sight.side)
-        word = sight.scale(scale)
+        word = sight.scale(pixels)
         return cls(sight, found, numbers, word, seed, behind, backgrounds)
 
     def __len__(self) -> int:
@@ -218,29 +218,29 @@ class Groups:
         return np.argmax(odds @ self.member, axis=1)
 
 
-def group(outputs: int, pictures: Pictures, path: Path | None = None) -> Groups:
+def group(outputs: int, pictures: Pictures, groups: Path | None = None) -> Groups:
     """How the outputs of a ViT name the classes of some images.
 
     Args:
         outputs: Of the ViT.
         pictures: Their classes, in order.
-        path: A JSON file, class name to a list of outputs; without it output $i$ is class $i$.
+        groups: A JSON file, class name to a list of outputs; without it output $i$ is class $i$.
 
     Raises:
         InputError: Where the two do not fit.
     """
-    if path is None:
+    if groups is None:
         if outputs != pictures.classes:
             raise InputError(
                 f"the ViT has {outputs} outputs, {pictures.name} has {pictures.classes} classes",
-                "say with --groups FILE.json which outputs make which class",
+                "say which outputs make which class with groups=FILE.json",
             )
         return Groups(pictures.names, np.eye(outputs, dtype=bool))
-    found = _read_groups(path)
+    found = _read_groups(groups)
     missing = [name for name in pictures.names if name not in found]
     if missing:
         raise InputError(
-            f"{path.name} has no group {missing[0]!r}", suggest(missing[0], list(found))
+            f"{groups.name} has no group {missing[0]!r}", suggest(missing[0], list(found))
         )
     names = (*pictures.names, *(name for name in found if name not in pictures.names))
     member = np.zeros((outputs, len(names)), dtype=bool)
@@ -248,7 +248,7 @@ def group(outputs: int, pictures: Pictures, path: Path | None = None) -> Groups:
         beyond = [i for i in found[name] if not 0 <= i < outputs]
         if beyond:
             raise InputError(
-                f"{path.name}: {name!r} names output {beyond[0]}", f"the ViT has {outputs}"
+                f"{groups.name}: {name!r} names output {beyond[0]}", f"the ViT has {outputs}"
             )
         member[found[name], place] = True
     return Groups(names, member)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from limelight.instruments.overlay import Overlay
-from limelight.instruments.probe import KINDS, PARTS, Noise, Probe, Shown, distils, told
+from limelight.instruments.probe import KINDS, PARTS, Noise, Probe, Shown, distils, with_interval
 from limelight.measures.denoising import CONTROLS, POPULATIONS, STAGES
 from limelight.page.report import Illustration, Numbers, Section, write_report
 from limelight.plot import (
@@ -70,7 +70,7 @@ def draw_attention(shown: Shown) -> Picture:
 
 
 def draw_heads(found: Probe) -> Picture:
-    """How widely heads look, and at what: means over heads, from the lowest to the highest."""
+    """How widely heads attend, and to what: means over heads, from the lowest to the highest."""
     most = np.log(found.keys)
     classed = bool(np.isfinite(found.heads["class"]).all())
     asking = "class token" if classed else "mean of queries"
@@ -134,7 +134,7 @@ def draw_model(fits: tuple[tuple[Overlay, ...], ...]) -> Picture:
 def _by_kind(
     values: np.ndarray, kinds: Sequence[str], words: Sequence[str], y_label: str
 ) -> list[Panel]:
-    """A panel a kind of noise, a line a word, of values by block, word and kind."""
+    """One panel per kind of noise and one line per word; values by block, word and kind."""
     blocks = np.arange(1, len(values) + 1)
     lines = lambda k: [(word, blocks, _drawable(values[:, i, k])) for i, word in enumerate(words)]
     return [
@@ -173,7 +173,7 @@ def write_page(
     write_report(
         path,
         f"{name}: attention, positions and noise",
-        statement="What this ViT looks at, what its positions know, what its blocks do to noise.",
+        statement="What this ViT attends to, what its positions know, what its blocks do to noise.",
         sections=[*(part for part in parts if part), how],
     )
 
@@ -289,7 +289,7 @@ def _denoising(found: Probe, drawn: dict[str, bytes]) -> Section | None:
 def _noise_row(noise: Noise, block: int) -> list[str]:
     cells = [str(block + 1)]
     for ends in noise.against_identity[block]:
-        ratio = told(ends)
+        ratio = with_interval(ends)
         cells.append(f"{ratio} {_WORD[distils(ends)]}" if ratio else "none to begin with")
     return cells
 

@@ -1,4 +1,4 @@
-r"""Look into a ViT: where its attention goes, and what its blocks do to noise.
+r"""Read a ViT: where its attention goes, and what its blocks do to noise.
 
 All numbers are read off one network on the same images; nothing is trained.
 """
@@ -138,13 +138,13 @@ def probe(
         noise: Standard deviation of the noise on scaled pixels.
         share: Share of patches that get it.
         seed: Of noise, and of fresh positions.
-        progress: Told after every few images.
+        progress: Called with the state of the work after every few images.
     """
     if not noise > 0:
-        raise InputError(f"--noise {noise:g}", "above 0")
+        raise InputError(f"noise = {noise:g}", "above 0")
     patches = len(model.encodings)
     if not 1 <= round(share * patches) < patches:
-        raise InputError(f"--share {share:g}", f"some of the {patches} patches, not all")
+        raise InputError(f"share = {share:g}", f"some of the {patches} patches, not all")
     found = positions_of(model, seed)
     settings = {"noise": noise, "noisy_share": share, "feature_noise": FEATURE_NOISE, "seed": seed}
     if gallery is None:
@@ -290,7 +290,7 @@ def distils(ends) -> str:
     return "yes" if high < 1 else "no" if low > 1 or np.isposinf(middle) else "open"
 
 
-def told(ends) -> str:
+def with_interval(ends) -> str:
     """The ratio and its interval, as far as there are any."""
     middle, low, high = ends
     if not np.isfinite(middle):

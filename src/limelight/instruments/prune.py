@@ -42,7 +42,7 @@ BATCH = {"cpu": 16, "gpu": 256, "tpu": 256}
 
 
 @dataclass(frozen=True)
-class Row:
+class PrunedRow:
     """One policy at one share of tokens.
 
     Args:
@@ -89,7 +89,7 @@ class Row:
 class Pruned:
     """The table, and how it came about; `load` is that of the machine, before and after."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[PrunedRow, ...]
     at: int
     images: str
     batch: int
@@ -130,7 +130,7 @@ def counted(backend: str) -> str:
 
 
 def usual_cut(depth: int) -> int:
-    """The block behind which to prune unless told: a quarter of the way, at least one.
+    """The block behind which to prune by default: a quarter of the way, at least one.
 
     Earlier saves more; but the first blocks have not yet found what matters.
 
@@ -149,7 +149,7 @@ def kept_patches(keep: Real, patches: int) -> int:
         [196, 176, 137, 98, 1]
     """
     if not 0 < keep <= 1:
-        raise InputError(f"--keep {keep:g}", "above 0, at most 1")
+        raise InputError(f"keep = {keep:g}", "above 0, at most 1")
     return max(1, round(keep * patches))
 
 
@@ -179,7 +179,7 @@ def prune(
         at: The block behind which tokens are dropped, counted from 1.
         batch: Images in one call.
         rounds: Timed rounds at least; batches are gone through again where there are fewer.
-        progress: Told after every call.
+        progress: Called with the state of the work after every batch.
     """
     at = usual_cut(len(model.blocks)) if at is None else at
     batch = BATCH.get(jax.default_backend(), 16) if batch is None else batch
@@ -211,7 +211,7 @@ def _measure(
     rounds: int,
     clock: "_Clock",
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each program names each image rightly, and its seconds an image in each round."""
+    """Whether each program names each image rightly, and its seconds per image in each round."""
     right = np.zeros((len(programs), len(gallery)), dtype=bool)
     labels, starts = gallery.labels(), range(0, len(gallery), batch)
     seconds = np.zeros((len(programs), max(len(starts), rounds)))
@@ -306,14 +306,14 @@ def output(
     return model.read(image, scores).output
 
 
-def _row(program: _Program, mine, seconds, whole, whole_seconds) -> Row:
+def _row(program: _Program, mine, seconds, whole, whole_seconds) -> PrunedRow:
     n, cost = len(mine), vit_flops(program.model, scored=program.policy in (RANDOM, TRUTH))
     low, high = wilson(int(mine.sum()), n)
     lost, gained = int((whole & ~mine).sum()), int((mine & ~whole).sum())
     difference, down, up = paired_interval(lost, gained, n)
     ratio, slow, fast = median_interval(whole_seconds / seconds)
     plain = program.policy == NONE
-    return Row(
+    return PrunedRow(
         policy=program.policy,
         keep=program.keep,
         tokens=program.tokens,
@@ -337,14 +337,14 @@ def _check(
     if depth < 2:
         raise InputError("a ViT of one block has no block behind the cut", "two blocks or more")
     if not 1 <= at < depth:
-        raise InputError(f"--at {at}", f"a block from 1 to {depth - 1}, of {depth}")
-    for name, value in (("--batch", batch), ("--rounds", rounds)):
+        raise InputError(f"at = {at}", f"a block from 1 to {depth - 1}, of {depth}")
+    for name, value in (("batch", batch), ("rounds", rounds)):
         if value < 1:
-            raise InputError(f"{name} {value}", "at least 1")
+            raise InputError(f"{name} = {value}", "at least 1")
     for policy in policies:
-        check_word("--policy", policy, POLICIES)
+        check_word("policy", policy, POLICIES)
         if policy == TRUTH and not gallery.knows_roles:
             raise InputError(
                 f"which patches of {gallery.pictures.name} matter is not known",
-                "paste the images on others with --behind, or leave out --policy truth",
+                "paste the images on others (behind=...), or leave out the policy truth",
             )

@@ -30,7 +30,7 @@ class Sight:
     Args:
         grid: Patches along a side.
         patch: Pixels along the side of one.
-        channels: Numbers a pixel.
+        channels: Numbers per pixel.
     """
 
     grid: int
@@ -63,13 +63,13 @@ class Sight:
     def scale(self, word: str) -> str:
         """The name of a scale; by default ImageNet's in colour, the images' own in grey."""
         word = word or ("imagenet" if self.channels == 3 else "data")
-        check_word("--pixels", word, (*SCALES, *OWN))
+        check_word("pixels", word, (*SCALES, *OWN))
         return word
 
     def fit(
         self, image: UInt8[np.ndarray, "height width colours"], side: int | None = None
     ) -> UInt8[np.ndarray, "side side channels"]:
-        """The image in the size (bicubic; the ViT's own unless told) and channels of the ViT."""
+        """The image with the ViT's channels, resized (bicubic) to this side or to the ViT's own."""
         side = side or self.side
         if image.shape[:2] != (side, side):
             plain = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)

@@ -1,61 +1,78 @@
-"""Measures read a number off a trained model: `(key, world, truth, model)` to a scalar.
+"""Measures read numbers off a trained model: `(key, world, truth, model)` to one or several.
 
-`accuracy` test loss and accuracy; `attention` mass on the relevant tokens; `features` and
-`neurons` what becomes of the maps of a shallow ViT, `values` what reaches its value map (Lemma 2
-of li2023), `sets` along what a set of patterns grows; `tokens` what sparsified
-examples still say; `noise` distance to the centres, `extremes` its worst case, `filters` fixed
-filters side by side (xu2022); `norms` what bounds consume (edelman2022); `association` who groups
-with whom, on any matrix of scores, `locality` whether positions know their neighbours
-(jelassi2022); `heads` what single heads look at, `denoising` what blocks of a ViT do to
-noise; `base` how a measure is begun before training. The key names the test set, so
-measures given one key see one test set.
+The key names the test set, so measures that are given one key see one test set. `base` is the
+contract of measures that are begun before training. Then:
+
+- Any world with labels: `accuracy` test loss, accuracy and margins.
+- li2023: `attention` mass on the relevant tokens; `features` and `neurons` what becomes of the maps
+  of a shallow ViT; `values` what reaches its value map (Lemma 2); `sets` along what a set of
+  patterns grows; `tokens` what sparsified examples still say.
+- xu2022: `noise` distance to the centres; `extremes` its worst case; `filters` fixed filters side
+  by side.
+
+The other modules hold functions of matrices and networks, which experiments and instruments call:
+`association` which patches belong together by a matrix of scores; `locality` whether positions know
+their neighbours (jelassi2022); `heads` what single heads attend to; `denoising` and `perturbed`
+what becomes of noise in real networks.
 """
 
 from limelight.measures.accuracy import Accuracy, FreshLoss, Margins, accuracy, fresh_loss
-from limelight.measures.association import association, recovered_partition, same_partition
 from limelight.measures.attention import AttentionMass, RoleMass
 from limelight.measures.base import Begun
 from limelight.measures.extremes import WorstErrors, worst_errors
 from limelight.measures.features import FeatureNorms, FeatureTurns, Invariants, OwnAttention
-from limelight.measures.filters import cross_errors, filter_errors
-from limelight.measures.locality import locality, neighbour_share, similarity
+from limelight.measures.filters import CrossErrors, FilterErrors, cross_errors, filter_errors
 from limelight.measures.neurons import LuckyNeurons, OutputProjections
-from limelight.measures.noise import noise_left, noise_parts, noise_path, purity
+from limelight.measures.noise import (
+    NoiseLeft,
+    NoiseParts,
+    NoisePath,
+    Purity,
+    noise_left,
+    noise_parts,
+    noise_path,
+    purity,
+)
 from limelight.measures.sets import SetGrowth
 from limelight.measures.tokens import KeptTokens
 from limelight.measures.values import ValueParts, ValuePull
 
 __all__ = [
-    "Accuracy",
-    "AttentionMass",
-    "accuracy",
-    "association",
-    "cross_errors",
-    "filter_errors",
-    "fresh_loss",
-    "locality",
-    "neighbour_share",
-    "noise_left",
-    "noise_parts",
-    "noise_path",
-    "purity",
-    "recovered_partition",
-    "same_partition",
-    "similarity",
-    "worst_errors",
+    # The contract.
     "Begun",
+    # Any world with labels.
+    "Accuracy",
+    "FreshLoss",
+    "Margins",
+    # li2023
+    "AttentionMass",
     "FeatureNorms",
     "FeatureTurns",
-    "FreshLoss",
     "Invariants",
     "KeptTokens",
     "LuckyNeurons",
-    "Margins",
     "OutputProjections",
     "OwnAttention",
     "RoleMass",
     "SetGrowth",
     "ValueParts",
     "ValuePull",
+    # xu2022
+    "CrossErrors",
+    "FilterErrors",
+    "NoiseLeft",
+    "NoiseParts",
+    "NoisePath",
+    "Purity",
     "WorstErrors",
+    # Measures with their usual settings.
+    "accuracy",
+    "cross_errors",
+    "filter_errors",
+    "fresh_loss",
+    "noise_left",
+    "noise_parts",
+    "noise_path",
+    "purity",
+    "worst_errors",
 ]

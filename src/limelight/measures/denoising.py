@@ -34,7 +34,7 @@ POPULATIONS = ("hit", "spared")
 Squares = Float[Array, "..."]
 
 
-class BlockStages(eqx.Module):
+class BlockPassage(eqx.Module):
     """One token set on its way through one block; `STAGES`, and what attention was made of."""
 
     entering: Tokens
@@ -45,13 +45,13 @@ class BlockStages(eqx.Module):
     weights: Float[Array, "heads tokens tokens"]
 
 
-def passage(block: Block, x: Tokens, places: Tokens | None = None) -> BlockStages:
+def passage(block: Block, x: Tokens, places: Tokens | None = None) -> BlockPassage:
     """A block step by step; nothing is masked."""
     kept = jnp.ones(len(x), bool)
     normed = block.norm_attention(x)
     mixed, S = block.attention.mix(normed, kept, places)
     attended = x + block.attention.output(mixed)
-    return BlockStages(x, normed, mixed, attended, block(x, kept, places)[0], S)
+    return BlockPassage(x, normed, mixed, attended, block(x, kept, places)[0], S)
 
 
 def hit_patches(key: PRNGKey, patches: int, share: Number) -> Bool[Array, " patches"]:
@@ -125,7 +125,7 @@ def feature_squares(
     return {name: jnp.stack(values) for name, values in found.items()}
 
 
-def _decomposed(att: Attention, a: BlockStages, b: BlockStages, first: int) -> dict[str, Array]:
+def _decomposed(att: Attention, a: BlockPassage, b: BlockPassage, first: int) -> dict[str, Array]:
     """Noise behind averaging, and how it comes about."""
     values, noisy = att.values(a.normed), att.values(b.normed)
     frozen = att.joined(a.weights @ (noisy - values))
@@ -145,7 +145,7 @@ def _decomposed(att: Attention, a: BlockStages, b: BlockStages, first: int) -> d
     }
 
 
-def _controls(att: Attention, a: BlockStages, b: BlockStages, first: int) -> dict[str, Array]:
+def _controls(att: Attention, a: BlockPassage, b: BlockPassage, first: int) -> dict[str, Array]:
     """Squares of the noise behind the output map, for every patch, under every attention."""
     values, noisy = att.values(a.normed), att.values(b.normed)
     rows = len(a.normed)

@@ -20,7 +20,7 @@ DISCRIMINATIVE = 2
 
 
 def logits(model: Any, truth: Any) -> Float[Array, "patterns patterns"]:
-    r"""$\langle W_K \mu_s, W_Q \mu_k \rangle$: a row for each key pattern, a column a query."""
+    r"""$\langle W_K \mu_s, W_Q \mu_k \rangle$: key patterns by query patterns."""
     mu = truth.patterns
     return mu @ model.weights.product @ mu.T
 

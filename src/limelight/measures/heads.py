@@ -1,4 +1,4 @@
-r"""What single heads look at: how widely, at themselves, at the class token, at what matters.
+r"""What single heads attend to: how many keys, themselves, the class token, what matters.
 
 All take attention $A$ of one block: heads first, a row for each query, rows adding up to 1.
 """

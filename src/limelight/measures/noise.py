@@ -1,6 +1,6 @@
 r"""What is left of the noise: distances of smoothed tokens to their centres, and why.
 
-Errors of the tokens of one draw depend on each other, so every measure here is one number a draw;
+Errors of the tokens of one draw depend on each other, so every measure here is one number per draw;
 intervals are formed over draws.
 """
 

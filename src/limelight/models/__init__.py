@@ -1,54 +1,103 @@
-"""Models read data: a recipe makes one, and it is called on one example.
+"""Models read data: a recipe makes a model, and the model is called on one example.
 
-`base` the contract; `attention` heads as pure functions; `shallow` the one-layer ViT of li2023,
-`extended` with heads, a skip connection, layer norm, or two outputs; `smoother` attention as
-averaging (xu2022); `positional` attention from positions alone (jelassi2022); `heads` those that
-capacity bounds speak of; `sequence` bounded-norm attention over bits; `construct` sparse functions
-as weights, `constructed` those as models; `decoder` the one-block network of edelman2022's
-experiments; `vit` real ViTs, made of `layers`, `pretrained` their files,
-`flops` what they cost; `cnn` convolutional
-networks beside them; `checkpoint` attention blocks of real networks, found by `layouts` and read
-with `weights` from safetensors.
+A recipe (such as `Shallow`) knows sizes and starts. The model it makes (such as `ShallowViT`) holds
+the weights, and may as well be built by hand from arrays; its docstring says their shapes.
+
+`base` is the contract. Then:
+
+- li2023: `shallow` the one-layer ViT; `extended` with heads, a skip connection, layer norm, or two
+  outputs.
+- edelman2022: `sequence` bounded-norm attention over bits; `construct` sparse functions as weights,
+  `constructed` those as models; `decoder` the one-block network of the paper's experiments; `heads`
+  what capacity bounds speak of.
+- xu2022: `smoother` attention as averaging; `denoiser` small trained networks beside it.
+- jelassi2022: `positional` attention from positions alone.
+- Real networks: `vit`, made of `layers`, `pretrained` its files, `flops` what it costs; `cnn`
+  beside it; `checkpoint` attention blocks of any file, found by `layouts` and read by `weights`.
+
+`attention` holds heads as pure functions, `flat` all weights as one vector. Names are loaded when
+they are first used.
 """
 
-from limelight.models.base import Model, Recipe
-from limelight.models.checkpoint import Checkpoint
-from limelight.models.cnn import ConvNet, Convolutional
-from limelight.models.constructed import Constructed, Loaded, load_construction, save_sequence
-from limelight.models.extended import Extended, ExtendedViT, FourWay, FourWayViT
-from limelight.models.positional import Positional, PositionalNet
-from limelight.models.pretrained import load_vit, save_vit
-from limelight.models.sequence import Sequence, SequenceNet
-from limelight.models.shallow import GroupedViT, Shallow, ShallowViT
-from limelight.models.smoother import Smoother, Smoothing
-from limelight.models.vit import Reading, Vision, ViT
+from typing import TYPE_CHECKING
+
+from limelight.core.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from limelight.models.base import Model, Recipe
+    from limelight.models.checkpoint import AttentionBlock, Checkpoint
+    from limelight.models.cnn import ConvNet, Convolution, Convolutional, Residual
+    from limelight.models.constructed import Constructed, Loaded, load_construction, save_sequence
+    from limelight.models.extended import Extended, ExtendedViT, FourWay, FourWayViT
+    from limelight.models.heads import HeadWeights
+    from limelight.models.layers import Affine, Attention, Block, Norm
+    from limelight.models.positional import Activation, Positional, PositionalNet
+    from limelight.models.pretrained import load_vit, save_vit
+    from limelight.models.sequence import Sequence, SequenceNet
+    from limelight.models.shallow import GroupedViT, Shallow, ShallowViT, ShallowWeights
+    from limelight.models.smoother import Smoother, Smoothing
+    from limelight.models.vit import Reading, Vision, ViT
 
 __all__ = [
-    "Checkpoint",
+    # The contract.
+    "Model",
+    "Recipe",
+    # Recipes: what a study takes as its model.
     "Constructed",
-    "ConvNet",
     "Convolutional",
     "Extended",
-    "ExtendedViT",
     "FourWay",
+    "Loaded",
+    "Positional",
+    "Sequence",
+    "Shallow",
+    "Smoother",
+    "Vision",
+    # Models: weights, and the function they compute.
+    "ConvNet",
+    "ExtendedViT",
     "FourWayViT",
     "GroupedViT",
-    "Loaded",
-    "Model",
-    "Positional",
     "PositionalNet",
-    "Reading",
-    "Recipe",
-    "Sequence",
     "SequenceNet",
-    "Shallow",
     "ShallowViT",
-    "Smoother",
     "Smoothing",
     "ViT",
-    "Vision",
+    # What models are made of, and what they give.
+    "Activation",
+    "Affine",
+    "Attention",
+    "Block",
+    "Convolution",
+    "HeadWeights",
+    "Norm",
+    "Reading",
+    "Residual",
+    "ShallowWeights",
+    # Files.
+    "AttentionBlock",
+    "Checkpoint",
     "load_construction",
     "load_vit",
     "save_sequence",
     "save_vit",
 ]
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "base": "Model Recipe",
+        "checkpoint": "AttentionBlock Checkpoint",
+        "cnn": "ConvNet Convolution Convolutional Residual",
+        "constructed": "Constructed Loaded load_construction save_sequence",
+        "extended": "Extended ExtendedViT FourWay FourWayViT",
+        "heads": "HeadWeights",
+        "layers": "Affine Attention Block Norm",
+        "positional": "Activation Positional PositionalNet",
+        "pretrained": "load_vit save_vit",
+        "sequence": "Sequence SequenceNet",
+        "shallow": "GroupedViT Shallow ShallowViT ShallowWeights",
+        "smoother": "Smoother Smoothing",
+        "vit": "Reading ViT Vision",
+    },
+)

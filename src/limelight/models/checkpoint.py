@@ -32,7 +32,7 @@ HEADS = "heads"
 
 
 @dataclass(frozen=True)
-class Block:
+class AttentionBlock:
     """One attention block: `x @ weight + bias`, its heads side by side.
 
     Args:
@@ -83,7 +83,7 @@ class Checkpoint:
 
     source: str
     layout: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[AttentionBlock, ...]
     tokens: int | None
     skipped: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ def _assemble(layout: str, places: list[Place], tensors: Tensors, heads: int | N
     )
 
 
-def _block(tensors: Tensors, place: Place, heads: int | None, notes: list[str]) -> Block:
+def _block(tensors: Tensors, place: Place, heads: int | None, notes: list[str]) -> AttentionBlock:
     if place.refuse in tensors.names:
         raise InputError(
             f"{tensors.path.name}: {place.refuse} changes the scores",
@@ -157,7 +157,7 @@ def _block(tensors: Tensors, place: Place, heads: int | None, notes: list[str]) 
     if value.shape[1] % count:
         raise tensors.unfit(f"{place.maps[2]}.weight", value.T, f"rows for {count} heads")
     keys = [f"{stem}.{kind}" for stem in place.maps for kind in ("weight", "bias")]
-    return Block(
+    return AttentionBlock(
         name=place.stem.rstrip("."),
         heads=count,
         query=query,
@@ -191,17 +191,17 @@ def _count_heads(tensors: Tensors, width: int, heads: int | None, notes: list[st
     if heads is None:
         heads = _configured(tensors.path.parent / "config.json")
         if heads is not None:
-            notes.append(f"{heads} heads a block, from the config.json beside the file")
+            notes.append(f"{heads} heads per block, from the config.json beside the file")
     if heads is None:
         if width % USUAL_WIDTH:
             raise InputError(
                 f"{tensors.path.name}: how many heads share its {width} columns is not in the file",
-                "say it with --heads",
+                "say it with heads=...",
             )
         heads = width // USUAL_WIDTH
         notes.append(
-            f"{heads} heads a block, assumed: the file does not say, {USUAL_WIDTH} columns a head"
-            " is usual (--heads to change)"
+            f"{heads} heads per block, assumed: the file does not say, and {USUAL_WIDTH}"
+            " columns per head are usual (change it with heads=...)"
         )
     if heads < 1 or width % heads:
         raise InputError(f"{heads} heads do not share {width} columns", "a divisor of it")
@@ -237,7 +237,7 @@ def _own_tokens(tensors: Tensors) -> np.ndarray:
     return tensors.need("P", None, d)[:, None] + tensors.need("E", 2, d)[None]
 
 
-def _own_block(tensors: Tensors, table: np.ndarray) -> Block:
+def _own_block(tensors: Tensors, table: np.ndarray) -> AttentionBlock:
     heads = sum(re.fullmatch(r"head\.\d+\.W_Q", name) is not None for name in tensors)
     cls = tensors.need("cls", None)
     d, k = len(cls), len(tensors.need("head.0.W_Q", len(cls), None).T)
@@ -248,7 +248,7 @@ def _own_block(tensors: Tensors, table: np.ndarray) -> Block:
         for part, width in widths.items()
     }
     asking = float(np.linalg.norm(cls))
-    return Block(
+    return AttentionBlock(
         name="head",
         heads=heads,
         query=np.concatenate(stacks["W_Q"], axis=1),

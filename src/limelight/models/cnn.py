@@ -37,7 +37,17 @@ def windows(image: Image, size: int, stride: int) -> Float[Array, "rows columns 
 
 
 class Convolution(eqx.Module):
-    """A square kernel with a bias, then group norm where there is a gain."""
+    """A square kernel with a bias, then group norm where there is a gain.
+
+    Args:
+        kernel: Its weight is [size * size * channels, filters]: the pixels of a window row by row,
+            channels last.
+        gain: Of the norm, [filters]; `None` without a norm.
+        shift: Of the norm, likewise.
+        size: Pixels along the side of a window.
+        stride: Pixels from one window to the next.
+        groups: Into how many the norm divides the filters.
+    """
 
     kernel: Affine
     gain: Float[Array, " channels"] | None
@@ -71,7 +81,13 @@ def convolution(
 
 
 class Residual(eqx.Module):
-    """Two convolutions and what they are added to; the ReLU behind the sum is the network's."""
+    """Two convolutions and what they are added to; the ReLU behind the sum is the network's.
+
+    Args:
+        first: Followed by a ReLU.
+        second: Added to the image, or to what `skip` makes of it.
+        skip: A convolution where sizes differ, else `None`.
+    """
 
     first: Convolution
     second: Convolution
@@ -84,7 +100,13 @@ class Residual(eqx.Module):
 
 
 class ConvNet(Model):
-    """Convolutions, each before a ReLU; the mean over pixels; a linear head."""
+    """Convolutions, each before a ReLU; the mean over pixels; a linear head.
+
+    Args:
+        layers: From the image up.
+        head: Its weight is [filters of the last layer, outputs].
+        patch: Pixels along the side of a patch, to put the image together again.
+    """
 
     layers: tuple[Convolution | Residual, ...]
     head: Affine
@@ -117,7 +139,7 @@ class Convolutional(Recipe):
     Args:
         widths: Channels of every layer; with `blocks` of every stage.
         strides: Step of every layer or stage.
-        blocks: Residual blocks a stage, behind a first plain layer; 0 for plain layers alone.
+        blocks: Residual blocks per stage, behind a first plain layer; 0 for plain layers alone.
             Widths 64, 128, 256, 512 with strides 1, 2, 2, 2 and 2 blocks are ResNet-18 with a
             3 x 3 stem.
         norm: `none` or `group`.

@@ -44,7 +44,7 @@ class Constructed(Recipe):
     Args:
         mapping: `deterministic`, `trainable` or `bag`.
         basis: See `bases.choose`.
-        many: Whether a head a position (the general construction) is used.
+        many: Whether there is one head per position (the general construction).
         start: `construction`, or `random` for the same sizes and norms.
         shrink: Factor on the temperature; below 1 the start is softer than the construction.
 
@@ -141,7 +141,7 @@ def load_construction(path: str | Path) -> SequenceNet:
 
 
 def save_sequence(model: SequenceNet, path: str | Path) -> None:
-    """The weights of a network over bits, trained or not, as a file that `limelight bound` reads.
+    """The weights of a network over bits, trained or not, as a file that capacity bounds read.
 
     There is no certificate in it: nothing is claimed of what the weights compute.
     """

@@ -64,7 +64,7 @@ class Convolutions(eqx.Module):
         return grid + x
 
 
-class Attention(eqx.Module):
+class DenoiserAttention(eqx.Module):
     r"""$\mathrm{softmax}(e^l (Z W_Q)(Z W_K)^\top) X W_V$, no skip; $Z$ is $X$ or its directions."""
 
     query: Float[Array, "channels channels"]
@@ -84,7 +84,7 @@ class Attention(eqx.Module):
 
 def make(
     key: PRNGKey, network: str, side: int, channels: int, hidden: int
-) -> LinearFilter | Convolutions | Attention:
+) -> LinearFilter | Convolutions | DenoiserAttention:
     """A network at its start.
 
     Args:
@@ -108,7 +108,7 @@ def make(
         return Convolutions(kernels, [jnp.zeros(b) for b in sizes[1:]], side)
     k_query, k_key = named(key, "query", "key")
     near = lambda k: jnp.eye(channels) + 0.02 * jr.normal(k, (channels, channels))
-    return Attention(
+    return DenoiserAttention(
         near(k_query),
         near(k_key),
         jnp.eye(channels),

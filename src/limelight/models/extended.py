@@ -17,7 +17,7 @@ from limelight.core.kinds import kind
 from limelight.core.types import Example, PRNGKey
 from limelight.models.attention import bilinear_attention, kept_mean
 from limelight.models.base import Model, Recipe
-from limelight.models.shallow import Shallow, Weights
+from limelight.models.shallow import Shallow, ShallowWeights
 from limelight.worlds.base import World
 from limelight.worlds.classes import FourClasses
 
@@ -28,10 +28,18 @@ class ExtendedViT(Model):
     $$F(X) = \frac{1}{|S|} \sum_l a_{(l)}^\top \mathrm{ReLU}\Big(\sum_h W_{O,h} \big(W_{V,h} X\,
       \mathrm{softmax}(X^\top W_{K,h}^\top W_{Q,h} x_l) + [x_l]\big)\Big)$$
 
-    with $[x_l]$ where there is a skip connection. `weights` holds a row for each head.
+    with $[x_l]$ where there is a skip connection.
+
+    Args:
+        weights: The trained maps of all heads, stacked: `output` is [heads, width, value], `value`
+            [heads, value, dimension], `key` and `query` [heads, key, dimension].
+        readout: $a_{(l)}$, [tokens, width]: a row for each place, not trained.
+        frozen: Whether keys and queries keep their values in training, [].
+        skip: Whether each token is added to its value; values are then as long as tokens.
+        layer_norm: Whether tokens are scaled to unit length first.
     """
 
-    weights: Weights
+    weights: ShallowWeights
     readout: Float[Array, "tokens width"]
     frozen: Bool[Array, ""]
     skip: bool = eqx.field(static=True)
@@ -56,7 +64,7 @@ class ExtendedViT(Model):
         """The output for one example."""
         X = prepared.tokens
 
-        def head(weights: Weights) -> Float[Array, "tokens width"]:
+        def head(weights: ShallowWeights) -> Float[Array, "tokens width"]:
             w = weights.attention_frozen(self.frozen)
             context = bilinear_attention(X, prepared.kept, w.product) @ X
             value = context @ w.value.T
@@ -120,13 +128,19 @@ class Extended(Recipe):
 
 
 class FourWayViT(Model):
-    r"""Two outputs, one a label bit, that share attention and values.
+    r"""Two outputs, one for each label bit, that share attention and values.
 
     $F_u(X) = \frac{1}{|S|} \sum_l a_{u,(l)}^\top \mathrm{ReLU}(W_{O,u} W_V X\,
-    \mathrm{softmax}(\cdot))$; `second` is $W_{O,2}$ where it is not shared.
+    \mathrm{softmax}(\cdot))$.
+
+    Args:
+        weights: The trained maps; their `output` is $W_{O,1}$.
+        second: $W_{O,2}$, [width, value]; `None` where the two outputs share one.
+        readout: $a_{u,(l)}$, [2, tokens, width], not trained.
+        frozen: Whether keys and queries keep their values in training, [].
     """
 
-    weights: Weights
+    weights: ShallowWeights
     second: Float[Array, "width value"] | None
     readout: Float[Array, "2 tokens width"]
     frozen: Bool[Array, ""]

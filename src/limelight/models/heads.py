@@ -18,7 +18,14 @@ Map = Callable[[Any], Any]
 
 
 class HeadWeights(NamedTuple):
-    """The maps of one head: d by k, d by k, d by k and k by d."""
+    """The maps of one head.
+
+    Args:
+        query: $W_Q$, [d, k].
+        key: $W_K$, [d, k].
+        value: $W_V$, [d, k].
+        output: $W_C$, [k, d].
+    """
 
     query: Any
     key: Any

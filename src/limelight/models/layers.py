@@ -1,6 +1,6 @@
 """The layers that networks for images are made of: affine maps, layer norm, attention, blocks.
 
-Everything acts on the rows of one example: `x @ weight`, a row a token.
+Everything acts on the rows of one example: `x @ weight`, one row per token.
 """
 
 import equinox as eqx
@@ -18,7 +18,12 @@ Heads = Float[Array, "heads tokens tokens"]
 
 
 class Affine(eqx.Module):
-    """`x @ weight + bias`, the bias where there is one."""
+    """`x @ weight + bias`, the bias where there is one.
+
+    Args:
+        weight: [inputs, outputs].
+        bias: [outputs], or `None`.
+    """
 
     weight: Float[Array, "inputs outputs"]
     bias: Float[Array, " outputs"] | None
@@ -36,7 +41,13 @@ def affine(key: PRNGKey, inputs: int, outputs: int, bias: bool = True) -> Affine
 
 
 class Norm(eqx.Module):
-    """Layer norm: each row to mean 0 and variance 1, then a gain and a shift."""
+    """Layer norm: each row to mean 0 and variance 1, then a gain and a shift.
+
+    Args:
+        gain: [width].
+        shift: [width].
+        epsilon: Added to the variance.
+    """
 
     gain: Float[Array, " width"]
     shift: Float[Array, " width"]
@@ -61,10 +72,17 @@ class Attention(eqx.Module):
     r"""Heads side by side, $S = \mathrm{softmax}(Q K^\top / \sqrt{d_h})$ in each.
 
     With `places` queries and keys are made from them and not from the tokens (positional
-    attention). $S$ is then a function of the weights alone, and stays one matrix a head however
+    attention). $S$ is then a function of the weights alone, and stays one matrix per head however
     many examples a `vmap` carries: what is masked leaves the sums, not the softmax,
     $\sum_{j \in \mathcal K} S_{ij} v_j / \sum_{j \in \mathcal K} S_{ij}$, which is the same number
     (`among` gives the weights in it).
+
+    Args:
+        query: [width, width], its columns divided among the heads.
+        key: The same.
+        value: The same.
+        output: [width, width].
+        heads: How many.
     """
 
     query: Affine
@@ -122,7 +140,12 @@ def among(
 class Block(eqx.Module):
     """Attention, then a two-layer perceptron; each reads normalised rows and adds to them.
 
-    `weights` scales the two additions: a branch that is dropped has 0.
+    Args:
+        norm_attention: Before attention.
+        attention: The heads.
+        norm_mlp: Before the perceptron.
+        into: Its first layer, [width, hidden].
+        out: Its second layer, [hidden, width].
     """
 
     norm_attention: Norm
@@ -138,7 +161,10 @@ class Block(eqx.Module):
         places: Tokens | None = None,
         weights: Float[Array, "2"] | None = None,
     ) -> tuple[Tokens, Heads]:
-        """The rows after the block, and its softmax."""
+        """The rows after the block, and its softmax.
+
+        `weights` scales the two additions: a branch that is left out has 0.
+        """
         weights = None if weights is None else weights.astype(x.dtype)
         taken, S = self.attention(self.norm_attention(x), kept, places)
         x = x + (taken if weights is None else weights[0] * taken)

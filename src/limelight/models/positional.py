@@ -53,10 +53,11 @@ class PositionalNet(Model):
     r"""Model (T): logits $A$, a value vector $v$, and a sum over the outputs.
 
     Args:
-        weights: $A$, or with `gram` the encodings $P$, one a row, with $A = P P^\top$.
-        value: $v$.
-        diagonal: What the diagonal of a free $A$ is frozen at.
-        temperature: $\tau$.
+        weights: $A$, [tokens, tokens]; with `gram` the encodings $P$, one per row, and
+            $A = P P^\top$.
+        value: $v$, [dimension].
+        diagonal: What the diagonal of a free $A$ is frozen at, [].
+        temperature: $\tau$, [].
         activation: $\sigma$.
         gram: Whether the logits are inner products of encodings.
     """
@@ -79,7 +80,7 @@ class PositionalNet(Model):
 
     @property
     def attention(self) -> Square:
-        """$S$, one row a query; it depends on no input."""
+        """$S$, one row per query; it depends on no input."""
         return jax.nn.softmax(self.logits / self.temperature, axis=-1)
 
     def prepare(self, example: Any) -> Float[Array, "tokens dimension"]:
@@ -93,7 +94,7 @@ class PositionalNet(Model):
         return self.read(prepared @ self.value)
 
     def read(self, projections: Float[Array, " tokens"]) -> Float[Array, ""]:
-        r"""$F$ from $\langle v, X_j \rangle$, one number a patch."""
+        r"""$F$ from $\langle v, X_j \rangle$, one number per patch."""
         outputs = len(projections) * (self.attention @ projections)
         return jnp.sum(self.activation(outputs))
 

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 from limelight.core.errors import InputError, suggest
 from limelight.core.files import atomic
 from limelight.models.checkpoint import HEADS, Checkpoint
-from limelight.models.checkpoint import Block as Found
+from limelight.models.checkpoint import AttentionBlock as Found
 from limelight.models.layers import Affine, Attention, Block, Norm
 from limelight.models.vit import POOLS, ViT
 from limelight.models.weights import Tensors, read
@@ -218,7 +218,7 @@ def save_vit(model: ViT, path: str | Path, layout: str = "timm", channels: int =
     names = LAYOUTS[layout]
     if model.norm.epsilon != names.epsilon:
         raise InputError(
-            f"layer norms with epsilon {model.norm.epsilon:g} cannot be told in the {layout}"
+            f"layer norms with epsilon {model.norm.epsilon:g} cannot be written in the {layout}"
             f" layout, where it is {names.epsilon:g}",
             "choose the layout that the model came from",
         )

@@ -30,13 +30,17 @@ class SequenceNet(Model):
     them: no work on tokens is done twice in a batch.
 
     Args:
-        symbols: Token vectors of both bits, for every position or for all at once.
-        positions: Trained vectors added to them; `None` where positions are fixed.
-        asking: The [CLS] token, attended to as well.
-        heads: Query, key, value and output weights, stacked over heads.
-        first: First layer, bias as last row.
-        second: Second layer, bias as last row.
-        readout: Third layer.
+        symbols: Token vectors of both bits, not trained: [length, 2, dimension] for every position,
+            or [1, 2, dimension] for all at once.
+        positions: Trained vectors added to them, [length, dimension]; `None` where positions are
+            fixed.
+        asking: The [CLS] token, [dimension], attended to as well; not trained.
+        heads: Weights stacked over heads: `query`, `key` and `value` are [heads, dimension, k],
+            `output` is [heads, k, dimension].
+        first: First layer, [inputs + 1, hidden], the bias as its last row. It reads the first
+            `inputs` coordinates of the sum of heads.
+        second: Second layer, [hidden + 1, pairs], the bias as its last row.
+        readout: Third layer, [pairs].
         scale: Output is `scale * net + shift`: 2 and -1 turn values 0, 1 into labels.
         shift: See `scale`.
     """
@@ -45,8 +49,8 @@ class SequenceNet(Model):
     positions: Float[Array, "length dimension"] | None
     asking: Float[Array, " dimension"]
     heads: HeadWeights
-    first: Float[Array, "inputs hidden"]
-    second: Float[Array, "hidden2 pairs"]
+    first: Float[Array, "inputs_and_bias hidden"]
+    second: Float[Array, "hidden_and_bias pairs"]
     readout: Float[Array, " pairs"]
     scale: float = eqx.field(static=True, default=1.0)
     shift: float = eqx.field(static=True, default=0.0)

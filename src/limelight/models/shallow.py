@@ -27,29 +27,42 @@ from limelight.worlds.sets import PatternSets
 PatternWorld = Patterns | PatternSets | FourClasses
 
 
-class Weights(eqx.Module):
-    r"""The four trained maps, $W_O, W_V, W_K, W_Q$."""
+class ShallowWeights(eqx.Module):
+    r"""The four trained maps of a shallow ViT; with several heads, stacked over them.
 
-    output: Float[Array, "width value"]
-    value: Float[Array, "value dimension"]
-    key: Float[Array, "key dimension"]
-    query: Float[Array, "key dimension"]
+    Args:
+        output: $W_O$, [width, value]: a row for each hidden neuron.
+        value: $W_V$, [value, dimension].
+        key: $W_K$, [key, dimension].
+        query: $W_Q$, [key, dimension].
+    """
+
+    output: Float[Array, "*heads width value"]
+    value: Float[Array, "*heads value dimension"]
+    key: Float[Array, "*heads key dimension"]
+    query: Float[Array, "*heads key dimension"]
 
     @property
     def product(self) -> Float[Array, "dimension dimension"]:
         r"""$G = W_K^\top W_Q$: all that the attention depends on."""
         return self.key.T @ self.query
 
-    def attention_frozen(self, frozen: Bool[Array, ""]) -> "Weights":
+    def attention_frozen(self, frozen: Bool[Array, ""]) -> "ShallowWeights":
         """The same weights, blind to gradients in keys and queries where `frozen`."""
         still = lambda w: jnp.where(frozen, jax.lax.stop_gradient(w), w)
-        return Weights(self.output, self.value, still(self.key), still(self.query))
+        return ShallowWeights(self.output, self.value, still(self.key), still(self.query))
 
 
 class ShallowViT(Model):
-    """Token by token: any noise, any mask. Called on an `Example`."""
+    r"""A shallow ViT token by token: any noise, any mask. It is called on an `Example`.
 
-    weights: Weights
+    Args:
+        weights: The trained maps.
+        readout: $a_{(l)}$, [tokens, width]: a row for each place, not trained.
+        frozen: Whether keys and queries keep their values in training, [].
+    """
+
+    weights: ShallowWeights
     readout: Float[Array, "tokens width"]
     frozen: Bool[Array, ""]
 
@@ -86,14 +99,21 @@ class GroupedViT(Model):
     r"""The same function where tokens equal their patterns, exactly, at a fraction of the cost.
 
     Without noise all tokens of a pattern share one context, so $L$ queries and keys collapse to
-    $M$ groups: logits $\mu_s^\top G \mu_k + \log n_s$ and a readout summed per group, once an
+    $M$ groups: logits $\mu_s^\top G \mu_k + \log n_s$ and a readout summed per group, once per
     example. Counts depend on the label alone, so the $M$ contexts and hidden vectors are computed
     once for each label and an example costs one dot product of length $M m$.
+
+    Args:
+        weights: The trained maps.
+        readout: $a_{(l)}$, [tokens, width]: a row for each place, not trained.
+        frozen: Whether keys and queries keep their values in training, [].
+        patterns: $\mu_k$, [patterns, dimension]: a row for each pattern.
+        log_counts: $\log n_s$, [2, patterns]: tokens of each pattern, for label +1 and label -1.
 
     Reference: li2023, equation (1); the collapse is ours.
     """
 
-    weights: Weights
+    weights: ShallowWeights
     readout: Float[Array, "tokens width"]
     frozen: Bool[Array, ""]
     patterns: Float[Array, "patterns dimension"]
@@ -151,7 +171,8 @@ class Shallow(Recipe):
         value_dimension: Length of a value; the token's when `None`.
         key_dimension: Length of keys and queries; the token's when `None`.
         readout: `position`, independent signs for each place as in their Algorithm 1; `shared`,
-            one sign a neuron as in their proofs; `shared_scaled`, that over the root of the tokens.
+            one sign per neuron as in their proofs; `shared_scaled`, that over the root of the
+            tokens.
         start: `perturb`, `scale` or `literal`.
         groups: Whether to collapse equal tokens (exact; needs a world without token noise).
 
@@ -181,7 +202,7 @@ class Shallow(Recipe):
         k_maps, k_output, k_readout = named(key, "maps", "output", "readout")
         value, key_map, query = self._maps(k_maps, world, truth)
         output = self.output_scale * jr.normal(k_output, (self.width, value.shape[0]))
-        weights = Weights(output, value, key_map, query)
+        weights = ShallowWeights(output, value, key_map, query)
         readout = self._readout(k_readout, world.tokens)
         frozen = jnp.asarray(self.frozen)
         if not self.groups:
@@ -211,7 +232,8 @@ class Shallow(Recipe):
             raise InputError(f"width = {self.width}", "at least one neuron")
         if self.groups and not isinstance(world, Patterns):
             raise InputError(
-                "grouped training needs one label and one pattern a token", "set model.groups=false"
+                "grouped training needs one label and one pattern per token",
+                "set model.groups=false",
             )
         if self.groups and world.noise is not None:
             raise InputError(

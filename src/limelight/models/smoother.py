@@ -37,7 +37,7 @@ def softmax_weights(
     r"""$w_{ij} \propto \exp(\lambda\langle x_i, x_j\rangle)$, rows summing to 1.
 
     Args:
-        tokens: One a row.
+        tokens: One per row.
         strength: $\lambda$.
         mask_self: Whether a token may not attend to itself.
         normalise: Whether logits use directions only (cosine attention).
@@ -68,7 +68,7 @@ def knn_weights(
 def nearest_order(
     tokens: Tokens, *, include_self: bool = True, metric: str = "l2"
 ) -> Int[Array, "tokens tokens"]:
-    """Indices of all tokens, nearest first, one row a query; itself first, or last of all."""
+    """Indices of all tokens, nearest first, one row per query; itself first, or last of all."""
     z = normalised(tokens) if metric == "cos" else tokens
     near = z @ z.T
     if metric == "l2":
@@ -115,7 +115,15 @@ def iterate(
 
 
 class Smoothing(Model):
-    """One averaging operator with its numbers set."""
+    r"""One averaging operator with its numbers set; nothing in it is trained.
+
+    Args:
+        operator: One of `OPERATORS`.
+        strength: Logit scale $\lambda$, [].
+        neighbours: Tokens that the nearest-neighbour operators average, [].
+        steps: How often it is applied.
+        gain: Weight of the new tokens in each step, []; 1 replaces the old ones.
+    """
 
     fixed = ("strength", "neighbours", "gain")
 
@@ -166,7 +174,7 @@ class Smoother(Recipe):
         strength: Logit scale.
         neighbours: Tokens averaged by the nearest-neighbour operators.
         steps: How often it is applied.
-        gain: Share of the new value in each step; 1 is plain iteration.
+        gain: Weight of the new tokens in each step; 1 is plain iteration.
 
     Reference: xu2022, Sections 3.1 and 3.2.
     """

@@ -54,13 +54,13 @@ class ViT(Model):
     $\mathrm{LN}(P)$, which is not added to the tokens; see `layers.Attention`.
 
     Args:
-        embed: Patch to token.
-        positions: $P$, a row for each token; that of a class token first.
-        class_token: Read by the pool `class`.
-        place_norm: The norm of $P$ where attention is positional.
-        blocks: From the input up.
-        norm: Before the pool.
-        head: After it.
+        embed: Patch to token; its weight is [numbers of a patch, width].
+        positions: $P$, [tokens, width]: a row for each token, that of a class token first.
+        class_token: Read by the pool `class`, [width]; `None` without one.
+        place_norm: The norm of $P$ where attention is positional, else `None`.
+        blocks: From the input up; see `layers.Block`.
+        norm: Before the pool, gain and shift [width].
+        head: After it; its weight is [width, outputs].
         pool: `class`, `mean` or `sum` over the kept tokens.
         keep: Pairs (block, tokens): behind that block only so many patches go on, those that
             receive most attention from what the pool reads. They are gathered, not masked; where

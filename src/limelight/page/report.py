@@ -113,7 +113,7 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Cost:
+class StudyCost:
     """What a study took."""
 
     trials: int
@@ -160,7 +160,7 @@ class Section:
     figures: Sequence[Any] = ()
     numbers: Sequence[Numbers] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
-    cost: Cost | None = None
+    cost: StudyCost | None = None
     versions: Mapping[str, Any] = field(default_factory=dict)
     rerun: Sequence[str] = ()
     notes: Sequence[str] = ()
@@ -171,7 +171,7 @@ def report(
     verdicts: Sequence[Verdict] = (),
     figures: Sequence[Any] = (),
     settings: Mapping[str, Any] | None = None,
-    cost: Cost | None = None,
+    cost: StudyCost | None = None,
     versions: Mapping[str, Any] | None = None,
     rerun: Sequence[str] = (),
     *,

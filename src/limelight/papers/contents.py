@@ -7,8 +7,8 @@ they are first asked for.
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from limelight.theory.base import Bound
 
 if TYPE_CHECKING:
     from limelight.claims import Claim
-    from limelight.papers.base import Figure
+    from limelight.papers.recipe import Figure
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,28 @@ class Statement:
     Args:
         label: What the paper calls it, such as `theorem1`.
         title: What it says, in a line.
-        function: Keyword arguments with defaults, to a `Bound` (or something that prints).
+        function: Keyword arguments with defaults, to a `Bound` (or something that prints); as
+            "module:name" it is imported when it is first needed.
+        defaults: Defaults other than the function's own.
     """
 
     label: str
     title: str
-    function: Callable[..., Bound]
+    function: Callable[..., Bound] | str
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def loaded(self) -> Callable[..., Bound]:
+        """The function itself, with the defaults of this statement."""
+        if not isinstance(self.function, str):
+            return partial(self.function, **self.defaults)
+        module, name = self.function.split(":")
+        return partial(getattr(importlib.import_module(module), name), **self.defaults)
 
     @property
     def settings(self) -> dict[str, Any]:
         """Names and defaults."""
-        parameters = inspect.signature(self.function).parameters.values()
+        parameters = inspect.signature(self.loaded).parameters.values()
         return {p.name: p.default for p in parameters if p.default is not p.empty}
 
     def evaluate(self, settings: Mapping[str, str]) -> Bound:
@@ -53,7 +64,7 @@ class Statement:
             values[name] = self._value(name, text, known[name])
         try:
             with np.errstate(all="ignore"):  # what overflows shows as infinite
-                bound = self.function(**values)
+                bound = self.loaded(**values)
                 bound.as_json()
         except (ArithmeticError, ValueError, TypeError) as error:  # no such root or quotient
             raise InputError(
@@ -69,7 +80,7 @@ class Statement:
             raise InputError(f"{name}: {error.message}", f"the default is {default}") from None
         if value is None and default is not None:
             raise InputError(f"{name} cannot be none", f"the default is {default}")
-        declared = inspect.signature(self.function).parameters[name].annotation
+        declared = inspect.signature(self.loaded).parameters[name].annotation
         if (
             isinstance(value, str)
             and not isinstance(default, str)
@@ -92,7 +103,8 @@ class Paper:
         venue: Where and when.
         symbols: The paper's symbol to the name used here.
         statements: Theorems made callable.
-        figures: The name of every figure and what it shows.
+        figures: The name of every figure and what it shows; or the figures themselves, where a
+            paper is one file.
         package: The package whose modules are the figures; `limelight.papers.<key>` unless given.
     """
 
@@ -105,7 +117,7 @@ class Paper:
         venue: str,
         symbols: Mapping[str, str],
         statements: tuple[Statement, ...],
-        figures: "Mapping[str, str] | tuple[Figure, ...] | Callable[[], tuple[Figure, ...]]",
+        figures: "Mapping[str, str] | tuple[Figure, ...]",
         package: str = "",
     ):
         self.key, self.title, self.authors, self.venue = key, title, authors, venue
@@ -119,9 +131,8 @@ class Paper:
         """What each figure shows, by name; loads none of them."""
         if isinstance(self._figures, Mapping):
             return dict(self._figures)
-        found = self._figures() if callable(self._figures) else self._figures
-        self._loaded = {figure.name: replace(figure, paper=self.key) for figure in found}
-        return {figure.name: figure.title for figure in found}
+        self._loaded = {figure.name: replace(figure, paper=self.key) for figure in self._figures}
+        return {figure.name: figure.title for figure in self._figures}
 
     @cached_property
     def figures(self) -> "tuple[Figure, ...]":

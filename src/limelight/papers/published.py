@@ -12,13 +12,17 @@ from typing import Any
 from limelight.claims import Verdict
 from limelight.core.errors import InputError, RunError
 from limelight.core.files import write_whole
-from limelight.engine.store import read_facts, read_manifest, read_table
+from limelight.engine.store import open_table, read_facts, read_manifest
+from limelight.experiments.rebuild import rebuild
 from limelight.experiments.starts import WEIGHTS
-from limelight.page.report import Cost, Illustration, Section, write_report
+from limelight.page.report import Illustration, Section, StudyCost, write_report
 from limelight.papers import load
-from limelight.papers.base import Figure, Paper, planned_rows, unknown
+from limelight.papers.contents import Paper
+from limelight.papers.recipe import Figure, planned_rows, unknown
 from limelight.plot import save
 from limelight.table import Table
+
+"""A figure of a paper, in either form until the last recipe has moved."""
 
 
 def default_store(
@@ -54,16 +58,58 @@ def open_manifest(path: str | Path) -> Mapping[str, Any]:
     return open_table(path).manifest
 
 
-def open_table(path: str | Path) -> Table:
-    """The table of a run folder, of a published folder, or of a Parquet file."""
-    path = Path(path)
-    if path.is_dir() and (path / "table.parquet").exists():
-        return Table.load(path / "table.parquet")
-    if path.is_dir():
-        return read_table(path)
-    if not path.exists():
-        raise InputError(f"there is no {path}", "give a run folder or a table.parquet")
-    return Table.load(path)
+def resume(
+    store: str | Path,
+    *,
+    progress: Any = None,
+    stall: float = 1800.0,
+    same_code: bool = False,
+) -> Table:
+    """Compute what is missing of a run and return its table; the folder says what it is.
+
+    Any process may do this, and several at once. A run with code of your own is resumed by running
+    that code again.
+
+    Args:
+        store: The run folder.
+        progress: Called with an `engine.run.Progress` after every chunk.
+        stall: Seconds a chunk may take before the run gives up, store intact.
+        same_code: Whether results of another version of your code may be continued.
+    """
+    manifest, options = read_manifest(store), {"stall": stall, "same_code": same_code}
+    if isinstance(manifest.get("paper"), str):
+        recipe, (seed, settings) = recipe_of(manifest, store), how_to_go_on(manifest, store)
+        return recipe.run(
+            manifest["scale"], store, seed=seed, settings=settings, progress=progress, **options
+        )
+    known = manifest["configuration"]
+    axes = {
+        paths[0] if len(paths) == 1 else tuple(paths): values
+        if len(paths) == 1
+        else [tuple(value) for value in values]
+        for paths, values in known["axes"]
+    }
+    return rebuild(known["experiment"]).sweep(
+        axes,
+        trials=known["trials"],
+        seed=known["seed"],
+        shared=tuple(known["shared"]),
+        name=known["name"],
+        store=store,
+        progress=progress,
+        **options,
+    )
+
+
+def how_to_go_on(manifest: Mapping[str, Any], store: Any) -> tuple[int, dict[str, str]]:
+    """The seed and the settings that a figure's run was begun with."""
+    seed, settings = manifest.get("seed"), manifest.get("settings")
+    if not isinstance(seed, int) or not isinstance(settings, dict):
+        raise InputError(
+            f"{store}/manifest.json does not say how to go on",
+            "run the figure again with the same settings and folder",
+        )
+    return seed, settings
 
 
 def unfinished(table: Table) -> str:
@@ -209,12 +255,12 @@ def _settings(manifest: Any) -> dict[str, Any]:
     }
 
 
-def _cost(store: str | Path, table: Table) -> Cost:
+def _cost(store: str | Path, table: Table) -> StudyCost:
     facts = read_facts(store) if Path(store).is_dir() else []
     seconds = sum(fact["seconds"] for fact in facts) or table.manifest.get("seconds", 0.0)
     compiled = sum(fact.get("compilations", 0) for fact in facts)
     waited = sum(fact["compile_seconds"] for fact in facts)
-    return Cost(
+    return StudyCost(
         trials=len(table),
         seconds=seconds,
         compilations=compiled or table.manifest.get("compilations"),

@@ -4,13 +4,16 @@ A recipe computes nothing. Trials come from `experiments`, statistics from `fit`
 `plot`; what stands in a recipe is what the paper (or we) chose.
 """
 
+import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from limelight.claims import Claim, Estimate, Rule, Verdict
+from limelight.core import notebook
 from limelight.core.errors import InputError, suggest
 from limelight.core.words import parse
 from limelight.engine.grid import Axes, assign, lookup, read
@@ -18,7 +21,7 @@ from limelight.engine.plan import Plan, make_plan
 from limelight.engine.run import run
 from limelight.experiments.base import Experiment
 from limelight.papers.costs import cost_of
-from limelight.plot import Picture, captioned
+from limelight.plot import Movie, Picture, captioned
 from limelight.table import Table
 
 SCALES = ("smoke", "small", "paper")
@@ -43,6 +46,42 @@ def claim(
 
     def make(estimate: Estimator) -> Claim:
         return Claim(name, statement, statistic or _in_words(estimate), estimate, rule, at)
+
+    return make
+
+
+def claims(
+    name: str,
+    statement: str,
+    rule: Rule,
+    *,
+    at: str,
+    cases: Iterable[Mapping[str, Any]],
+    statistic: str | None = None,
+) -> Callable[[Callable[..., Estimate]], tuple[Claim, ...]]:
+    """Make an estimator one claim per case: one question at several levels or settings.
+
+    The estimator takes from a case, by keyword, what it has parameters for. Name, statement,
+    reference and docstring are formats of everything that a case holds.
+
+    Args:
+        name: Such as `1a.law{suffix}`.
+        statement: What is claimed, in our words.
+        rule: Decides; fixed before the run.
+        at: Where it is claimed; begins with "limelight" where the claim is ours.
+        cases: What differs, by name: `{"suffix": ".loose", "level": 0.01}`.
+        statistic: What the estimator computes, in words; its docstring when `None`.
+    """
+
+    def make(estimate: Callable[..., Estimate]) -> tuple[Claim, ...]:
+        taken = inspect.signature(estimate).parameters
+        words = (name, statement, statistic or _in_words(estimate), at)
+        found = []
+        for case in cases:
+            called, claimed, read, source = (text.format(**case) for text in words)
+            fixed = {key: value for key, value in case.items() if key in taken}
+            found.append(Claim(called, claimed, read, partial(estimate, **fixed), rule, source))
+        return tuple(found)
 
     return make
 
@@ -119,7 +158,8 @@ class Figure:
         summary: Lines for the terminal: the numbers a reader wants first.
         reference: Where it stands in the paper; begins with "limelight" where it is our own.
         departures: What differs from the paper's protocol, or could not be known.
-        shared: Axes whose cells share randomness, for paired comparisons.
+        shared: Axes whose cells share randomness, for paired comparisons; those that a scale does
+            not sweep do not count there.
         save: Writes the networks that its table keeps into a folder; `None` where it keeps none.
         name: Short and unique within the paper, such as `fig1a`: the name of its file.
         title: What is drawn; from the paper's table of contents.
@@ -132,7 +172,7 @@ class Figure:
     trials: int
     scales: Mapping[str, Scale]
     claims: tuple[Claim, ...]
-    pictures: Mapping[str, Callable[[Table], Picture]]
+    pictures: Mapping[str, Callable[[Table], Picture | Movie]]
     summary: Callable[[Table], list[str]] = lambda table: []
     reference: str = ""
     departures: str = "none"
@@ -141,6 +181,15 @@ class Figure:
     name: str = ""
     title: str = ""
     paper: str = ""
+
+    def __str__(self) -> str:
+        claims = "".join(f"\n  {claim.name}: {claim.statement}" for claim in self.claims)
+        return f"{self.paper} {self.name}: {self.title}\n{self.lead}\nclaims{claims}"
+
+    def _repr_html_(self) -> str:
+        rows = [(claim.name, claim.statement, claim.rule_text) for claim in self.claims]
+        head = notebook.line(f"{self.paper} {self.name}: {self.title}", strong=True)
+        return head + notebook.line(self.lead) + notebook.grid(("claim", "says", "rule"), rows)
 
     # --- the study ----------------------------------------------------------------------------
 
@@ -151,9 +200,10 @@ class Figure:
         change = self.scales[scale]
         axes = {k: v for k, v in {**self.grid, **change.grid}.items() if v is not None}
         experiment = assign(self.trial, change.settings)
-        return Setup(experiment, axes, change.trials or self.trials, self.shared).overridden(
-            settings or {}
-        )
+        swept = {name for paths in axes for name in ((paths,) if isinstance(paths, str) else paths)}
+        shared = tuple(name for name in self.shared if name in swept)
+        setup = Setup(experiment, axes, change.trials or self.trials, shared)
+        return setup.overridden(settings or {})
 
     def plan(
         self,
@@ -216,14 +266,14 @@ class Figure:
 
     # --- what is made of a table --------------------------------------------------------------
 
-    def plot(self, table: Table, name: str | None = None) -> Picture:
+    def plot(self, table: Table, name: str | None = None) -> Picture | Movie:
         """A picture of the figure from a table alone, the first unless named, with its caption."""
         name = name or next(iter(self.pictures))
         if name not in self.pictures:
             raise InputError(f"no picture {name!r}", suggest(name, list(self.pictures)))
         return captioned(self.pictures[name](table), table)
 
-    def plots(self, table: Table) -> dict[str, Picture]:
+    def plots(self, table: Table) -> dict[str, Picture | Movie]:
         """Every picture of the figure, by name."""
         return {name: self.plot(table, name) for name in self.pictures}
 

@@ -20,7 +20,8 @@ from: the caption (scale, trials) is added by whoever calls it, before the pictu
 **Ready-made pictures.** `lines` is one panel of lines with bands, laws as `guides`, and reference
 lines; `points` is estimates with error bars and fitted lines; `panels` is a grid of panels under
 one legend; `phase` and `phase_diagram` show where trials succeed; `mass_by_role`, `attention_maps`
-and `similarity_maps` show attention. `over_cells` and `band` read lines off a table.
+and `similarity_maps` show attention. `over_cells` and `band` read lines off a table;
+`regions` names the parts of a map.
 
 **Everything else** is a `Picture` of `Panel`s with `Axis` and marks:
 
@@ -76,21 +77,16 @@ from limelight.plot.marks import (
 from limelight.plot.patches import attention_over_image, similarity_maps
 from limelight.plot.phase import Validity, phase, phase_diagram
 from limelight.plot.picture import ONE_COLUMN, TWO_COLUMNS, WIDE, Axis, Movie, Panel, Picture
+from limelight.plot.regions import regions
 from limelight.plot.success import Marked, TopAxis, success_rates
 
 if TYPE_CHECKING:
     from limelight.plot.files import animate, render, save
-    from limelight.plot.style import caption, new_figure
-
-# Until every recipe returns a picture; these go with the last one that uses them.
-curves, fit_panel = lines, points
 
 _WITH_MATPLOTLIB = {
     "animate": "files",
     "render": "files",
     "save": "files",
-    "caption": "style",
-    "new_figure": "style",
 }
 
 __all__ = [  # noqa: RUF022
@@ -125,6 +121,7 @@ __all__ = [  # noqa: RUF022
     # phase diagrams
     "phase",
     "phase_diagram",
+    "regions",
     "success_rates",
     "Marked",
     "TopAxis",
@@ -143,10 +140,6 @@ __all__ = [  # noqa: RUF022
     "render",
     "animate",
     # until every recipe returns a picture
-    "caption",
-    "curves",
-    "fit_panel",
-    "new_figure",
 ]
 
 

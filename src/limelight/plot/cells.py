@@ -24,7 +24,7 @@ def over_cells(
     *,
     name: str | Callable[..., str] = "",
     transform: Callable[[np.ndarray], ArrayLike] = np.asarray,
-    form: type[Series] = Series,
+    form: Callable[..., Series] = Series,
 ) -> list[Series]:
     """Lines over an axis of a table, one for each value of another axis.
 
@@ -39,7 +39,8 @@ def over_cells(
             values of `by`. The axis and its value when not given; the words as they are for one
             line.
         transform: What to draw of `x`, such as `lambda a: 1 / a`.
-        form: `Series` for lines with bands, `Points` for marks with error bars, or `Guide`.
+        form: `Series` for lines with bands, `Points` for marks with error bars, or `Guide`; with
+            a look of its own as `partial(Points, size=3)`.
 
     Returns:
         The lines in the order of `by`; a cell without an interval has NaN for its ends.
@@ -50,7 +51,7 @@ def over_cells(
     Example:
         >>> table = Table({"n": np.array([1, 1, 2, 2]), "loss": np.array([4.0, 2.0, 1.0, 1.0])})
         >>> [line] = over_cells(table, "n", lambda rows: rows["loss"].mean(), name="mean loss")
-        >>> line.label, list(line.y)
+        >>> line.label, np.asarray(line.y).tolist()
         ('mean loss', [3.0, 1.0])
     """
     by = (by,) if isinstance(by, str) else tuple(by)
@@ -108,7 +109,8 @@ def _ends(read: Any) -> tuple[float, float, float]:
         ends = getattr(read, "interval", None)
         if ends is None and hasattr(read, "low"):
             ends = (read.low, read.high)
-        return (read.value, *(ends or (np.nan, np.nan)))
+        low, high = ends or (np.nan, np.nan)
+        return (read.value, low, high)
     if np.ndim(read) == 0:
         return (float(read), np.nan, np.nan)
     value, low, high = read

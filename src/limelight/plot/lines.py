@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from limelight.core.errors import InputError
@@ -23,7 +24,7 @@ def lines(
     log_x: bool = False,
     log_y: bool = False,
     limits: tuple[Number, Number] | None = None,
-    x_ticks: Sequence[Number] | Mapping[Number, str] | None = None,
+    x_ticks: Sequence[Number] | np.ndarray | Mapping[Any, str] | None = None,
     width: Number = WIDE,
     height: Number | None = None,
     note: str | Sequence[str] = (),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,7 +34,7 @@ class Axis:
     label: str = ""
     log: bool = False
     limits: tuple[Number, Number] | None = None
-    ticks: Sequence[Number] | np.ndarray | Mapping[Number, str] | None = None
+    ticks: Sequence[Number] | np.ndarray | Mapping[Any, str] | None = None
     categories: Sequence[str] = ()
 
 

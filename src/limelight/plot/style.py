@@ -21,7 +21,7 @@ from matplotlib.textpath import TextPath
 from matplotlib.transforms import ScaledTranslation
 
 from limelight.plot.marks import Number
-from limelight.plot.picture import ONE_COLUMN, Picture
+from limelight.plot.picture import ONE_COLUMN
 
 DOTS_PER_INCH = 300
 
@@ -219,8 +219,10 @@ def _grow(figure: Figure, entries: int, columns: int, clearance: Number) -> None
 
 
 def text_width(text: str, size: Number) -> float:
-    """How wide a line of text is, in inches."""
-    return TextPath((0, 0), text, size=float(size)).get_extents().width / 72 if text else 0.0
+    """How wide a text is, in inches; of several lines the widest."""
+    lines = [line for line in text.split("\n") if line]
+    paths = [TextPath((0, 0), line, size=float(size)) for line in lines]
+    return max((path.get_extents().width / 72 for path in paths), default=0.0)
 
 
 def _fitting_columns(labels: list[str], room: float) -> int:
@@ -233,7 +235,7 @@ def _fitting_columns(labels: list[str], room: float) -> int:
     return 1
 
 
-def caption(figure: Figure | Picture, *facts: str) -> None:
+def caption(figure: Figure, *facts: str) -> None:
     """A small line under the axes that says where the figure comes from.
 
     Example:
@@ -242,10 +244,7 @@ def caption(figure: Figure | Picture, *facts: str) -> None:
         >>> figure.get_supxlabel()
         'small scale · 20 trials per cell · commit 0123456789'
     """
-    if isinstance(figure, Picture):  # until every recipe returns its picture without a caption
-        object.__setattr__(figure, "caption", facts)
-        return
-    text = wrap(" · ".join(fact for fact in facts if fact), 0.97 * figure.get_figwidth(), NOTE)
+    text = wrap(" · ".join(fact for fact in facts if fact), 0.94 * figure.get_figwidth(), NOTE)
     figure.supxlabel(text, x=0.015, ha="left", fontsize=NOTE, color=MUTED, linespacing=1.15)
 
 

@@ -1,7 +1,7 @@
 """Theory: statements as functions that show every condition with both sides.
 
 `base` Condition and Bound; `covering` counting functions; `softmax` Lipschitz facts of attention;
-`enclosure` arithmetic that contains its own rounding; then one module a paper key, loaded when it
+`enclosure` arithmetic that contains its own rounding; then one module per paper key, loaded when it
 is asked for.
 """
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from limelight.core.notebook import grid, line
+
 RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -108,17 +110,41 @@ class Bound:
             "reference": self.reference,
         }
 
-    def __str__(self) -> str:
+    @property
+    def _headline(self) -> str:
         failing = [condition.name for condition in self.conditions if not condition.holds]
         state = "applies" if not failing else "does not apply: " + ", ".join(failing)
         if self.void:
             state = f"void here, and {state}" if failing else "void here"
-        lines = [f"{self.name} = {self.value:.6g}  [{self.kind}; {state}]"]
+        return f"{self.name} = {self.value:.6g}  [{self.kind}; {state}]"
+
+    @property
+    def _taken(self) -> str:
+        """What was taken for the constants that the paper leaves unnamed."""
+        taken = ", ".join(f"{name} = {value:g}" for name, value in self.constants.items())
+        return f"unnamed in the paper, taken as: {taken}" if taken else ""
+
+    def _repr_html_(self) -> str:
+        """For notebooks: every condition with both sides."""
+        conditions = [
+            ("holds" if c.holds else "FAILS", c.name)
+            + (f"{c.left:.4g}", c.relation, f"{c.right:.4g}", c.note)
+            for c in self.conditions
+        ]
+        quantities = [(name, f"{value:.6g}") for name, value in self.quantities.items()]
+        below = [self._taken, *(f"note: {note}" for note in self.notes), self.reference]
+        return (
+            line(self._headline, strong=True)
+            + grid(("quantity", "value"), quantities)
+            + grid(("", "condition", "left side", "", "right side", "note"), conditions)
+            + "".join(line(text) for text in below if text)
+        )
+
+    def __str__(self) -> str:
+        lines = [self._headline]
         lines += [f"  {name} = {value:.6g}" for name, value in self.quantities.items()]
         lines += [f"  {condition}" for condition in self.conditions]
-        if self.constants:
-            taken = ", ".join(f"{name} = {value:g}" for name, value in self.constants.items())
-            lines.append(f"  unnamed in the paper, taken as: {taken}")
+        lines += [f"  {self._taken}"] if self._taken else []
         lines += [f"  note: {note}" for note in self.notes]
         if self.reference:
             lines.append(f"  {self.reference}")

@@ -145,7 +145,7 @@ def head_range(
 def _upper(table: HeadTable, positions: np.ndarray, bits: np.ndarray) -> np.ndarray:
     length, _, outputs = table.value_high.shape
     others = np.delete(np.arange(length), positions)
-    # In the set: one row a pattern. [CLS] is appended, it belongs to every pattern.
+    # In the set: one row per pattern. [CLS] is appended, it belongs to every pattern.
     index = (positions[None, :], bits)
     count = len(bits)
     cls = lambda x: np.broadcast_to(x, (count, 1, *np.shape(x)))

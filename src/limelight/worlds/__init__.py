@@ -1,46 +1,80 @@
-"""Worlds make data: a truth is drawn once a trial, examples are sampled from it.
+"""Worlds make data: a truth is drawn once per trial, and examples are sampled from it.
 
-`base` the contract; `patterns` relevant, confusing and idle tokens (li2023), `sets` with clusters
-of patterns, `classes` with four classes; `boolean` sparse Boolean functions of hidden bits
-(edelman2022); `clusters` noisy tokens around centres, `pairs` two such sets that attend across,
-`regions` images of them (xu2022); `spatial` patches in hidden sets, `projected` Gaussian ones
-labelled by a filter, `partitions` how they are grouped (jelassi2022); `images` real ones as
-patches, from `sources`, `composites` of two with known roles, `patches` cuts and shuffles; `sparse`
-any world of tokens with some removed.
+`base` is the contract. Then, by paper:
+
+- li2023: `patterns` relevant, confusing and idle tokens; `sets` the same with sets of patterns;
+  `classes` with four classes; `sparse` any world of tokens with some removed.
+- edelman2022: `boolean` sparse functions of hidden bits, `rules` their truth tables.
+- xu2022: `clusters` noisy tokens around centres; `pairs` two such sets that attend across;
+  `regions` images of them.
+- jelassi2022: `spatial` patches in hidden sets; `projected` Gaussian patches labelled by a filter;
+  `partitions` how patches are grouped; `laws` exact laws of the marks.
+- Real images: `images` as patches, from `sources`; `composites` of two, with known roles;
+  `patches` cuts and shuffles.
+
+Names are loaded when they are first used.
 """
 
-from limelight.core.types import Example
-from limelight.worlds.base import World, dataset, example, law
-from limelight.worlds.boolean import SparseBoolean
-from limelight.worlds.classes import FourClasses
-from limelight.worlds.clusters import Clusters
-from limelight.worlds.composites import Composites
-from limelight.worlds.images import Images
-from limelight.worlds.pairs import Pairs
-from limelight.worlds.patterns import Patterns
-from limelight.worlds.projected import GaussianPatches
-from limelight.worlds.regions import Regions
-from limelight.worlds.sets import PatternSets
-from limelight.worlds.sparse import POLICIES, Sparse
-from limelight.worlds.spatial import Spatial
+from typing import TYPE_CHECKING
+
+from limelight.core.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from limelight.worlds.base import World, dataset, example, law
+    from limelight.worlds.boolean import SparseBoolean
+    from limelight.worlds.classes import FourClasses
+    from limelight.worlds.clusters import Clusters
+    from limelight.worlds.composites import Composites
+    from limelight.worlds.images import Images
+    from limelight.worlds.pairs import Pairs
+    from limelight.worlds.patterns import Patterns
+    from limelight.worlds.projected import GaussianPatches
+    from limelight.worlds.regions import Regions
+    from limelight.worlds.sets import PatternSets
+    from limelight.worlds.sparse import POLICIES, Sparse
+    from limelight.worlds.spatial import Spatial
 
 __all__ = [
-    "POLICIES",
-    "Clusters",
-    "Composites",
-    "Example",
-    "FourClasses",
-    "GaussianPatches",
-    "Images",
-    "Pairs",
-    "PatternSets",
-    "Patterns",
-    "Regions",
-    "Sparse",
-    "SparseBoolean",
-    "Spatial",
+    # The contract, and examples from any world.
     "World",
     "dataset",
     "example",
     "law",
+    # li2023
+    "FourClasses",
+    "PatternSets",
+    "Patterns",
+    "POLICIES",
+    "Sparse",
+    # edelman2022
+    "SparseBoolean",
+    # xu2022
+    "Clusters",
+    "Pairs",
+    "Regions",
+    # jelassi2022
+    "GaussianPatches",
+    "Spatial",
+    # Real images
+    "Composites",
+    "Images",
 ]
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "base": "World dataset example law",
+        "boolean": "SparseBoolean",
+        "classes": "FourClasses",
+        "clusters": "Clusters",
+        "composites": "Composites",
+        "images": "Images",
+        "pairs": "Pairs",
+        "patterns": "Patterns",
+        "projected": "GaussianPatches",
+        "regions": "Regions",
+        "sets": "PatternSets",
+        "sparse": "POLICIES Sparse",
+        "spatial": "Spatial",
+    },
+)

@@ -52,7 +52,7 @@ class Composites(World[Int[Array, " count"], Example]):
         canvas: Pixels along the side of the whole.
         patch: Pixels along the side of a patch.
         relevant: The fraction of label-relevant patches wanted; `None` removes nothing.
-        blind: Whether as many patches are removed without a look at what they show.
+        blind: Whether as many patches are removed whatever they show.
         spurious: Probability of a background behind the first class in training; `None` puts one
             behind everything.
         part: `train` or `test`; backgrounds come from the same part.

@@ -38,7 +38,7 @@ class Images(World[ImageTruth, Example]):
 
     Pixels are moved to mean 0 by channel, and scaled to deviation 1 where `unit` says so. A label
     has +1 at its class and -1 at every other. With `cell` every image is cut into square cells that
-    one permutation, drawn once a trial, puts in other places; cells of whole patches make it a
+    one permutation, drawn once per trial, puts in other places; cells of whole patches make it a
     permutation of tokens. What matters to the label is not known here, so every token counts as
     relevant.
 

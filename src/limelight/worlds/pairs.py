@@ -13,7 +13,7 @@ from limelight.worlds.clusters import LARGEST, Centres, Cloud, reduced_noise
 
 
 class Pair(eqx.Module):
-    """Queries of one source cluster, and the target they look at."""
+    """Queries of one source cluster, and the target set that they attend to."""
 
     queries: Float[Array, "queries width"]
     target: Cloud

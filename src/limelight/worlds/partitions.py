@@ -1,6 +1,6 @@
 r"""Partitions of patches into sets of one size: square blocks, scattered, or strided.
 
-A partition is written as one number a patch, the set it belongs to.
+A partition is written as one number per patch: the set it belongs to.
 """
 
 import math
@@ -10,10 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Int
 
-from limelight.core.errors import InputError, check_word
 from limelight.core.types import PRNGKey
-
-KINDS = ("grid", "random", "strided")
 
 
 def grid(side: int, block: int) -> Int[Array, " tokens"]:
@@ -55,22 +52,5 @@ def members(sets: Int[Array, " tokens"], size: int) -> Int[Array, "sets size"]:
 
 
 def set_sums(values: Array, sets: Int[Array, " tokens"], count: int) -> Array:
-    """The sum of one number a patch over each of `count` sets."""
+    """The sum of one number per patch over each of `count` sets."""
     return jax.ops.segment_sum(values, sets, num_segments=count)
-
-
-def check_partition(kind: str, tokens: int, size: int) -> None:
-    """Refuse unknown kinds and sizes that do not divide."""
-    check_word("world.partition", kind, KINDS)
-    if size < 1 or tokens < 2 * size or tokens % size:
-        raise InputError(
-            f"{tokens} patches do not make two or more sets of {size}",
-            "world.size must divide world.tokens",
-        )
-    if kind == "grid":
-        side, block = math.isqrt(tokens), math.isqrt(size)
-        if side * side != tokens or block * block != size or side % block:
-            raise InputError(
-                f"no square blocks of {size} fill a square of {tokens} patches",
-                "for example tokens = 36 and size = 4, or another world.partition",
-            )

@@ -15,7 +15,8 @@ from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Example, PRNGKey, Role
 from limelight.worlds.base import World
-from limelight.worlds.partitions import check_partition, members, partition
+from limelight.worlds.laws import check_partition
+from limelight.worlds.partitions import members, partition
 from limelight.worlds.spatial import unit_vector
 
 KERNELS = ("tied", "untied")

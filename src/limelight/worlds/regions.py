@@ -18,7 +18,7 @@ from limelight.worlds.clusters import LARGEST, Centres, Cloud, cloud
 LAYOUTS = ("regions", "fragmented", "scattered", "permuted")
 
 
-class Image(eqx.Module):
+class RegionImage(eqx.Module):
     """A grid of patches in row order, and which of them are corrupted."""
 
     patches: Cloud
@@ -26,10 +26,10 @@ class Image(eqx.Module):
 
 
 @kind("world.regions")
-class Regions(World[Centres, Image]):
+class Regions(World[Centres, RegionImage]):
     r"""A $g \times g$ grid of tokens around orthonormal centres, a share of them corrupted.
 
-    Layouts: `regions` (Voronoi cells of one random seed a cluster), `fragmented` (three seeds a
+    Layouts: `regions` (Voronoi cells, one random seed per cluster), `fragmented` (three seeds per
     cluster), `scattered` (labels independent and uniform), `permuted` (the labels of regions in
     random order).
 
@@ -92,16 +92,18 @@ class Regions(World[Centres, Image]):
         rank = jnp.argsort(jnp.argsort(jr.uniform(key, (self.tokens,))))
         return rank < jnp.round(jnp.asarray(self.share, dtype=float) * self.tokens)
 
-    def sample(self, key: PRNGKey, truth: Centres, index: Int[Array, ""]) -> Image:
+    def sample(self, key: PRNGKey, truth: Centres, index: Int[Array, ""]) -> RegionImage:
         """One image."""
         k_labels, k_loud, k_noise, k_frame = named(key, "labels", "loud", "noise", "frame")
         labels, loud = self.labels(k_labels), self.corrupted(k_loud)
         scale = jnp.where(loud, jnp.asarray(self.loud, float), jnp.asarray(self.sigma, float))
         if self.frame == "fixed":
             tokens = cloud(k_noise, truth.centres, labels, scale, self.dimension, self.method)
-            return Image(tokens, loud)
+            return RegionImage(tokens, loud)
         centres = random_frame(k_frame, self.clusters, int(self.dimension))
-        return Image(cloud(k_noise, centres, labels, scale, int(self.dimension), "direct"), loud)
+        return RegionImage(
+            cloud(k_noise, centres, labels, scale, int(self.dimension), "direct"), loud
+        )
 
     def check(self) -> None:
         """Refuse shapes and levels that make no sense."""

@@ -8,7 +8,6 @@ be seen in any one example.
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.errors import InputError
@@ -16,7 +15,8 @@ from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey, Role
 from limelight.worlds.base import World
-from limelight.worlds.partitions import check_partition, partition, set_sums
+from limelight.worlds.laws import check_partition
+from limelight.worlds.partitions import partition, set_sums
 
 
 class Structure(eqx.Module):
@@ -52,7 +52,7 @@ class Patches(eqx.Module):
 
 
 class Projections(eqx.Module):
-    """One image seen through a value vector: one number a patch."""
+    """One image seen through a value vector: one number per patch."""
 
     values: Float[Array, " tokens"]
     label: Float[Array, ""]
@@ -192,50 +192,3 @@ def labelling(
     size = marks.shape[0] // count
     sums = set_sums(marks, sets, count)
     return jnp.sum(jnp.where(10 * jnp.abs(sums) > 9 * size, sums, 0))
-
-
-def label_failure(tokens: int = 36, size: int = 4, density: Number = 0.35) -> float:
-    r"""The exact probability $P[y f^*(X) \le 0]$ that the labelling function misses the label.
-
-    A random set may carry one sign throughout. The thresholded sum of one random set has
-    a law on $-C, .., C$; it is convolved $L - 1$ times and shifted by the signal set's $C$.
-
-    Departures: the paper calls it $d^{-\omega(1)}$; it is a number at any finite size.
-
-    Example:
-        >>> round(label_failure(36, 4, 0.35), 5), round(label_failure(16, 4, 0.5), 5)
-        (0.00743, 0.01158)
-
-    Reference: jelassi2022, Definition 2.1 and Assumption 1.
-    """
-    law = thresholded_law(tokens, size, density)
-    return float(law[: len(law) // 2 + 1 - size].sum())
-
-
-def silence(tokens: int = 36, size: int = 4, density: Number = 0.35) -> float:
-    """The exact probability that the labelling function is 0 and says nothing.
-
-    Example:
-        >>> round(silence(36, 4, 0.35), 4)
-        0.0074
-    """
-    law = thresholded_law(tokens, size, density)
-    return float(law[len(law) // 2 - size])
-
-
-def thresholded_law(tokens: int, size: int, density: Number) -> Float[np.ndarray, " sums"]:
-    r"""The law of $\sum_\ell \mathrm{Thr}(m_\ell)$ over the random sets, centred in the array."""
-    check_partition("strided", tokens, size)
-    if not 0 <= density <= 1:
-        raise InputError(f"density = {density:g}", "a probability, between 0 and 1")
-    mark = np.array([density / 2, 1 - density, density / 2])
-    one = np.array([1.0])
-    for _ in range(size):
-        one = np.convolve(one, mark)
-    sums = np.arange(-size, size + 1)
-    kept = np.where(10 * np.abs(sums) > 9 * size, one, 0.0)
-    kept[size] += 1.0 - kept.sum()
-    law = np.array([1.0])
-    for _ in range(tokens // size - 1):
-        law = np.convolve(law, kept)
-    return law

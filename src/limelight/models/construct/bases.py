@@ -84,7 +84,7 @@ def random_signs(length: int, target: Real, seed: int = 0, dimension: int | None
             return basis
     raise InputError(
         f"{MOST_DRAWS} draws of {length} sign vectors of length {size} missed Delta = {target:.3g}",
-        "use more coordinates, or --basis chirp",
+        "use more coordinates, or basis=chirp",
     )
 
 

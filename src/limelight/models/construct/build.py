@@ -12,7 +12,7 @@ from limelight.models.construct import files, selectors
 from limelight.models.construct.document import certificate
 from limelight.models.construct.lemmas import Mapping
 from limelight.models.construct.memorise import Network, memorise, memorise_printed
-from limelight.models.construct.plan import Plan, decide
+from limelight.models.construct.plan import ConstructionPlan, decide
 from limelight.models.construct.selectors import Selector
 
 
@@ -100,7 +100,7 @@ def construct(
     return Construction(tensors, certificate(plan, tensors))
 
 
-def _select(plan: Plan) -> Selector:
+def _select(plan: ConstructionPlan) -> Selector:
     heat, many, where = plan.heat, plan.many, plan.positions
     if plan.mapping == "trainable":
         return selectors.trainable(plan.length, where, plan.sparsity, heat, many)

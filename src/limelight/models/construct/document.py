@@ -9,11 +9,11 @@ import numpy as np
 
 from limelight.models.construct import files, lemmas
 from limelight.models.construct.memorise import separation
-from limelight.models.construct.plan import Plan
+from limelight.models.construct.plan import ConstructionPlan
 from limelight.worlds.rules import to_hex
 
 
-def certificate(plan: Plan, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+def certificate(plan: ConstructionPlan, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     """Everything that is claimed of the weights, as plain JSON values."""
     shape = (plan.mapping, plan.many)
     leaked = lemmas.leakage(*shape, plan.length, plan.sparsity, plan.heat, plan.over.used)
@@ -75,7 +75,7 @@ def _heads(tensors: dict[str, np.ndarray]) -> int:
     return sum(name.endswith("W_Q") for name in tensors)
 
 
-def _norms(plan: Plan, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
+def _norms(plan: ConstructionPlan, tensors: dict[str, np.ndarray]) -> dict[str, Any]:
     """The norms of all weights beside what the lemma allows."""
     s, over = plan.sparsity, plan.over
     allowed: dict[str, float | None] = {

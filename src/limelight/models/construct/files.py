@@ -53,7 +53,7 @@ def load(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if not known:
         raise InputError(
             f"{tensors.path.name} is not a construction: no {FORMAT} certificate in its metadata",
-            "make one with limelight construct",
+            "make one with limelight.construct",
         )
     return {name: tensors.raw(name) for name in tensors}, certificate
 

@@ -25,8 +25,8 @@ class Overlap:
     r"""How irrelevant positions score: the theory's $\rho$, the measured one, two-sided reach.
 
     Args:
-        bound: $s \Delta / (1 - (s - 1) \Delta)$, or $\Delta$ with a head a position; infinite where
-            the theory says nothing.
+        bound: $s \Delta / (1 - (s - 1) \Delta)$, or $\Delta$ with one head per position; infinite
+            where the theory says nothing.
         measured: $\max(0, \max_t v_t^\top u_I)$ over $t$ outside $I$.
         reach: The largest value that an irrelevant token adds in a bag, in absolute value.
         used: The one the temperature is made from.
@@ -96,7 +96,7 @@ def largest_gamma(mapping: Mapping, many: bool, sparsity: int) -> float:
 
 
 def usual_gamma(mapping: Mapping, many: bool, sparsity: int) -> float:
-    """The gamma taken when none is given: the largest, and 1 for a head a position."""
+    """The gamma taken when none is given: the largest, and 1 for one head per position."""
     return min(1.0 if many and mapping != "bag" else 2.0, largest_gamma(mapping, many, sparsity))
 
 
@@ -106,8 +106,8 @@ def temperature(
     r"""$R$ such that attention errs by at most $\gamma / 4$.
 
     $\ln(8 (T+1) / s\gamma) / (1 - \rho)$ for one head on positions, $\ln(8 (T+1) / \gamma) /
-    (1 - \rho)$ for a head a position and for the vector bag, $\ln(8 (T+1) s / \gamma) / (1 - \rho)$
-    for the scalar bag.
+    (1 - \rho)$ for one head per position and for the vector bag,
+    $\ln(8 (T+1) s / \gamma) / (1 - \rho)$ for the scalar bag.
 
     Departures: $T + 1$ because [CLS] takes part in the softmax; $1 - \rho$ where $1 - s \Delta$ is
         printed. A bag with a measured $\rho$ takes the measured reach into the logarithm.
@@ -126,8 +126,8 @@ def leakage(
 ) -> float:
     r"""Attention that can miss the favoured tokens, $q \le \frac{T + 1 - |F|}{|F|} e^{-R(1-\rho)}$.
 
-    $|F| = s$ for one head on positions; 1 for a head a position, and in a bag whose relevant bits
-    are all 0, where [CLS] stands alone.
+    $|F| = s$ for one head on positions; 1 for one head per position, and in a bag whose relevant
+    bits are all 0, where [CLS] stands alone.
     """
     favoured = sparsity if mapping != "bag" and not many else 1
     return (length + 1 - favoured) / favoured * math.exp(-heat * (1 - rho))

@@ -27,7 +27,7 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class ConstructionPlan:
     r"""A construction as decided.
 
     Args:
@@ -99,7 +99,7 @@ def decide(
     dtype: str,
     tolerance: Real | None,
     seed: int,
-) -> Plan:
+) -> ConstructionPlan:
     """Settle everything that `construct` asks for, refusing in one line what cannot be built."""
     _check_words(embedding=mapping, heads=heads, rho=rho, variant=variant, dtype=dtype)
     if not 1 <= sparsity <= length:
@@ -115,7 +115,7 @@ def decide(
     symmetric = by_count(values, sparsity) is not None
     if heads == "one" and not symmetric:
         raise InputError(
-            f"{rule} depends on which bits are 1, not only on how many", "leave --heads alone"
+            f"{rule} depends on which bits are 1, not only on how many", "leave heads=auto"
         )
     many = heads == "many" or not symmetric
     _check_size(sparsity, many)
@@ -136,7 +136,7 @@ def decide(
     else:
         over = lemmas.overlap(mapping, many, marks.vectors, where, delta, rho)
         heat = lemmas.temperature(mapping, many, length, sparsity, gamma, over)
-    return Plan(
+    return ConstructionPlan(
         mapping=mapping,
         many=many,
         length=length,
@@ -207,6 +207,6 @@ def _check_tolerance(tolerance: Real, values: np.ndarray) -> None:
 def _marks(mapping: Mapping, basis: str, length: int, sparsity: int, seed: int) -> bases.Basis:
     if mapping == "trainable":
         if basis != "auto":
-            raise InputError("trainable positions need no basis", "leave --basis alone")
+            raise InputError("trainable positions need no basis", "leave basis=auto")
         return bases.Basis("none", np.zeros((length, 1)), 0.0)
     return bases.choose(basis, length, sparsity, seed)

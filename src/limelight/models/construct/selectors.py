@@ -44,12 +44,12 @@ def key_sum(vectors: Any) -> Any:
 
 
 def deterministic(vectors: Any, positions: Any, temperature: Any, many: bool) -> Selector:
-    r"""Tokens $v_t + E_b$: one head averages $\chi_i = \pm 1$ over $I$, or a head a position.
+    r"""Tokens $v_t + E_b$: one head averages $\chi_i = \pm 1$ over $I$, or one head per position.
 
     $$W_Q = R\, v_{cls} e_1^\top, \quad W_K = u_I e_1^\top, \quad W_V = (E_0 - E_1) e_1^\top,
         \quad W_C = e_1 e_1^\top$$
 
-    With a head a position, head $h$ has $W_K = v_{i_h} e_1^\top$ and $W_C = e_1 e_h^\top$.
+    With one head per position, head $h$ has $W_K = v_{i_h} e_1^\top$ and $W_C = e_1 e_h^\top$.
 
     Departures: dual keys $u_I$ where $\sum_i v_i$ is printed; with several heads the printed
         $W_V$ and $W_C$ use different inner coordinates and multiply to zero.

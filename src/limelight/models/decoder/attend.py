@@ -8,8 +8,8 @@ $\tilde u_h = g \odot W_{K,h} q_h / \sqrt k$:
     a_ht = P_ht D_ht / keep      M_h = \sum_t a_ht w_t x_t      c_h = \sum_t a_ht w_t \mu_t
 
 so that the mixed normalised token is $g \odot (M_h - c_h) + \beta \sum_t a_ht$. Layer norm never
-touches the wide array: it acts on two numbers a token. What is wide (examples x tokens x width) is
-written once, in `dtype`, and read by five products; all else is narrower by the number of heads.
+touches the wide array: it acts on two numbers per token. What is wide (examples x tokens x width)
+is written once, in `dtype`, and read by five products; all else is narrower by the number of heads.
 
 The gradient is written out, because it needs no more than one wide array either: with
 $r_ht = dM_h . x_t + dc_h \mu_t$,
@@ -56,7 +56,7 @@ def attend(
         table: Every place's vector for bit 0 and for bit 1.
         bits: Which of the two an example has.
         tokens: Mask words of the embedded tokens.
-        weights: Mask words of the attention weights, one bit a head.
+        weights: Mask words of the attention weights, one bit per head.
         count: Examples that matter, the first ones; the kernel leaves the others out.
         places: Places in use; what is beyond is padding.
         keep: Probability behind the attention's mask.

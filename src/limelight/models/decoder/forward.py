@@ -120,7 +120,7 @@ def draw(
 
 
 def as_dropout(words: Words, model: Decoder, keep: float, keep_tokens: float) -> Dropout:
-    """The same masks, spelled out, one row an example: what `rows` and `cls_row` read."""
+    """The same masks, spelled out, one row per example: what `rows` and `cls_row` read."""
     n, width = model.length + 1, model.width
     weights = unpack(words.weights[..., None], model.heads)[:, :n].swapaxes(1, 2)
     late = unpack(words.attended, width), unpack(words.processed, width)
@@ -174,7 +174,7 @@ class Tables(eqx.Module):
     """What every place contributes to numerators and denominators, for bit 0 and bit 1.
 
     Args:
-        terms: Values times exponentiated scores, and those scores, a column a head.
+        terms: Values times exponentiated scores, and those scores, one column per head.
         always: The contribution of [CLS].
         cls: The [CLS] vector.
         gap: How far below the largest score an example's own largest may lie, worst head.

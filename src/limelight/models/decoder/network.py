@@ -31,7 +31,7 @@ EPSILON = 1e-5
 LONGEST = 4000
 
 
-class Norm(eqx.Module):
+class DecoderNorm(eqx.Module):
     """Layer norm: gain and bias."""
 
     gain: Float[Array, " width"]
@@ -45,7 +45,7 @@ class Norm(eqx.Module):
         return scaled * jnp.broadcast_to(self.gain, x.shape) + jnp.broadcast_to(self.bias, x.shape)
 
 
-class Affine(eqx.Module):
+class DecoderAffine(eqx.Module):
     """A linear map with a bias, acting on the last axis."""
 
     weight: Float[Array, "inputs outputs"]
@@ -82,15 +82,15 @@ class Decoder(eqx.Module):
 
     tokens: Float[Array, "3 width"]
     positions: Float[Array, "n width"]
-    before: Norm
-    query: Affine
-    key: Affine
-    value: Affine
-    project: Affine
-    between: Norm
-    up: Affine
-    down: Affine
-    after: Norm
+    before: DecoderNorm
+    query: DecoderAffine
+    key: DecoderAffine
+    value: DecoderAffine
+    project: DecoderAffine
+    between: DecoderNorm
+    up: DecoderAffine
+    down: DecoderAffine
+    after: DecoderNorm
     head: Float[Array, "width 2"]
     heads: int = eqx.field(static=True)
 
@@ -146,8 +146,8 @@ def init(
     ends = np.cumsum([math.prod(shape) for shape in maps.values()])
     drawn = jnp.split(scale * jr.normal(key, (ends[-1],)), ends[:-1])
     w = {name: part.reshape(maps[name]) for name, part in zip(maps, drawn, strict=True)}
-    affine = lambda name: Affine(w[name], jnp.zeros(maps[name][1]))
-    norm = lambda: Norm(jnp.ones(width), jnp.zeros(width))
+    affine = lambda name: DecoderAffine(w[name], jnp.zeros(maps[name][1]))
+    norm = lambda: DecoderNorm(jnp.ones(width), jnp.zeros(width))
     return Decoder(
         tokens=w["tokens"],
         positions=w["positions"],

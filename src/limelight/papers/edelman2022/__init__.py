@@ -1,16 +1,12 @@
 """edelman2022: what bounded-norm attention can represent, how much that is, and what it learns.
 
-`learning` the protocol with a fixed sample, `looks` how it is followed, `critical` what is read off
-its tables, `claims` how the paper's sentences are decided; `fig2` the sample complexity, `fig4` the
-course of training, `wide` the sample complexity on a grid that holds all of it, `beyond` the same
-with other sparsities, noise and dropout, `precision` in two precisions; `parity` the online
-protocol, `fig3` its loss, `runs` the same with more runs; `capacity` the bound against the length
-for constructed, trained and real heads.
+One module per figure. `critical` is what the variants of Figure 2 have in common, `variants` what
+those with one more axis do.
 """
 
-from limelight.papers.base import Paper, Statement
-from limelight.papers.edelman2022 import beyond, capacity, fig2, fig3, fig4, precision, runs, wide
-from limelight.theory.edelman2022 import consistent, errata, lipschitz, statements
+from limelight.papers.contents import Paper, Statement
+
+THEORY = "limelight.theory.edelman2022"
 
 paper = Paper(
     key="edelman2022",
@@ -24,7 +20,7 @@ paper = Paper(
         "d, k": "inputs and outputs of a theory.covering.LinearMap",
         "H": "heads",
         "m": "examples",
-        "m*": "papers.edelman2022.critical.Counts.critical",
+        "m*": "fit.CriticalSizes.values",
         "epsilon": "resolution",
         "||.||_{2,inf}": "LinearMap.largest: longest vector of an output coordinate",
         "||.||_{2,1}": "LinearMap.total",
@@ -36,32 +32,36 @@ paper = Paper(
         "Delta": "models.construct.bases.Basis.measured",
         "R": "models.construct.lemmas.temperature",
     },
-    statements=(
-        Statement("lemmaA.10", "covering of linear functionals", statements.linear_functionals),
-        Statement("lemma4.5", "covering of linear maps, both norms", statements.linear_maps),
-        Statement("theorem4.2", "covering of a general head", statements.any_head),
-        Statement("corollary4.4", "capacity of Transformer heads", statements.head_capacity),
-        Statement("theorem4.6", "capacity of stacked blocks", statements.deep_capacity),
-        Statement("lemma2.2", "the generalisation gap", statements.gap),
-        Statement("lemmaA.8", "the cheapest split of an error", statements.split),
-        Statement("lipschitz", "Lipschitz lemmas on random instances", lipschitz.largest_ratio),
-        Statement("errata", "printed statements against corrected ones", errata.erratum),
-        Statement("lemmaB.2", "a construction and its norms", statements.construction),
-        Statement("consistent", "examples for any consistent learner", consistent.consistent),
+    statements=tuple(
+        Statement(label, title, f"{THEORY}.{function}")
+        for label, title, function in (
+            ("lemmaA.10", "covering of linear functionals", "statements:linear_functionals"),
+            ("lemma4.5", "covering of linear maps, both norms", "statements:linear_maps"),
+            ("theorem4.2", "covering of a general head", "statements:any_head"),
+            ("corollary4.4", "capacity of Transformer heads", "statements:head_capacity"),
+            ("theorem4.6", "capacity of stacked blocks", "statements:deep_capacity"),
+            ("lemma2.2", "the generalisation gap", "statements:gap"),
+            ("lemmaA.8", "the cheapest split of an error", "statements:split"),
+            ("lipschitz", "Lipschitz lemmas on random instances", "lipschitz:largest_ratio"),
+            ("errata", "printed statements against corrected ones", "errata:erratum"),
+            ("lemmaB.2", "a construction and its norms", "statements:construction"),
+            ("consistent", "examples for any consistent learner", "consistent:consistent"),
+        )
     ),
-    figures=(
-        fig2.figure,
-        fig3.figure,
-        runs.figure,
-        fig4.figure,
-        wide.figure,
-        *beyond.figures,
-        precision.figure,
-        capacity.figure,
-    ),
+    figures={
+        "fig2": "examples needed to learn a 3-bit AND, against the context length",
+        "fig3": "loss of a network that learns a sparse parity online",
+        "fig3-runs": "loss of a network that learns a sparse parity online, forty runs per length",
+        "fig4": "holdout accuracy and training loss through training, few and many examples",
+        "fig2-wide": "examples needed to learn a 3-bit AND, on a grid up to 400 examples",
+        "fig2-sparsity": "examples needed to learn an AND of 2, 3 and 4 bits",
+        "fig2-noise": "examples needed when some training labels are wrong",
+        "fig2-dropout": "the same figure without dropout of embeddings: another protocol",
+        "fig2-precision": "success with token vectors in float32 and in bfloat16",
+        "capacity": "capacity against length, for constructed, trained and real heads",
+    },
 )
 
-#: A figure by name, so that `papers.edelman2022.figure("capacity")` reads as one expects.
-figure = paper.figure
+figure, statement = paper.figure, paper.statement
 
-__all__ = ["figure", "paper"]
+__all__ = ["figure", "paper", "statement"]

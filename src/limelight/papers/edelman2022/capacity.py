@@ -11,73 +11,51 @@ from importlib.resources import files
 
 import numpy as np
 
-from limelight import fit
-from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight import plot
+from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments.representable import Representable
+from limelight.fit import estimates
 from limelight.models import Constructed, Sequence
-from limelight.papers.base import Figure, Setup
-from limelight.plot import Axis, Panel, Series, caption, panels, provenance
+from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.table import Table
-from limelight.theory.covering import LinearMap
 from limelight.theory.edelman2022 import HeadNorms, head_explicit
 from limelight.train.minibatch import Train
 from limelight.worlds import SparseBoolean
 
-AXIS = "world.length"
+LENGTH, EXAMPLES = "world.length", "train.examples"
 RESOLUTION = 1.0
 NAMES = {"built": "constructed", "tuned": "trained from the construction", "learned": "trained"}
+#: Inputs and outputs of the value map of each kind of head; its query-key map is square.
+WIDTHS = {"built": (4, 1), "tuned": (4, 1), "learned": (32, 32)}
 
 
-def setup(lengths: list[int], trials: int, steps: int, examples: int) -> Setup:
-    """One study over lengths."""
-    experiment = Representable(
-        world=SparseBoolean(length=lengths[0], sparsity=3, rule="and"),
-        built=Constructed(mapping="trainable"),
-        learned=Sequence(width=32, heads=1, hidden=32),
-        train=Train(
-            steps=steps,
-            batch=32,
-            rate=1e-2,
-            examples=examples,
-            loss="logistic",
-            optimizer="adam",
-            every=steps // 2,
-        ),
+# --- bounds -------------------------------------------------------------------------------------
+
+
+def with_bounds(table: Table) -> Table:
+    """The table with the explicit bound of every trial's heads at their own length."""
+
+    def make() -> Table:
+        bounds = {f"{name}.bound": bounds_of(table, name) for name in NAMES}
+        return Table({**table.columns, **bounds}, table.axes, table.manifest)
+
+    return table.cached("bounds", make)
+
+
+def bounds_of(table: Table, name: str) -> np.ndarray:
+    """The explicit bound of one kind of head, one per trial, [CLS] counted as a token."""
+    start, examples = f"{name}.", table.setting(EXAMPLES)
+    sizes = {k.removeprefix(start): v for k, v in table.columns.items() if k.startswith(start)}
+    heads = (
+        HeadNorms.of_measures({key: float(v[i]) for key, v in sizes.items()}, *WIDTHS[name])
+        for i in range(len(table))
     )
-    return Setup(experiment, {AXIS: lengths}, trials, shared=(AXIS,))
+    pairs = zip(heads, table[LENGTH], strict=True)
+    return np.array([bound_of(head, examples, int(length) + 1) for head, length in pairs])
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
-def examples_of(table: Table) -> int:
-    """Training examples of the study."""
-    return int(table.manifest["configuration"]["experiment"]["train"]["examples"])
-
-
-def bounds(table: Table, name: str) -> np.ndarray:
-    """The explicit bound of every trial's head at its own length, [CLS] counted."""
-    width = {"built": (4, 1), "tuned": (4, 1), "learned": (32, 32)}[name]
-    out = []
-    for i in range(len(table)):
-        get = lambda key, i=i: float(table[f"{name}.{key}"][i])
-        head = HeadNorms(
-            query_key=_map(get, "query_key", width[0], width[0]),
-            value=_map(get, "value", width[1], width[0]),
-            token_norm=get("token"),
-            query_norm=get("query_token"),
-            query_side=_map(get, "query_side", width[0], width[0]),
-        )
-        out.append(_bound(head, examples_of(table), int(table[AXIS][i]) + 1))
-    return np.array(out)
-
-
-def _map(get, name: str, outputs: int, inputs: int) -> LinearMap:
-    spectral = get("value.spectral" if name == "value" else "query_key.spectral")
-    return LinearMap(outputs, get(f"{name}.largest"), get(f"{name}.total"), spectral, None, inputs)
-
-
-def _bound(head: HeadNorms, examples: int, tokens: int) -> float:
+def bound_of(head: HeadNorms, examples: int, tokens: int) -> float:
+    """The explicit log covering number of one head."""
     return float(head_explicit(head, RESOLUTION, examples=examples, tokens=tokens))
 
 
@@ -85,148 +63,135 @@ def _bound(head: HeadNorms, examples: int, tokens: int) -> float:
 def real_heads() -> tuple[HeadNorms, ...]:
     """The heads of a DeiT-tiny export, as `limelight bound edelman2022 FILE --json` wrote them."""
     text = files("limelight.papers.edelman2022").joinpath("deit_tiny.json").read_text()
-    return tuple(
-        HeadNorms(
-            LinearMap(**norms["query_key"]),
-            LinearMap(**norms["value"]),
-            norms["token"],
-            norms["query_token"],
-            query_side=LinearMap(**norms["query_side"]),
-        )
-        for block in json.loads(text)["blocks"]
-        for norms in (head["norms"] for head in block["heads"])
-    )
+    heads = [head for block in json.loads(text)["blocks"] for head in block["heads"]]
+    return tuple(HeadNorms.of_report(head["norms"]) for head in heads)
 
 
+# --- claims -------------------------------------------------------------------------------------
+
+
+@claim(
+    "capacity.exact",
+    "A construction is right on every input at every length.",
+    AtLeast(1.0),
+    at="edelman2022, Section 4 (sparse functions)",
+)
 def exact(table: Table) -> Estimate:
-    """Smallest accuracy of a construction."""
+    """Smallest accuracy of a construction on fresh examples."""
     return Estimate(float(table["built.accuracy"].min()), None, len(table))
 
 
+@claim(
+    "capacity.log",
+    "At fixed norms the capacity of a head grows no faster than ln(mT).",
+    AtMost(1.0),
+    at="edelman2022, Corollary 4.4",
+)
 def growth(table: Table) -> Estimate:
-    """Largest growth of a head's bound over the growth of ln(mT), longest against shortest."""
-    lengths, m = table.values(AXIS), examples_of(table)
+    """Growth of the explicit bound over that of ln(mT), largest over the real heads."""
+    lengths, m = table.values(LENGTH), table.setting(EXAMPLES)
     first, last = int(lengths[0]) + 1, 1000 * (int(lengths[-1]) + 1)
     order = np.log(m * last) / np.log(m * first)
-    ratios = [_bound(h, m, last) / _bound(h, m, first) / order for h in real_heads()]
+    ratios = [bound_of(h, m, last) / bound_of(h, m, first) / order for h in real_heads()]
     return Estimate(float(max(ratios)), None, len(ratios), f"T = {first} against {last}")
 
 
-CLAIMS = (
-    Claim(
-        "capacity.exact",
-        "A construction is right on every input at every length.",
-        "smallest accuracy of a construction on fresh examples",
-        exact,
-        AtLeast(1.0),
-        "edelman2022, Section 4 (sparse functions)",
-    ),
-    Claim(
-        "capacity.log",
-        "At fixed norms the capacity of a head grows no faster than ln(mT).",
-        "growth of the explicit bound over that of ln(mT), largest over the real heads",
-        growth,
-        AtMost(1.0),
-        "edelman2022, Corollary 4.4",
-    ),
-)
+# --- words and pictures -------------------------------------------------------------------------
 
 
 def summary(table: Table) -> list[str]:
     """Bound, accuracy and gap by length."""
     lines = []
-    values = {name: bounds(table, name) for name in NAMES}
-    for length in table.values(AXIS):
-        here = table[AXIS] == length
-        parts = [f"{NAMES[n]} {np.median(values[n][here]):.2e}" for n in ("built", "learned")]
-        accuracy = table["learned.accuracy"][here].mean()
-        gap = table["learned.gap"][here].mean()
+    for at, rows in with_bounds(table).cells(LENGTH):
+        bounds = [f"{NAMES[n]} {np.median(rows[f'{n}.bound']):.2e}" for n in ("built", "learned")]
         lines.append(
-            f"T = {length}: log covering number {', '.join(parts)};"
-            f" trained accuracy {accuracy:.3f}, gap {gap:.3g}"
+            f"T = {at[LENGTH]}: log covering number {', '.join(bounds)};"
+            f" trained accuracy {rows['learned.accuracy'].mean():.3f},"
+            f" gap {rows['learned.gap'].mean():.3g}"
         )
     return lines
 
 
-# --- pictures ---------------------------------------------------------------------------------
-
-
-def draw(table: Table):
+def draw(table: Table) -> plot.Picture:
     """The bound of constructed, trained and real heads against T, and the measured gap."""
-    lengths, m = table.values(AXIS), examples_of(table)
-    lines = [_spread(table, name, bounds(table, name)) for name in NAMES]
-    far = np.array([[_bound(h, m, int(T) + 1) for T in lengths] for h in real_heads()])
-    lines.append(
-        Series("DeiT-tiny, 36 heads", lengths, np.median(far, 0), far.min(axis=0), far.max(axis=0))
+    table, m = with_bounds(table), table.setting(EXAMPLES)
+    over = lambda name, y: plot.over_cells(table, LENGTH, y, name=NAMES[name])
+    quartiles = lambda column: lambda rows: np.quantile(rows[column], [0.5, 0.25, 0.75])
+    wrong = lambda name: (
+        lambda rows: estimates.mean(1.0 - rows[f"{name}.accuracy"], method="bootstrap", least=2)
     )
-    gaps = [_mean(table, name, table[f"{name}.gap"]) for name in ("tuned", "learned")]
-    wrong = [
-        _mean(table, name, 1 - table[f"{name}.accuracy"]) for name in ("built", "tuned", "learned")
-    ]
-    figure = panels(
+    lengths = table.values(LENGTH)
+    real = np.array([[bound_of(h, m, int(T) + 1) for T in lengths] for h in real_heads()])
+    bounds = [line for name in NAMES for line in over(name, quartiles(f"{name}.bound"))]
+    bounds.append(
+        plot.Series("DeiT-tiny, 36 heads", lengths, np.median(real, 0), real.min(0), real.max(0))
+    )
+    gaps = [line for name in ("tuned", "learned") for line in over(name, f"{name}.gap")]
+    errors = [line for name in NAMES for line in over(name, wrong(name))]
+    return plot.panels(
         [
-            Panel(
+            plot.Panel(
                 "capacity of one head",
-                lines,
-                Axis(r"$\ln \mathcal{N}$ at resolution 1", log=True),
+                bounds,
+                plot.Axis(r"$\ln \mathcal{N}$ at resolution 1", log=True),
             ),
-            Panel("measured gap", gaps, "test minus training loss"),
-            Panel("measured error", wrong, "share of wrong labels"),
+            plot.Panel("measured gap", gaps, "test minus training loss"),
+            plot.Panel("measured error", errors, "share of wrong labels"),
         ],
-        x_label="bits T",
+        x_label="bits $T$",
         log_x=True,
         columns=3,
         height=2.2,
-        title="Representable, learnable, bounded: a 3-bit AND among T bits",
+        title="Representable, learnable, bounded: a 3-bit AND among $T$ bits",
+        note=(
+            f"$m$ = {m}",
+            "left: medians and quartiles (DeiT: range); others: means and 95 % intervals",
+            "trained positions enter through token lengths only",
+            "the network behind the head is not covered",
+        ),
     )
-    trials = table.manifest.get("configuration", {}).get("trials")
-    caption(
-        figure,
-        *provenance(scale=table.manifest.get("scale", ""), trials=trials),
-        f"m = {m}; lines: median and quartiles (heads: range), means with 95 % intervals",
-        "trained positions enter through token lengths only; the network behind the head is not "
-        "covered",
-    )
-    return figure
 
 
-def _spread(table: Table, name: str, values: np.ndarray) -> Series:
-    cells = [values[table[AXIS] == length] for length in table.values(AXIS)]
-    low, middle, high = np.array([np.quantile(cell, [0.25, 0.5, 0.75]) for cell in cells]).T
-    return Series(NAMES[name], table.values(AXIS), middle, low, high)
-
-
-def _mean(table: Table, name: str, values: np.ndarray) -> Series:
-    cells = [values[table[AXIS] == length].astype(float) for length in table.values(AXIS)]
-    middle = np.array([cell.mean() for cell in cells])
-    ends = [
-        fit.mean_interval(cell, level=0.95) if len(cell) > 1 else (cell[0],) * 2 for cell in cells
-    ]
-    low, high = np.array(ends, dtype=float).reshape(len(cells), 2).T
-    return Series(NAMES[name], table.values(AXIS), middle, low, high)
-
+# --- recipe -------------------------------------------------------------------------------------
 
 figure = Figure(
-    name="capacity",
-    title="capacity against length, for constructed, trained and real heads",
     statement=(
         "does the capacity of heads of bounded norms grow like the logarithm of the length, and do"
         " the norms of heads that compute a sparse function grow as slowly?"
     ),
-    setups={
-        "smoke": setup([8], 2, 20, 50),
-        "small": setup([8, 16, 32, 64, 128], 24, 400, 100),
-        "paper": setup([8, 16, 32, 64, 128, 256, 512], 50, 1000, 100),
-    },
-    claims=CLAIMS,
-    draws={"capacity": draw},
+    trial=Representable(
+        world=SparseBoolean(length=8, sparsity=3, rule="and"),
+        built=Constructed(mapping="trainable"),
+        learned=Sequence(width=32, heads=1, hidden=32),
+        train=Train(
+            steps=1000,
+            batch=32,
+            rate=1e-2,
+            examples=100,
+            loss="logistic",
+            optimizer="adam",
+            every=500,
+        ),
+    ),
+    grid={LENGTH: [8, 16, 32, 64, 128, 256, 512]},
+    trials=50,
+    scales=scales(
+        smoke=Scale(
+            trials=2,
+            grid={LENGTH: [8]},
+            settings={"train.steps": 20, "train.every": 10, EXAMPLES: 50},
+        ),
+        small=Scale(
+            trials=24,
+            grid={LENGTH: [8, 16, 32, 64, 128]},
+            settings={"train.steps": 400, "train.every": 200},
+        ),
+    ),
+    shared=(LENGTH,),
+    claims=(exact, growth),
+    pictures={"capacity": draw},
     summary=summary,
     reference="limelight; edelman2022, Section 4",
-    cost={
-        "smoke": "half a minute, nearly all compiling",
-        "small": "2 to 4 minutes on 2 cores",
-        "paper": "501 s on 16 CPU cores beside other runs, 170 s of it compiling",
-    },
     departures=(
         "the paper has no such figure; the network is the bounded-norm one of its constructions"
     ),

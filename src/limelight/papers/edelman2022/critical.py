@@ -1,126 +1,55 @@
-r"""What is read off a table of learned sparse functions: success and critical sizes.
+r"""What the variants of Figure 2 have in common: critical sizes, their words and pictures.
 
 $m^*(T)$ is the paper's: the first size on the grid at which more than half of the trials succeed.
 Its standard error is the deviation over 50 bootstrap resamples of trials, as in the paper, and its
-interval the percentiles of 1000. A resample in which no size passes is beyond the grid; where the
-first one does, it counts as that size, and both are flagged. $m_{50}$ is the likelihood threshold
-of `fit`, printed beside $m^*$ and never mixed with it.
+interval holds the percentiles of 1000. $m_{50}$ is the threshold by likelihood, printed beside
+$m^*$ and never mixed with it.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
-from limelight import fit
+from limelight import fit, plot
+from limelight.engine.grid import Axes
+from limelight.papers.recipe import Scale
 from limelight.table import Table
 from limelight.theory.edelman2022.consistent import examples_needed
 
 LENGTH, SIZE = "world.length", "examples"
-#: The paper's grid.
-LENGTHS = (100, 150, 200, 250, 300, 350, 400, 500, 600, 700, 800)
-SIZES = tuple(range(50, 201, 10))
 #: Resamples: the paper's for its standard error, ours for intervals.
 FEW, MANY = 50, 1000
-#: A length is called censored when more than this share of its resamples leaves the grid.
-CENSORED = 0.025
+#: What a smoke run changes.
+QUICK: dict[str, Any] = {"iterations": 60, "holdout": 1000, "first": 250}
+#: Lengths that the paper shows curves for.
+SHOWN = (100, 200, 400, 800)
+BANDS = "bands: exact 95 % intervals"
 
 
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """Successes on a grid of lengths and sizes.
-
-    Args:
-        lengths: Values of T, sorted.
-        sizes: Values of m, sorted; every length has all of them.
-        successes: By length and size.
-        trials: The same.
-    """
-
-    lengths: Int[np.ndarray, " lengths"]
-    sizes: Int[np.ndarray, " sizes"]
-    successes: Float[np.ndarray, "lengths sizes"]
-    trials: Float[np.ndarray, "lengths sizes"]
-
-    @property
-    def n(self) -> int:
-        """Trials in all."""
-        return int(self.trials.sum())
-
-    @property
-    def is_paper_grid(self) -> bool:
-        """Whether this is the grid of the paper's Figure 2."""
-        return (*self.lengths,) == LENGTHS and (*self.sizes,) == SIZES
-
-    @cached_property
-    def critical(self) -> Float[np.ndarray, " lengths"]:
-        """m* of every length; infinite beyond the grid."""
-        return first_above(self.sizes, self.successes, self.trials)
-
-    @cached_property
-    def draws(self) -> Float[np.ndarray, "draws lengths"]:
-        """m* in every bootstrap resample of trials within cells."""
-        return first_above(self.sizes, self.resampled(MANY), self.trials)
-
-    def resampled(self, draws: int) -> Float[np.ndarray, "draws lengths sizes"]:
-        """Bootstrap successes."""
-        return fit.resample_counts(self.successes, self.trials, draws).astype(float)
-
-    @cached_property
-    def standard_errors(self) -> Float[np.ndarray, " lengths"]:
-        """The paper's: deviation over 50 resamples, beyond the grid counted as one step more."""
-        step = self.sizes[-1] - self.sizes[-2] if len(self.sizes) > 1 else 0
-        drawn = first_above(self.sizes, self.resampled(FEW), self.trials)
-        return np.where(np.isinf(drawn), self.sizes[-1] + step, drawn).std(axis=0)
-
-    @cached_property
-    def interval(self) -> Float[np.ndarray, "2 lengths"]:
-        """95 % percentile ends of m*; an end beyond the grid is infinite."""
-        # Order statistics, because nothing lies between the grid and what is beyond it.
-        return np.quantile(self.draws, [0.025, 0.975], axis=0, method="nearest")
-
-    @property
-    def beyond(self) -> Float[np.ndarray, " lengths"]:
-        """Share of resamples in which no size of the grid passes."""
-        return np.isinf(self.draws).mean(axis=0)
-
-    @property
-    def below(self) -> Float[np.ndarray, " lengths"]:
-        """Share of resamples in which the first size of the grid passes already."""
-        return (self.draws == self.sizes[0]).mean(axis=0)
-
-    def censored(self) -> Bool[np.ndarray, " lengths"]:
-        """Lengths whose m* leaves the grid too often to be called measured."""
-        return (self.beyond > CENSORED) | (self.below > CENSORED)
-
-    def thresholds(self) -> list[fit.Threshold]:
-        """m50 of every length, by maximum likelihood, with its interval."""
-        both = zip(self.successes, self.trials, strict=True)
-        return [fit.fit_threshold(self.sizes, s, n) for s, n in both]
+def smaller(
+    trials: int, lengths: list[int], sizes: list[int], grid: Axes | None = None, **settings: Any
+) -> Scale:
+    """A smaller scale of a figure of this kind, computed in float32; `grid` changes other axes."""
+    changed = {LENGTH: lengths[0], "numbers": "float32", **settings}
+    return Scale(trials, {LENGTH: lengths, SIZE: sizes, **(grid or {})}, changed)
 
 
-def first_above(sizes: np.ndarray, successes: np.ndarray, trials: np.ndarray) -> np.ndarray:
-    """First size at which more than half succeed; infinite where none does.
-
-    Example:
-        >>> first_above(np.array([1, 2, 3]), np.array([[5, 6, 2], [0, 5, 5]]), np.full(3, 10))
-        array([ 2., inf])
-    """
-    above = successes > 0.5 * trials
-    return np.where(above.any(axis=-1), sizes[above.argmax(axis=-1)], np.inf)
+# --- what is read off a table -------------------------------------------------------------------
 
 
-def counted(table: Table, success: str = "success", along: str = LENGTH) -> Counts:
-    """The counts of a table; `success` is the column that says so."""
-    lengths, i = np.unique(table[along], return_inverse=True)
-    sizes, j = np.unique(table[SIZE], return_inverse=True)
-    shape = len(lengths), len(sizes)
-    successes, trials = np.zeros(shape), np.zeros(shape)
-    np.add.at(successes, (i, j), table[success].astype(float))
-    np.add.at(trials, (i, j), 1.0)
-    return Counts(lengths.astype(int), sizes.astype(int), successes, trials)
+def counted(table: Table, success: str = "success") -> fit.CriticalSizes:
+    """m* of every length; `success` is the column that says which trials succeed."""
+    return table.cached(
+        ("critical", success), lambda: fit.critical_sizes(table, SIZE, LENGTH, success, MANY)
+    )
+
+
+def boundary(table: Table) -> fit.Edge:
+    """m50 of every length, and of every value of the other axes."""
+    return table.cached(
+        "m50", lambda: fit.threshold(table, along=SIZE, measure="success", level=0.5)
+    )
 
 
 def reference(table: Table) -> Float[np.ndarray, " lengths"]:
@@ -128,30 +57,34 @@ def reference(table: Table) -> Float[np.ndarray, " lengths"]:
 
     An OR is an AND of flipped bits with the label flipped, so it needs as many.
     """
-    lengths, world = np.unique(table[LENGTH]), setting(table, "world", {})
-    if world.get("rule", "and") not in ("and", "or"):
+    lengths = table.values(LENGTH)
+    if table.setting("world.rule") not in ("and", "or"):
         return np.full(len(lengths), np.nan)
-    sparsity = world.get("sparsity", 3)
+    sparsity = table.setting("world.sparsity")
     return np.array([examples_needed(int(T), sparsity) for T in lengths], dtype=float)
 
 
 # --- words --------------------------------------------------------------------------------------
 
 
-def setting(table: Table, name: str, default: Any = None) -> Any:
-    """A setting of the experiment behind a table."""
-    return table.setting(name, default=default)
+def summary(table: Table, loose: bool = False) -> list[str]:
+    """Critical sizes, with a second threshold where asked for, laws of m50 and success by cell."""
+    lines = ["critical examples (accuracy above .99): m* +- paper's standard error [95 %], m50"]
+    lines += critical_lines(table)
+    if loose:
+        lines += ["the same with accuracy above .975:", *critical_lines(table, "success_loose")]
+    return [*lines, *law_lines(table), *rate_lines(table)]
 
 
 def critical_lines(table: Table, success: str = "success") -> list[str]:
-    """m*, its errors, m50 and the reference, a line a length."""
+    """m*, its errors, m50 and the reference, one line per length."""
     found, needed = counted(table, success), reference(table)
+    errors = found.deviations(FEW)
     lines = []
-    for i, threshold in enumerate(found.thresholds()):
+    for i, threshold in enumerate(found.thresholds):
         low, high = found.interval[:, i]
-        star = _sized(found, found.critical[i])
         lines.append(
-            f"  T = {found.lengths[i]}: m* {star} +- {found.standard_errors[i]:.1f}"
+            f"  T = {found.places[i]}: m* {_sized(found, found.values[i])} +- {errors[i]:.1f}"
             f" [{_sized(found, low)}, {_sized(found, high)}], m50 {threshold},"
             f" consistent learner {needed[i]:.0f}"
         )
@@ -161,14 +94,92 @@ def critical_lines(table: Table, success: str = "success") -> list[str]:
 def law_lines(table: Table) -> list[str]:
     """A line, a logarithm and a power through m50, and how much of its variance each explains."""
     found = counted(table)
-    middle = [t.value if t.resolved else np.nan for t in found.thresholds()]
+    middle = [t.value if t.resolved else np.nan for t in found.thresholds]
     if np.isfinite(middle).sum() < 3:
         return []
-    lines = [f"  {fit.fit_law(law, found.lengths, middle)}" for law in fit.LAWS]
+    lines = [f"  {fit.fit_law(law, found.places, middle)}" for law in fit.LAWS]
     return ["laws of m50 in T (intervals: scatter of the points):", *lines]
 
 
-def _sized(found: Counts, size: float) -> str:
+def rate_lines(table: Table) -> list[str]:
+    """Success rates, one line per length."""
+    found = counted(table)
+    head = "  m = " + " ".join(f"{m:>4}" for m in found.sizes)
+    rows = zip(found.places, found.rates, strict=True)
+    lines = [f"  T = {T:>4} " + " ".join(f"{p:4.2f}" for p in row) for T, row in rows]
+    return ["share of trials above .99:", head, *lines]
+
+
+def _sized(found: fit.CriticalSizes, size: float) -> str:
     if np.isinf(size):
         return f">{found.sizes[-1]}"
     return f"<={found.sizes[0]}" if size == found.sizes[0] else f"{size:g}"
+
+
+# --- pictures -----------------------------------------------------------------------------------
+
+
+def iterations(table: Table) -> str:
+    """How long training was, for a caption."""
+    return f"{table.setting('iterations')} iterations"
+
+
+def draw_success(table: Table) -> plot.Picture:
+    """Share of trials that succeed against the number of examples, for some lengths."""
+    if {*SHOWN} <= {*table.values(LENGTH).tolist()}:
+        table = table.rows(np.isin(table[LENGTH], SHOWN))
+    return plot.lines(
+        plot.over_cells(table, SIZE, "success", by=LENGTH, name="$T$ = {}"),
+        x_label="training examples $m$",
+        y_label="share of trials above 99 % accuracy",
+        limits=(-0.03, 1.03),
+        note=(iterations(table), BANDS),
+    )
+
+
+def draw_critical(table: Table) -> plot.Picture:
+    """The critical number of examples against the length, two laws and the reference line."""
+    found = counted(table)
+    T = found.places.astype(float)
+    star = np.where(np.isinf(found.values), np.nan, found.values)
+    half = [
+        (
+            t.value if t.resolved else np.nan,
+            0.0 if t.censored_low else t.low,
+            np.inf if t.censored_high else t.high,
+        )
+        for t in found.thresholds
+    ]
+    off = ", ".join(f"{length:g}" for length in T[np.isinf(found.values)])
+    return plot.lines(
+        [
+            plot.Series("$m^*$ (first $m$ above one half)", T, star, *found.interval),
+            plot.Series("$m_{50}$ (likelihood)", T, *np.array(half).T),
+            plot.Series("any consistent learner", T, reference(table)),
+        ],
+        guides=_laws(T, star),
+        x_label="context length $T$",
+        y_label="critical number of examples",
+        log_x=True,
+        note=(
+            iterations(table),
+            f"$m^*$ in steps of {np.diff(found.sizes).max(initial=0)}",
+            "bands: 95 % intervals, open where they leave the grid",
+            "laws: of $m^*$" + (f", without $T$ = {off}, where it is beyond the grid" * bool(off)),
+        ),
+    )
+
+
+def _laws(T: np.ndarray, star: np.ndarray) -> list[plot.Guide]:
+    use = np.isfinite(star)
+    if use.sum() < 3:
+        return []
+    laws = {r"$a + b \ln T$": fit.logarithmic, "$a + b T$": fit.linear}
+    fitted = {name: law(T[use], star[use]) for name, law in laws.items()}
+    return [
+        plot.Guide(f"{name}, $R^2$ = {law.r_squared:.2f}", T, law.predict(T))
+        for name, law in fitted.items()
+    ]
+
+
+PICTURES = {"success": draw_success, "critical": draw_critical}

@@ -1,29 +1,12 @@
 """jelassi2022: how a ViT learns which patches belong together.
 
-`fig2` a small error without association; `fig4` attention recovers the planted sets; `phase` over
-sample size and time; `erosion` under long training; `transfer` what learned attention is worth;
-`idealized` population descent as three exact numbers, `event3` whether alpha rises again; `linear`
-linear rules, `shift` a network without association; `fig1a`, `fig5`, `fig7` real images and
-checkpoints, `digits` the same in small; `reading` what the figures share.
+Two modules are not figures: `images` holds what the figures on real images share, `traces` what is
+read off a network as it is trained.
 """
 
-from limelight.papers.base import Paper, Statement
-from limelight.papers.jelassi2022 import (
-    digits,
-    erosion,
-    event3,
-    fig1a,
-    fig2,
-    fig4,
-    fig5,
-    fig7,
-    idealized,
-    linear,
-    phase,
-    shift,
-    transfer,
-)
-from limelight.theory.jelassi2022 import dynamics, statements
+from limelight.papers.contents import Paper, Statement
+
+_THEORY = "limelight.theory.jelassi2022"
 
 paper = Paper(
     key="jelassi2022",
@@ -53,30 +36,39 @@ paper = Paper(
         "N": "examples",
         "T": "descent.steps",
     },
-    statements=(
-        Statement("definition2.1", "how often f* misses the label", statements.labelling),
-        Statement("theorem3.1", "linear models, as printed (false)", statements.linear_models),
-        Statement("theorem3.2", "small error without association", statements.set_shift),
-        Statement("theorem4.1", "idealized descent, exactly", dynamics.idealized_descent),
-        Statement("lemma4.1", "the manifold of Lemmas 4.1 and 4.2", dynamics.manifold),
-        Statement("lemma4.3", "attention inside sets grows", dynamics.attention_grows),
-        Statement("event-iii", "does alpha rise again?", dynamics.second_rise),
+    statements=tuple(
+        Statement(label, title, f"{_THEORY}.{function}")
+        for label, title, function in (
+            ("definition2.1", "how often f* misses the label", "statements:labelling"),
+            ("theorem3.1", "linear models, as printed (false)", "statements:linear_models"),
+            ("theorem3.2", "small error without association", "statements:set_shift"),
+            ("theorem4.1", "idealized descent, exactly", "dynamics:idealized_descent"),
+            ("lemma4.1", "the manifold of Lemmas 4.1 and 4.2", "dynamics:manifold"),
+            ("lemma4.3", "attention inside sets grows", "dynamics:attention_grows"),
+            ("event-iii", "does alpha rise again?", "dynamics:second_rise"),
+        )
     ),
-    figures=(
-        fig1a.figure,
-        fig2.figure,
-        fig4.figure,
-        *fig5.figures,
-        *fig7.figures,
-        digits.figure,
-        phase.figure,
-        erosion.figure,
-        transfer.figure,
-        idealized.figure,
-        *event3.figures,
-        linear.figure,
-        shift.figure,
-    ),
+    figures={
+        "fig1a": "similarity of positions, at the start and trained",
+        "fig2": "a small error without association",
+        "fig4": "attention recovers the planted sets before the error falls",
+        "fig5": "accuracy against the size of shuffled cells",
+        "fig5-exact": "shuffled images with positions shuffled alike, step by step",
+        "fig7-cifar10": "positional against vanilla attention on cifar10",
+        "fig7-cifar100": "positional against vanilla attention on cifar100",
+        "fig7-fashion-mnist": "positional against vanilla attention on fashion-mnist",
+        "fig7-digits": "positional against vanilla attention on digits",
+        "digits": "8 x 8 digits: shuffled pixels, positional attention, and a CNN",
+        "phase": "association and test error over sample size and training time",
+        "erosion": "association lost again under long training on a finite sample",
+        "transfer": "transferred attention against training from scratch",
+        "idealized": "population descent as three exact numbers",
+        "event3": "when does alpha rise again, as a function of beta?",
+        "event3-64": "the same at 64 patches, on drawn populations",
+        "linear": "linear rules against one eighth",
+        "shift": "small error without association",
+    },
 )
+figure, statement = paper.figure, paper.statement
 
-__all__ = ["paper"]
+__all__ = ["figure", "paper", "statement"]

@@ -6,139 +6,183 @@ With a small one attention starts nearly uniform, its gain $G$ grows several tim
 are found, and $\alpha$, about a number of order 1 over $G$, falls.
 """
 
+from collections.abc import Iterator, Sequence
+from typing import Any
+
 import numpy as np
 
+from limelight.claims import AtLeast, Estimate, Undecided
 from limelight.experiments.idealized import Idealized
-from limelight.fit.estimates import mean
-from limelight.papers.base import Figure, Setup
-from limelight.papers.jelassi2022.event3_claims import (
-    BETA,
-    DRAWN,
-    EXACT,
-    WORLD,
-    curves_of,
-    onset,
-    rises,
-    rule_of,
-)
-from limelight.papers.jelassi2022.event3_pictures import draw, draw_courses, draw_drawn
+from limelight.fit.curves import crossing
+from limelight.papers.jelassi2022.idealized import named, world
+from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.plot import Guide, Panel, Picture, Reference, Series, lines, panels
 from limelight.table import Table
 
-
-def setup(worlds, betas, steps: int = 100_000) -> Setup:
-    """Exact runs: worlds by diagonals."""
-    experiment = Idealized(
-        rate=5e-4, steps=steps, looks=160, stop=True, cautious=True, part="exact"
-    )
-    return Setup(experiment, {WORLD: list(worlds), BETA: list(betas)}, 1)
+WORLD = ("tokens", "size", "density", "ratio")
+BETA = "diagonal"
+#: A rise that counts, and the stiffness above which alpha may oscillate and feign one.
+RISE, CALM = 1.02, 1.0
+LARGE = (4.0, 5.0)
 
 
-def drawn_setup(betas, draws: int, trials: int, steps: int = 100_000) -> Setup:
-    """Runs on drawn populations of 64 patches, too many to enumerate at this many steps."""
-    experiment = Idealized(
-        tokens=64,
-        density=0.3,
-        rate=5e-5,
-        ratio=40_000.0,
-        steps=steps,
-        looks=160,
-        draws=draws,
-        stop=True,
-        cautious=True,
-        part="drawn",
-    )
-    return Setup(experiment, {BETA: list(betas)}, trials, shared=(BETA,))
+# --- what is read off a table -----------------------------------------------------------------
 
 
-# --- words --------------------------------------------------------------------------------------
+def rises(rows: Table) -> np.ndarray:
+    """The second rise R of each run; NaN where descent was not calm."""
+    calm = rows["finite"] & (rows["trace.stiffness"].max(axis=1) < CALM)
+    return np.where(calm, rows["top"] / rows["best_alpha"], np.nan)
+
+
+def worlds(table: Table) -> Iterator[tuple[dict[str, Any], Table]]:
+    """Each world's settings and runs, diagonals rising."""
+    for at, rows in table.cells(*WORLD):
+        yield at, rows.rows(np.argsort(rows[BETA], kind="stable"))
+
+
+def least_rise(table: Table, betas: Sequence[float]) -> Estimate:
+    """The smallest R over all worlds at given diagonals."""
+    found = {}
+    for at, rows in worlds(table):
+        for beta in betas:
+            here = rows.where(diagonal=beta)
+            if len(here):
+                passed = "" if here["passed"].all() else ", still running"
+                found[f"{named(at)} beta {beta:g}{passed}"] = float(rises(here)[0])
+    if not found:
+        raise Undecided("not in this table")
+    note = ", ".join(f"{name}: {rise:.3f}" for name, rise in found.items())
+    return Estimate(float(np.min(list(found.values()))), None, len(found), note)
+
+
+@claim(
+    "event3-beta1",
+    "Event III: alpha rises again, at a diagonal of 1.",
+    AtLeast(RISE),
+    at="jelassi2022, Section 4.1, Event III",
+)
+def at_one(table: Table) -> Estimate:
+    """R = largest alpha over the best alpha for the attention at the start, smallest of worlds."""
+    return least_rise(table, (1.0,))
+
+
+@claim(
+    "event3-large",
+    "Event III: alpha rises again, at diagonals of 4 and 5.",
+    AtLeast(RISE),
+    at="jelassi2022, Section 4.1, Event III",
+)
+def at_large(table: Table) -> Estimate:
+    """The same, smallest of worlds and diagonals."""
+    return least_rise(table, LARGE)
+
+
+def onset(betas: np.ndarray, rise: np.ndarray) -> np.ndarray:
+    """The diagonal at which R crosses the level for good, one per curve; NaN for never.
+
+    Example:
+        >>> onset(np.array([1.0, 2.0, 3.0]), np.array([0.9, 1.0, 1.1])).round(6)
+        array([2.2])
+    """
+    return crossing(betas, rise, RISE, for_good=True)
+
+
+def rates(table: Table) -> str:
+    """The step size of the value vector, and how much larger that of attention is."""
+    ratios = table.values("ratio") if "ratio" in table.axes else [table.setting("ratio")]
+    times = " and ".join(f"{ratio:g}" for ratio in ratios)
+    return f"constant rates: {table.setting('rate'):g} of v, {times} times as much of A"
 
 
 def summary(table: Table) -> list[str]:
     """R by world and diagonal, and the diagonal from which on alpha rises again."""
-    lines = [rule_of(table)]
-    for name, at, _, rows in curves_of(table):
+    found = [rates(table)]
+    for at, rows in worlds(table):
         rise, betas = rises(rows), rows[BETA].astype(float)
         listed = ", ".join(f"{b:g}: {r:.3f}" for b, r in zip(betas, rise, strict=True))
-        open_runs = [f"{b:g}" for b, p in zip(betas, rows["passed"], strict=True) if not p]
-        edge = onset(betas, rise)
-        lines.append(
-            f"{name}: R by beta {listed}; rises from beta {edge:.2f} on, where e^beta / D ="
-            f" {np.exp(edge) / at['tokens']:.2f}; not past a maximum at beta"
-            f" {', '.join(open_runs) or 'none'}; largest eta_v L''"
-            f" {rows['trace.stiffness'].max():.2f}"
+        running = ", ".join(f"{beta:g}" for beta in betas[~rows["passed"]]) or "none"
+        edge = float(onset(betas, rise)[0])
+        found.append(
+            f"{named(at)}: R by beta {listed}; rises from beta {edge:.2f} on, where e^beta / D ="
+            f" {np.exp(edge) / at['tokens']:.2f}; not past a maximum at beta {running};"
+            f" largest eta_v L'' {rows['trace.stiffness'].max():.2f}"
         )
-    return lines
+    return found
 
 
-def drawn_summary(table: Table) -> list[str]:
-    """R by diagonal with its interval, and the diagonal from which on alpha rises again."""
-    lines, edges = [rule_of(table)], []
-    for beta in table.values(BETA):
-        rows = table.where(**{BETA: beta})
-        found = mean(rises(rows))
-        low, high = found.interval or (np.nan, np.nan)
-        lines.append(
-            f"beta {beta:g}: R {found.value:.4f} [{low:.4f}, {high:.4f}],"
-            f" {int(rows['passed'].sum())} of {len(rows)} past a maximum"
-        )
-    betas = table.values(BETA)
-    for trial in table.values("trial"):
-        rows = table.where(trial=trial)
-        order = np.argsort(rows[BETA])
-        edges.append(onset(betas, rises(rows)[order]))
-    edge = mean(np.array(edges))
-    low, high = edge.interval or (np.nan, np.nan)
-    lines.append(f"rises from beta {edge.value:.3f} [{low:.3f}, {high:.3f}] on")
-    return lines
+# --- pictures ---------------------------------------------------------------------------------
 
 
-STATEMENT = "once attention has found the sets, alpha grows again (Event III)"
-HALVES = tuple(0.5 * i for i in range(13))
+def over_beta(curves: Sequence[Series], note: Sequence[str]) -> Picture:
+    """R over the frozen diagonal, and the levels to read it against."""
+    return lines(
+        curves,
+        x_label=r"frozen diagonal $\beta$",
+        y_label=r"$R = \max_t \alpha_t / \alpha^*(A_0)$",
+        references=[Reference("no second rise", 1.0), Reference("counts as one", RISE)],
+        note=note,
+    )
 
-figures = (
-    Figure(
-        name="event3",
-        title="when does alpha rise again, as a function of beta?",
-        statement=STATEMENT,
-        setups={
-            "smoke": setup([(8, 2, 0.5, 1000.0)], (1.0, 4.0), 400),
-            "small": setup([(16, 4, 0.5, 1000.0), (16, 2, 0.5, 1000.0)], range(7)),
-            "paper": setup(
-                [
-                    (16, 4, 0.5, 1000.0),
-                    (16, 2, 0.5, 1000.0),
-                    (16, 4, 0.2, 1000.0),
-                    (24, 4, 0.5, 3000.0),
-                ],
-                HALVES,
-            ),
-        },
-        claims=EXACT,
-        draws={"event3": draw, "courses": draw_courses},
-        summary=summary,
-        reference="Section 4.1, Event III",
-        cost={"smoke": "7 s of CPU time", "paper": "2 minutes on 2 busy cores"},
-        departures="the paper proves the event for a diagonal of order polyloglog(d) and gives no "
-        "value; worlds and rates are ours; a run ends once alpha has passed a maximum and gamma > "
-        "1, or after 100,000 steps; alpha starts at half its optimum where the paper's start is "
-        "larger, which is unstable at large beta",
+
+def draw(table: Table) -> Picture:
+    """R over the frozen diagonal, exact, one line per world."""
+    curves = [Series(named(at), rows[BETA], rises(rows)) for at, rows in worlds(table)]
+    return over_beta(curves, ("worlds (D, C, q); exact, nothing is drawn", rates(table)))
+
+
+def draw_courses(table: Table) -> Picture:
+    """Alpha, the gain and gamma over steps at several diagonals, in the smallest world."""
+    at, rows = min(worlds(table), key=lambda one: world(one[0]))
+    chosen = [i for i, beta in enumerate(rows[BETA]) if beta in (0.0, 1.0, 2.0, 3.0, 5.0)]
+
+    def curves(trace: str, over: np.ndarray | float = 1.0) -> list[Guide]:
+        values = rows[f"trace.{trace}"] / np.reshape(over, (-1, 1))
+        found = []
+        for i in chosen:
+            keep = np.unique(rows["trace.step"][i], return_index=True)[1][1:]
+            label = rf"$\beta$ = {rows[BETA][i]:g}"
+            found.append(Guide(label, rows["trace.step"][i][keep], values[i][keep], width=1.3))
+        return found
+
+    strength = curves("alpha", rows["best_alpha"])
+    return panels(
+        [
+            Panel("value strength", strength, r"$\alpha_t / \alpha^*(A_0)$"),
+            Panel("gain", curves("gain"), "$G$"),
+            Panel("same set", curves("gamma"), r"$\gamma$"),
+        ],
+        x_label="step",
+        log_x=True,
+        columns=3,
+        height=1.9,
+        note=(f"world (D, C, q) = {named(at)}; a run ends past its maximum", rates(rows)),
+    )
+
+
+figure = Figure(
+    statement="once attention has found the sets, alpha grows again (Event III)",
+    trial=Idealized(rate=5e-4, steps=100_000, looks=160, stop=True, cautious=True, part="exact"),
+    grid={
+        WORLD: [
+            (16, 4, 0.5, 1000.0),
+            (16, 2, 0.5, 1000.0),
+            (16, 4, 0.2, 1000.0),
+            (24, 4, 0.5, 3000.0),
+        ],
+        BETA: [0.5 * i for i in range(13)],
+    },
+    trials=1,
+    scales=scales(
+        smoke=Scale(grid={WORLD: [(8, 2, 0.5, 1000.0)], BETA: [1.0, 4.0]}, settings={"steps": 400}),
+        small=Scale(grid={WORLD: [(16, 4, 0.5, 1000.0), (16, 2, 0.5, 1000.0)], BETA: range(7)}),
     ),
-    Figure(
-        name="event3-64",
-        title="the same at 64 patches, on drawn populations",
-        statement=STATEMENT,
-        setups={
-            "smoke": drawn_setup((1.0, 4.0), 100, 2, 100),
-            "small": drawn_setup((1.0, 2.0, 3.0, 4.0, 5.0), 1500, 5),
-            "paper": drawn_setup((1.0, 2.0, 2.5, 3.0, 4.0, 5.0), 3000, 20),
-        },
-        claims=DRAWN,
-        draws={"event3-64": draw_drawn},
-        summary=drawn_summary,
-        reference="Section 4.1, Event III",
-        cost={"smoke": "9 s of CPU time", "paper": "1 minute on 2 busy cores"},
-        departures="as event3; 64 patches in sets of 4, q = 0.3; each seed draws its own images, "
-        "of which only the counts of marks matter; dense marks, so that no draw is separable, "
-        "where alpha would grow without end",
-    ),
+    claims=(at_one, at_large),
+    pictures={"event3": draw, "courses": draw_courses},
+    summary=summary,
+    reference="Section 4.1, Event III",
+    departures="the paper proves the event for a diagonal of order polyloglog(d) and gives no "
+    "value; worlds and rates are ours; a run ends once alpha has passed a maximum and gamma > "
+    "1, or after 100,000 steps; alpha starts at half its optimum where the paper's start is "
+    "larger, which is unstable at large beta",
 )

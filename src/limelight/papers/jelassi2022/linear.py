@@ -1,23 +1,22 @@
-r"""Theorem 3.1: do linear rules err at least one time in eight? For which rules, at which q?"""
+"""Theorem 3.1: do linear rules err at least one time in eight? For which rules, at which q?"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.linear_rules import LinearRules
 from limelight.fit import exact
-from limelight.fit.estimates import mean
-from limelight.papers.base import Figure, Setup
-from limelight.papers.jelassi2022.reading import told
-from limelight.plot import caption, new_figure
-from limelight.plot.style import COLOURS, DASHES, INK, MARKERS, MUTED, TICK, label, open_frame
+from limelight.fit.curves import crossing
+from limelight.fit.estimates import ends_of, mean
+from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.plot import TWO_COLUMNS, Axis, Guide, Panel, Picture, Points, Reference
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import EIGHTH, density_needed, linear_error
-from limelight.worlds.spatial import silence
+from limelight.worlds.laws import silence
 
 AXIS = ("tokens", "density")
-RULES = {"natural": r"$w_j = w^*$", "logistic": "logistic regression", "searched": "searched"}
+RULES = {"natural": "$w_j = w^*$", "logistic": "logistic regression", "searched": "searched"}
 #: Where the bound is to be shown, and where it is to be refuted: (patches, q), sets of four.
 ABOVE, BELOW = ((36, 0.4), (64, 0.22)), ((16, 0.5), (36, 0.25))
 SWEEP = (
@@ -29,188 +28,148 @@ SWEEP = (
 CODED = (36, 4, 0.35)
 
 
-def setup(cells, trials: int, examples: int = 20_000, draws: int = 1_000_000, **options) -> Setup:
-    """Fits, searches and tests at a list of (patches, q)."""
-    experiment = LinearRules(examples=examples, draws=draws, **options)
-    return Setup(experiment, {AXIS: list(cells)}, trials)
-
-
 # --- what is read off a table -----------------------------------------------------------------
 
 
-def draws_of(table: Table) -> int:
-    """Test images of a trial."""
-    return int(table.manifest["configuration"]["experiment"]["draws"])
+def errors(rows: Table, rule: str) -> np.ndarray:
+    """The error of one rule, trial by trial."""
+    return rows[f"wrong.{rule}"] / rows.setting("draws")
 
 
-def fewest(rows: Table) -> np.ndarray:
-    """Wrong answers of the best rule of each trial."""
-    return np.min([rows[f"wrong.{rule}"] for rule in RULES], axis=0)
-
-
-def best_error(cells, against) -> Callable[[Table], Estimate]:
+def best_error(
+    table: Table, cells: Sequence[tuple[int, float]], against: Callable[[np.ndarray], np.integer]
+) -> Estimate:
     """The best rule's error at the cell and trial that speak most against a claim."""
-
-    def estimate(table: Table) -> Estimate:
-        found = {}
-        for D, q in cells:
-            rows = table.where(tokens=D, density=q)
-            if not len(rows):
-                return Estimate(float("nan"), None, 0, "not in this table")
-            found[f"({D}, 4, {q:g})"] = int(against(fewest(rows)))
-        draws = draws_of(table)
-        wrong = int(against(np.array(list(found.values()))))
-        low, high = (float(end) for end in exact(wrong, draws))
-        listed = ", ".join(f"{name}: {count / draws:.4f}" for name, count in found.items())
-        note = f"{listed}; of {len(table.values('trial'))} trials the one most against"
-        return Estimate(wrong / draws, (low, high), draws, note)
-
-    return estimate
+    draws, wrong = int(table.setting("draws")), {}
+    for D, q in cells:
+        rows = table.where(tokens=D, density=q)
+        if not len(rows):
+            raise Undecided("not in this table")
+        fewest = np.min([rows[f"wrong.{rule}"] for rule in RULES], axis=0)
+        wrong[f"({D}, 4, {q:g})"] = int(against(fewest))
+    worst = int(against(np.array(list(wrong.values()))))
+    low, high = (float(end) for end in exact(worst, draws))
+    listed = ", ".join(f"{name}: {count / draws:.4f}" for name, count in wrong.items())
+    note = f"{listed}; of {len(table.values('trial'))} trials the one most against"
+    return Estimate(worst / draws, (low, high), draws, note)
 
 
-def coded(table: Table) -> Estimate:
-    """The exact error of the base-3 code, which names every mark; needs no draws."""
+@claim(
+    "thm3.1-as-written",
+    "Theorem 3.1 as written: every generalized linear model errs at least 1/8 of the time.",
+    AtLeast(EIGHTH),
+    at="jelassi2022, Theorem 3.1",
+)
+def as_written(table: Table) -> Estimate:
+    """Exact error of one that encodes every mark in base 3 and computes f*."""
     return Estimate(silence(*CODED), None, 1, "P[f* = 0] at (36, 4, 0.35), exact; phi unrestricted")
 
 
-CLAIMS = (
-    Claim(
-        "thm3.1-as-written",
-        "Theorem 3.1 as written: every generalized linear model errs at least 1/8 of the time.",
-        "exact error of one that encodes every mark in base 3 and computes f*",
-        coded,
-        AtLeast(EIGHTH),
-        "jelassi2022, Theorem 3.1",
-    ),
-    Claim(
-        "thm3.1-monotone",
-        "Theorem 3.1 for thresholds on a linear score, above the hidden condition.",
-        "error of the best of three rules, smallest over trials at (36, 4, .40) and (64, 4, .22)",
-        best_error(ABOVE, np.min),
-        AtLeast(EIGHTH),
-        "jelassi2022, Theorem 3.1",
-    ),
-    Claim(
-        "thm3.1-condition",
-        "Below the hidden condition a linear rule errs less than 1/8 of the time.",
-        "error of the best of three rules, largest over trials at (36, 4, .25) and (16, 4, .5)",
-        best_error(BELOW, np.max),
-        AtMost(EIGHTH),
-        "limelight, against jelassi2022, Theorem 3.1",
-    ),
+@claim(
+    "thm3.1-monotone",
+    "Theorem 3.1 for thresholds on a linear score, above the hidden condition.",
+    AtLeast(EIGHTH),
+    at="jelassi2022, Theorem 3.1",
 )
+def above_condition(table: Table) -> Estimate:
+    """Error of the best of three rules, smallest over trials at (36, 4, .40) and (64, 4, .22)."""
+    return best_error(table, ABOVE, np.min)
+
+
+@claim(
+    "thm3.1-condition",
+    "Below the hidden condition a linear rule errs less than 1/8 of the time.",
+    AtMost(EIGHTH),
+    at="limelight, against jelassi2022, Theorem 3.1",
+)
+def below_condition(table: Table) -> Estimate:
+    """Error of the best of three rules, largest over trials at (36, 4, .25) and (16, 4, .5)."""
+    return best_error(table, BELOW, np.max)
+
+
+def edge(rows: Table, rule: str) -> Estimate:
+    """The density at which a rule's error passes 1/8, between neighbours; mean over trials."""
+    ordered = rows.rows(np.lexsort((rows["density"], rows["trial"])))
+    q = rows.values("density")
+    return mean(crossing(q, errors(ordered, rule).reshape(-1, len(q)), EIGHTH))
+
+
+def summary(table: Table) -> list[str]:
+    """Errors by world and rule, and the density from which on each rule errs 1/8 of the time."""
+    worlds, edges = [], []
+    for D in map(int, table.values("tokens")):
+        here = table.where(tokens=D)
+        for q in map(float, here.values("density")):
+            rows = here.where(density=q)
+            parts = ", ".join(f"{rule} {errors(rows, rule).mean():.4f}" for rule in RULES)
+            worlds.append(
+                f"({D}, 4, {q:g}): {parts}; exact w* {linear_error(D, 4, q, ties=0.5):.4f}"
+                f" (ties wrong {linear_error(D, 4, q):.4f})"
+            )
+        found = {rule: edge(here, rule) for rule in RULES}
+        words = ", ".join(
+            "{} {:.3f} [{:.3f}, {:.3f}]".format(rule, one.value, *ends_of(one))
+            for rule, one in found.items()
+        )
+        needed = density_needed(D, 4)
+        edges.append(f"D = {D}: 1/8 from q = {needed:.3f} on (w*, exact); interpolated {words}")
+    return [*worlds, *edges]
 
 
 # --- picture ----------------------------------------------------------------------------------
 
 
-def draw(table: Table):
+def draw(table: Table) -> Picture:
     """Errors of linear rules over q: exact curves, fitted and searched rules, and 1/8."""
-    sizes = [int(D) for D in table.values("tokens")]
-    figure = new_figure(7.0, 2.7, columns=len(sizes))
-    for axes, D in zip(figure.axes, sizes, strict=True):
-        open_frame(axes)
-        label(axes, "density q", "error" if sizes[0] == D else "")
-        axes.set_title(f"D = {D}, C = 4", fontsize=TICK + 1, color=INK, loc="left")
-        rows = table.where(tokens=D)
-        q = np.linspace(0.7 * rows["density"].min(), min(1.1 * rows["density"].max(), 1), 60)
-        for ties, dash, word in ((1.0, DASHES[1], "ties wrong"), (0.5, "-", "ties by a coin")):
-            exact_curve = [linear_error(D, 4, float(at), ties=ties) for at in q]
-            axes.plot(
-                q,
-                exact_curve,
-                color=INK,
-                linestyle=dash,
-                linewidth=1.0,
-                label=rf"$w_j = w^*$, {word}",
-            )
-        for i, rule in enumerate(("logistic", "searched")):
-            at = rows.values("density")
-            value = [rows.where(density=x)[f"wrong.{rule}"] / draws_of(table) for x in at]
-            middle = np.array([v.mean() for v in value])
-            ends = [middle - [v.min() for v in value], [v.max() for v in value] - middle]
-            axes.errorbar(
-                at,
-                middle,
-                yerr=ends,
-                color=COLOURS[i],
-                marker=MARKERS[i],
-                markersize=3,
-                linestyle="none",
-                elinewidth=0.8,
-                label=RULES[rule],
-            )
-        axes.axhline(EIGHTH, color=MUTED, linewidth=0.8, label="1/8")
-        needed = density_needed(D, 4)
-        if np.isfinite(needed) and needed < q[-1]:
-            axes.axvline(needed, color=MUTED, linewidth=0.8, linestyle=DASHES[2])
-    handles, names = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper left", ncols=5, frameon=False, fontsize=TICK)
-    caption(
-        figure,
-        *told(table),
-        "dotted: where the natural rule crosses 1/8; bars: smallest to largest over seeds",
+    return Picture(
+        [_panel(int(D), table.where(tokens=D)) for D in table.values("tokens")],
+        width=TWO_COLUMNS,
+        height=2.7,
+        note="bars: smallest to largest over seeds",
     )
-    return figure
 
 
-def crossing(densities: np.ndarray, errors: np.ndarray) -> float:
-    """The density at which rising errors pass 1/8, between neighbours; NaN outside.
-
-    Example:
-        >>> round(crossing(np.array([0.2, 0.4]), np.array([0.1, 0.15])), 6)
-        0.3
-    """
-    if not (errors[0] < EIGHTH <= errors[-1]):
-        return float("nan")
-    return float(np.interp(EIGHTH, errors, densities))
-
-
-def summary(table: Table) -> list[str]:
-    """Errors by world and rule, and the density from which on each rule errs 1/8 of the time."""
-    lines, draws = [], draws_of(table)
-    for at, rows in table.cells(*AXIS):
-        parts = ", ".join(f"{rule} {(rows[f'wrong.{rule}'] / draws).mean():.4f}" for rule in RULES)
-        half = linear_error(at["tokens"], 4, at["density"], ties=0.5)
-        ties = linear_error(at["tokens"], 4, at["density"])
-        lines.append(
-            f"({at['tokens']}, 4, {at['density']:g}): {parts}; exact w* {half:.4f} (ties wrong"
-            f" {ties:.4f})"
-        )
-    for D in table.values("tokens"):
-        rows = table.where(tokens=D)
-        q = rows.values("density")
-        words = []
-        for rule in RULES:
-            edges = []
-            for trial in rows.values("trial"):
-                here = rows.where(trial=trial)
-                order = np.argsort(here["density"])
-                edges.append(crossing(q, here[f"wrong.{rule}"][order] / draws))
-            found = mean(np.array(edges))
-            low, high = found.interval or (np.nan, np.nan)
-            words.append(f"{rule} {found.value:.3f} [{low:.3f}, {high:.3f}]")
-        lines.append(
-            f"D = {D}: 1/8 from q = {density_needed(int(D), 4):.3f} on (w*, exact); interpolated"
-            f" {', '.join(words)}"
-        )
-    return lines
+def _panel(D: int, rows: Table) -> Panel:
+    at = rows.values("density")
+    q = np.linspace(0.7 * at.min(), min(1.1 * at.max(), 1), 60)
+    natural = {
+        "ties wrong": [linear_error(D, 4, float(x)) for x in q],
+        "ties by a coin": [linear_error(D, 4, float(x), ties=0.5) for x in q],
+    }
+    marks: list = [
+        Guide(f"{RULES['natural']}, {word}", q, curve, colour="ink", dash=dash)
+        for (word, curve), dash in zip(natural.items(), (1, 0), strict=True)
+    ]
+    for rule in ("logistic", "searched"):
+        seen = [errors(rows.where(density=x), rule) for x in at]
+        read = np.array([(e.mean(), e.min(), e.max()) for e in seen])
+        marks.append(Points(RULES[rule], at, *read.T))
+    marks.append(Reference("1/8", EIGHTH))
+    if density_needed(D, 4) < q[-1]:
+        where = f"{RULES['natural']} errs 1/8 of the time"
+        marks.append(Reference(where, density_needed(D, 4), vertical=True))
+    upwards = Axis("error", limits=(0, 1.05 * max(natural["ties wrong"])))
+    across = Axis("density $q$", limits=(q[0], 1.02 * q[-1]))
+    return Panel(f"$D = {D}$, $C = 4$", marks, upwards, across)
 
 
 figure = Figure(
-    name="linear",
-    title="linear rules against one eighth",
     statement="generalized linear models err with probability at least 1/8",
-    setups={
-        "smoke": setup([(16, 0.5), (16, 0.9)], 2, 300, 2000, iterations=20, search=20),
-        "small": setup([*ABOVE, *BELOW], 5, draws=200_000),
-        "paper": setup([*ABOVE, *BELOW, *SWEEP], 20),
-    },
-    claims=CLAIMS,
-    draws={"linear": draw},
+    trial=LinearRules(examples=20_000, draws=1_000_000),
+    grid={AXIS: [*ABOVE, *BELOW, *SWEEP]},
+    trials=20,
+    scales=scales(
+        smoke=Scale(
+            trials=2,
+            grid={AXIS: [(16, 0.5), (16, 0.9)]},
+            settings={"examples": 300, "draws": 2000, "iterations": 20, "search": 20},
+        ),
+        small=Scale(trials=5, grid={AXIS: [*ABOVE, *BELOW]}, settings={"draws": 200_000}),
+    ),
+    claims=(as_written, above_condition, below_condition),
+    pictures={"linear": draw},
     summary=summary,
     reference="Theorem 3.1",
-    cost={"smoke": "14 s of CPU time", "paper": "26 minutes on 2 busy cores"},
     departures="the theorem has no condition on q and none on the link; patches have length 4, "
     "which only helps the fit",
 )

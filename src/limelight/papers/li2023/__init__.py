@@ -1,48 +1,13 @@
 """li2023: how a shallow ViT learns from label-relevant tokens.
 
-`boundary` the sample complexity read off a table and `quotients` its ratios; `fig1a` and `pool` its
-laws, `tokens` the same token by token, `fig1b` what errors and noise cost, `fig2` the iterations,
-`fig3` frozen attention; `concentration` and `fig7` where attention goes; `sparsify` and `fig5` what
-removing tokens does; `lemmas` what is behind it, with `traces` how a log is read, `lucky` Lemmas 3
-and 4, `envelope` Definition 1 and `lemma2`; `sets` appendix G.2; `fig6` real images, with
-`composites` what is read off its tables and `fig6_pictures`.
+One module per figure, named after it. What several share: `protocols`, how both fractions of tokens
+move; `boundary`, the number of examples needed, drawn in `boundary_pictures`, and `quotients`,
+its ratios; `concentration`, attention during training, and `traces`, how a log is read; `removal`,
+Figures 5 and 8; `composites`, Figure 6, and `reach`, its numbers of examples. `lucky`, `envelope`,
+`lemma2` and `lemma2_pictures` are the parts of `lemmas`.
 """
 
-from dataclasses import replace
-from functools import partial
-
-from limelight.papers.base import Paper, Statement
-from limelight.papers.li2023 import (
-    concentration,
-    fig1a,
-    fig1b,
-    fig2,
-    fig3,
-    fig5,
-    fig6,
-    fig7,
-    lemmas,
-    pool,
-    sets,
-    tokens,
-)
-from limelight.papers.li2023.costs import measured
-from limelight.theory import li2023 as theory
-
-FIGURES = (
-    *fig1a.figures,
-    pool.figure,
-    tokens.figure,
-    *fig1b.figures,
-    fig2.figure,
-    *fig3.figures,
-    concentration.figure,
-    *fig5.figures,
-    *fig6.figures,
-    fig7.figure,
-    lemmas.figure,
-    sets.figure,
-)
+from limelight.papers.contents import Paper, Statement
 
 paper = Paper(
     key="li2023",
@@ -71,21 +36,54 @@ paper = Paper(
         "N": "train.examples",
     },
     statements=(
-        Statement("theorem1", "samples, batch, steps and width that suffice", theory.learning),
+        Statement(
+            "theorem1",
+            "samples, batch, steps and width that suffice",
+            "limelight.theory.li2023:learning",
+        ),
         Statement(
             "proposition1",
             "the same with keys and queries frozen",
-            partial(theory.learning, frozen=True),
+            "limelight.theory.li2023:learning",
+            {"frozen": True},
         ),
-        Statement("proposition2", "attention mass that any weights can reach", theory.mass_bound),
-        Statement("definition1", "the envelope of attention", theory.envelope_bound),
-        Statement("lemma3", "how many neurons are lucky", theory.lucky_neurons),
-        Statement("lemma4", "whether they stay lucky", theory.lucky_kept),
+        Statement(
+            "proposition2",
+            "attention mass that any weights can reach",
+            "limelight.theory.li2023:mass_bound",
+        ),
+        Statement(
+            "definition1", "the envelope of attention", "limelight.theory.li2023:envelope_bound"
+        ),
+        Statement("lemma3", "how many neurons are lucky", "limelight.theory.li2023:lucky_neurons"),
+        Statement("lemma4", "whether they stay lucky", "limelight.theory.li2023:lucky_kept"),
     ),
-    figures=tuple(replace(f, cost=measured(f.name)) for f in FIGURES),
+    figures={
+        "fig1a": "examples needed against the fraction of label-relevant tokens",
+        "fig1a-ratio": "the same with alpha_# held at a quarter of alpha_*",
+        "fig1a-gap": "the same with alpha_* - alpha_# held at 0.24",
+        "fig1a-pool": "examples needed, all protocols together: which law?",
+        "fig1a-tokens": "Figure 1(a) token by token, with the paper's token noise and without",
+        "fig1b-sigma": "examples needed against the error of the value map at the start",
+        "fig1b-point": "the same at the paper's own fractions, alpha_* 0.3 and alpha_# 0.2",
+        "fig1b-noise": "examples needed against the noise of the tokens",
+        "fig2": "iterations to success against one over the fraction of label-relevant tokens",
+        "fig3": "examples needed with trained and with frozen attention",
+        "fig3-ratio": "the same with alpha_# held at a quarter of alpha_*",
+        "fig4": "attention mass on the label-relevant tokens during training",
+        "fig5": "test loss against removed tokens, at a budget of 70 steps",
+        "fig5-long": "the same after 1,000 steps",
+        "fig5-samples": "examples needed with tokens removed",
+        "fig8": "test loss against removed tokens with more patterns in 20 dimensions",
+        "fig6": "accuracy and examples needed against the fraction of object patches",
+        "fig6-close": "examples needed against the fraction of object patches, sizes 12 % apart",
+        "fig6c": "spurious backgrounds, removed",
+        "fig6-starts": "the initial models of figure 6",
+        "fig7": "attention mass on the label-relevant tokens with more patterns",
+        "lemmas": "lucky neurons, features, values and envelopes through training",
+        "sets": "what a set of patterns grows along, against the frequencies of its members",
+    },
 )
+figure, statement = paper.figure, paper.statement
 
-#: A figure by name, so that `papers.li2023.figure("fig1a")` reads as one expects.
-figure = paper.figure
-
-__all__ = ["figure", "paper"]
+__all__ = ["figure", "paper", "statement"]

@@ -1,25 +1,25 @@
-r"""Figure 1(a): how many examples a shallow ViT needs, against the fraction of relevant tokens.
+r"""N50, the number of examples at which half of the trials succeed: estimated, fitted, drawn."""
 
-The paper moves $\alpha_\#$ with $\alpha_*$ (`nd`: their sum is fixed), which confounds the two; the
-protocols `ratio` ($\alpha_\# = \alpha_*/4$) and `gap` ($\alpha_* - \alpha_\# = 0.24$) do not.
-"""
-
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from limelight import fit
-from limelight.claims import AtLeast, Bands, Claim, Estimate, Inside
+from limelight.claims import Claim, Estimate, Inside, Undecided
 from limelight.fit import Edge, Threshold, curves
 from limelight.fit.curves import Part
 from limelight.fit.laws import LawName
+from limelight.papers.recipe import claims
+from limelight.plot import Guide, Series, fit_label
 from limelight.table import Table
 
 #: A trial succeeds when its test hinge loss is below the first, as in the paper; the second shows
 #: how much hangs on that choice.
 STRICT, LOOSE = 1e-3, 1e-2
+#: The same as cases of a claim.
+LEVELS = ({"suffix": "", "level": STRICT}, {"suffix": ".loose", "level": LOOSE})
 #: A cell whose mean training loss is at least this is unconverged: shown, not fitted; a boundary
 #: that passes beside it is not resolved.
 CONVERGED = 1e-3
@@ -28,28 +28,15 @@ FLOOR = 4.0
 #: Points an exponent needs.
 POINTS = 5
 DRAWS = 1000
-
-PAIR = ("world.relevant", "world.confusing")
-
-
-# --- what is read off a table -----------------------------------------------------------------
+NEEDED = "N50, training examples"
 
 
-def setting(table: Table, path: str) -> Any:
-    """What a dotted path of the experiment was set to, where it was not swept."""
-    return table.setting(path)
+# --- thresholds -------------------------------------------------------------------------------
 
 
-def converged(table: Table) -> Table:
-    """The cells that count in fits: mean training loss below `CONVERGED`."""
-    _, place = np.unique(table["cell"], return_inverse=True)
-    loss = np.bincount(place, table["training_loss"]) / np.bincount(place)
-    return table.rows((loss < CONVERGED)[place])
-
-
-def boundary(table: Table, level: float = STRICT) -> Edge:
-    """N50 for every fraction: the number of examples at which half of the trials succeed."""
-    return table.cached(("boundary", level), lambda: _boundary(table, level))
+def n50(table: Table, level: float = STRICT) -> Edge:
+    """N50 for every combination of the other axes, from the cells that converged."""
+    return table.cached(("N50", level), lambda: _n50(table, level))
 
 
 def drawn(edge: Edge, common: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -57,20 +44,28 @@ def drawn(edge: Edge, common: bool = False) -> tuple[np.ndarray, np.ndarray]:
     return edge.draws(DRAWS, common=common)
 
 
-def _boundary(table: Table, level: float) -> Edge:
-    rows = converged(table)
+def unconverged(table: Table) -> np.ndarray:
+    """Which rows are of a cell with a mean training loss of at least `CONVERGED`."""
+    _, place = np.unique(table["cell"], return_inverse=True)
+    loss = np.bincount(place, table["training_loss"]) / np.bincount(place)
+    return (loss >= CONVERGED)[place]
+
+
+def unconverged_cells(table: Table, x: str, y: str) -> np.ndarray:
+    """The same over a plane of two axes, one row for each value of `y`."""
+    columns, rows = table.values(x), table.values(y)
+    cells = np.zeros((len(rows), len(columns)), dtype=bool)
+    place = np.searchsorted(rows, table[y]), np.searchsorted(columns, table[x])
+    cells[place] = unconverged(table)
+    return cells
+
+
+def _n50(table: Table, level: float) -> Edge:
+    rows = table.rows(~unconverged(table))
     if not len(rows):  # nothing counts: a boundary without points
         others = {name: rows[name] for name in rows.axes if name != "train.examples"}
         return Edge("train.examples", "test_loss", level, True, others, (), rows)
-    edge = fit.threshold(
-        rows,
-        along="train.examples",
-        measure="test_loss",
-        level=level,
-        below=True,
-        slopes=(0.5, 20.0),
-        reach=2.0,
-    )
+    edge = fit.threshold(rows, along="train.examples", measure="test_loss", level=level, below=True)
     return replace(edge, thresholds=tuple(_beside(table, *point) for point in edge))
 
 
@@ -87,14 +82,37 @@ def _beside(table: Table, at: dict[str, Any], found: Threshold) -> Threshold:
     return replace(found, resolved=found.resolved and not hole)
 
 
+def relevant(edge: Edge) -> np.ndarray:
+    r"""$\alpha_*$ of every point of a boundary."""
+    return edge.x("world.relevant")
+
+
 def gap(edge: Edge) -> np.ndarray:
     r"""$\alpha_* - \alpha_\#$ of every point of a boundary."""
     return edge.x("world.relevant") - edge.x("world.confusing")
 
 
-def relevant(edge: Edge) -> np.ndarray:
-    r"""$\alpha_*$ of every point of a boundary."""
-    return edge.x("world.relevant")
+def usable(edge: Edge) -> np.ndarray:
+    """Points that an exponent may rest on: resolved and off the floor."""
+    return edge.resolved & (edge.values >= FLOOR)
+
+
+# --- laws -------------------------------------------------------------------------------------
+
+#: A variable of every point of a boundary.
+Variable = Callable[[Edge], np.ndarray]
+
+
+def exponent(table: Table, level: float, x: Variable) -> Estimate:
+    """Slope of log N50 on log(1/x), points that are resolved and off the floor."""
+    edge = n50(table, level)
+    return law_of(edge, "power", "slope", 1 / x(edge), usable(edge))
+
+
+def straightness(table: Table, x: Variable) -> Estimate:
+    """R squared of a straight line of N50 in x to the power -2, all resolved points."""
+    edge = n50(table)
+    return law_of(edge, "linear", "r_squared", x(edge) ** -2.0, edge.resolved)
 
 
 def law_of(
@@ -115,85 +133,78 @@ def law_of(
     )
 
 
-def exponent(level: float, x_of: Callable[[Edge], np.ndarray]) -> Callable[[Table], Estimate]:
-    """Slope of log N50 on log(1/x), points that are resolved and off the floor."""
-
-    def estimate(table: Table) -> Estimate:
-        edge = boundary(table, level)
-        use = edge.resolved & (edge.values >= FLOOR)
-        return law_of(edge, "power", "slope", 1 / x_of(edge), use)
-
-    return estimate
-
-
-def straightness(x_of: Callable[[Edge], np.ndarray]) -> Callable[[Table], Estimate]:
-    """R squared of a straight line of N50 in x to the power -2, all resolved points."""
-
-    def estimate(table: Table) -> Estimate:
-        edge = boundary(table)
-        return law_of(edge, "linear", "r_squared", x_of(edge) ** -2.0, edge.resolved)
-
-    return estimate
-
-
-def transition(table: Table) -> Estimate:
-    """Share of fractions with success at most 0.1 at the smallest N and 0.9 at the largest."""
-    good = []
-    for _, rows in table.cells(*PAIR):
-        sizes = rows.values("train.examples")
-        first, last = (
-            fit.successes(rows.where(train__examples=size), "test_loss", STRICT, below=True).mean()
-            for size in sizes[[0, -1]]
-        )
-        good.append(first <= 0.1 and last >= 0.9)
-    return Estimate(float(np.mean(good)), None, len(table), f"{sum(good)} of {len(good)} fractions")
-
-
-# --- claims -----------------------------------------------------------------------------------
-
-
 def laws(prefix: str, where: str) -> tuple[Claim, ...]:
-    """The exponent in one over the relevant fraction, at both criteria."""
-    return tuple(
-        Claim(
-            name=f"{prefix}{suffix}",
-            statement=f"Examples needed grow as the relevant fraction to the power -2 ({where}).",
-            statistic=f"log-log slope of N50 in 1/alpha_*, test loss below {level:g}",
-            estimate=exponent(level, relevant),
-            rule=Inside(1.5, 2.5),
-            reference="li2023, Theorem 1 (10)",
-        )
-        for suffix, level in (("", STRICT), (".loose", LOOSE))
-    )
+    """Theorem 1's exponent in one over the relevant fraction, at both criteria."""
+    statement = f"Examples needed grow as the relevant fraction to the power -2 ({where})."
+    at = "li2023, Theorem 1 (10)"
+
+    @claims(prefix + "{suffix}", statement, Inside(1.5, 2.5), at=at, cases=LEVELS)
+    def law(table: Table, level: float) -> Estimate:
+        """Log-log slope of N50 in 1/alpha_*, test loss below {level:g}."""
+        return exponent(table, level, relevant)
+
+    return law
 
 
-ND_CLAIMS = (
-    Claim(
-        "1a.transition",
-        "Success goes from rare to sure as examples are added.",
-        "share of alpha_* with success at most 0.1 at the smallest N, at least 0.9 at the largest",
-        transition,
-        Bands(0.2, 0.8),
-        "li2023, Figure 1(a)",
-    ),
-    Claim(
-        "1a.line",
-        "The boundary is almost a straight line in alpha_*^-2.",
-        "R^2 of N50 on alpha_*^-2",
-        straightness(relevant),
-        AtLeast(0.8),
-        "li2023, Figure 1(a)",
-    ),
-    *laws("1a.law", "the paper's protocol, where alpha_# moves too"),
-    *(
-        Claim(
-            f"1a.gap{suffix}",
-            "Examples needed grow as the gap alpha_* - alpha_# to the power -2.",
-            f"log-log slope of N50 in 1/(alpha_* - alpha_#), test loss below {level:g}",
-            exponent(level, gap),
-            Inside(1.5, 2.5),
-            "limelight; suggested by li2023, condition (8)",
-        )
-        for suffix, level in (("", STRICT), (".loose", LOOSE))
-    ),
-)
+# --- pictures and words -----------------------------------------------------------------------
+
+
+def line(
+    label: str, edge: Edge, x: np.ndarray, *, only: np.ndarray | None = None, bounds: bool = True
+) -> Series:
+    """N50 over a variable; what the data do not bound is open.
+
+    Args:
+        label: Its name.
+        edge: The boundary.
+        x: The variable, one value for each point.
+        only: Which points; all unless given.
+        bounds: Whether a point that is not resolved, which has no mark, keeps its interval.
+    """
+    low = np.where([found.censored_low for found in edge.thresholds], 0.0, edge.low)
+    high = np.where([found.censored_high for found in edge.thresholds], np.inf, edge.high)
+    middle = np.where(edge.resolved, edge.values, np.nan)
+    if not bounds:
+        low, high = np.where(edge.resolved, (low, high), np.nan)
+    use = np.full(len(edge), True) if only is None else only
+    return Series(label, x[use], middle[use], low[use], high[use])
+
+
+def slope_guide(
+    label: str, x: np.ndarray, y: np.ndarray, power: float, at: np.ndarray | None = None
+) -> list[Guide]:
+    """A power of x through the middle of the known points, drawn over `at`; none without points."""
+    known = np.isfinite(y)
+    if not known.any():
+        return []
+    middle = np.exp(np.mean(np.log(y[known]) - power * np.log(x[known])))
+    return [Guide(label, x if at is None else at, middle * x**power)]
+
+
+def straight_guide(label: str, edge: Edge, x: np.ndarray, at: np.ndarray) -> list[Guide]:
+    """A straight line of N50 in x, drawn over `at` where it is positive; none with few points."""
+    use = edge.resolved
+    if use.sum() < 3 or np.ptp(x[use]) < 1e-9:
+        return []
+    found = fit.linear(x[use], edge.values[use])
+    fitted = found.predict(x)
+    label = fit_label(label, found.r_squared)
+    return [Guide(label, at, np.where(fitted > 0, fitted, np.nan))]
+
+
+def unresolved(series: Sequence[Series]) -> str:
+    """What a caption says where points of a line are missing."""
+    known = all(np.isfinite(one.arrays()[1]).all() for one in series)
+    return "" if known else "no mark: not resolved"
+
+
+def in_words(estimate: Callable[..., Estimate], *arguments: Any) -> str:
+    """An estimate with its interval, or why there is none."""
+    try:
+        found = estimate(*arguments)
+    except Undecided as why:
+        return f"unresolved ({why.message})"
+    if not np.isfinite(found.value):
+        return f"unresolved ({found.note})"
+    low, high = found.interval or (np.nan, np.nan)
+    return f"{found.value:.2f} [{low:.2f}, {high:.2f}]"

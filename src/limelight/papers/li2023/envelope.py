@@ -2,23 +2,23 @@
 
 import numpy as np
 
-from limelight.claims import AtLeast, AtMost, Claim, Estimate
-from limelight.papers.li2023.boundary import setting
-from limelight.papers.li2023.fig1a import facts
+from limelight import plot
+from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.papers.li2023.traces import (
-    KEY_ERROR,
     READOUT,
-    band,
+    over_steps,
     rows_of,
     share_of_looks,
     steps_of,
     trace,
 )
-from limelight.plot import Series, caption, curves
+from limelight.papers.recipe import claim
+from limelight.plot import Guide, Picture
 from limelight.table import Table
 from limelight.theory.li2023 import Envelopes, attention_envelopes
 
-OWN = ("logit", "largest", "smallest", "mass", "tokens")
+#: The error of keys and queries at the start.
+KEY_ERROR = 0.2
 #: Rounding of single precision.
 SMALL = 1e-6
 
@@ -28,8 +28,9 @@ def envelopes(table: Table, rows: Table) -> tuple[Envelopes, dict[str, np.ndarra
 
     The mass is that of tokens without noise, so that the slack is the key error alone.
     """
-    own = {name: trace(rows, f"own.{name}") for name in OWN}
-    tokens = setting(table, "world.tokens")
+    names = ("logit", "largest", "smallest", "mass", "tokens")
+    own = {name: trace(rows, f"own.{name}") for name in names}
+    tokens = table.setting("world.tokens")
     return attention_envelopes(own["logit"], own["tokens"], tokens, KEY_ERROR), own
 
 
@@ -51,8 +52,14 @@ def little_leaks(table: Table, rows: Table) -> np.ndarray:
     return trace(rows, "value.leak") <= found.nu + SMALL
 
 
+@claim(
+    "D1.certain",
+    "The mass of a pattern-1 query on pattern 1 never leaves the corrected bracket.",
+    AtMost(1e-5),
+    at="limelight; correction of li2023, Definition 1",
+)
 def outside(table: Table) -> Estimate:
-    """Largest amount by which the mass leaves the bracket that always holds, all trials, looks."""
+    """Largest distance outside the bracket of extreme logits, all trials and looks."""
     worst = 0.0
     for readout in table.values(READOUT):
         found, own = envelopes(table, rows_of(table, readout))
@@ -61,80 +68,65 @@ def outside(table: Table) -> Estimate:
     return Estimate(worst, None, len(table))
 
 
-def draw_envelope(table: Table):
+CLAIMS = (
+    outside,
+    claim(
+        "D1.lower",
+        "Definition 1's lower envelope lies below that mass (q from the own-pattern logit).",
+        AtLeast(0.95),
+        at="li2023, Definition 1",
+        statistic="share of looks before settling with mass >= p_n",
+    )(share_of_looks(above_low)),
+    claim(
+        "D1.envelope",
+        "Definition 1 brackets that mass through training (q from the own-pattern logit).",
+        AtLeast(0.95),
+        at="li2023, Definition 1",
+        statistic="share of looks before settling with mass inside [p_n, 1 - (S - s) phi_n]",
+    )(share_of_looks(inside)),
+    claim(
+        "L2.leak",
+        "No token of another pattern gets more than nu_n from a pattern-1 query (Lemma 2).",
+        AtLeast(0.95),
+        at="li2023, Lemma 2",
+        statistic="share of looks before settling with the largest such weight at most nu_n",
+    )(share_of_looks(little_leaks)),
+)
+
+
+def draw_envelope(table: Table) -> Picture:
     """Attention of a pattern-1 query on pattern 1, with the envelopes, in the first trial."""
     rows = rows_of(table)
     steps = steps_of(table, rows)
-    first = lambda log: log[0, : len(steps)]
     found, own = envelopes(table, rows)
     sides = {
-        "Definition 1, lower": first(found.low),
-        "Definition 1, upper": first(found.high),
-        "always valid, lower": first(found.certain(own["largest"])),
-        "always valid, upper": first(found.certain(own["smallest"])),
+        "Definition 1, lower": found.low,
+        "Definition 1, upper": found.high,
+        "always valid, lower": found.certain(own["largest"]),
+        "always valid, upper": found.certain(own["smallest"]),
     }
-    figure = curves(
-        [Series("measured mass", steps, first(own["mass"]))],
-        guides=[Series(name, steps, side) for name, side in sides.items()],
-        limits=(np.floor(10 * min(map(np.min, sides.values()))) / 10, 1),
+    first = {name: log[0, : len(steps)] for name, log in sides.items()}
+    least = min(float(log.min()) for log in first.values())
+    return plot.lines(
+        [("measured mass", steps, own["mass"][0, : len(steps)])],
+        guides=[(name, steps, log) for name, log in first.items()],
+        limits=(np.floor(10 * least) / 10, 1),
         x_label="training step",
         y_label=r"mass of a $\mu_1$ query on $\mu_1$",
-        width=4.6,
+        note="first trial",
     )
-    caption(figure, *facts(table), "first trial")
-    return figure
 
 
-def draw_leak(table: Table):
+def draw_leak(table: Table) -> Picture:
     r"""Largest weight of a pattern-1 query on one token of another pattern, with $\nu_n$."""
     rows = rows_of(table)
     steps = steps_of(table, rows)
     nu = envelopes(table, rows)[0].nu.mean(axis=0)[: len(steps)]
-    leak = band("largest weight on another token", steps, trace(rows, "value.leak"))
-    top = max(np.nanmax(leak.arrays()[3]), nu.max())
-    figure = curves(
-        [leak],
-        guides=[Series(r"Lemma 2, at most $\nu_n$", steps, nu)],
-        x_label="training step",
-        y_label="attention weight of one token",
-        limits=(0.0, 1.05 * top),
-        width=4.6,
+    top = max(float(trace(rows, "value.leak").mean(axis=0).max()), float(nu.max()))
+    return over_steps(
+        table,
+        {"largest weight on another token": "value.leak"},
+        "attention weight of one token",
+        guides=[Guide(r"Lemma 2, at most $\nu_n$", steps, nu)],
+        limits=(0.0, 1.1 * top),
     )
-    caption(figure, *facts(table))
-    return figure
-
-
-CLAIMS = (
-    Claim(
-        "D1.certain",
-        "The mass of a pattern-1 query on pattern 1 never leaves the corrected bracket.",
-        "largest distance outside the bracket of extreme logits, all trials and looks",
-        outside,
-        AtMost(1e-5),
-        "limelight; correction of li2023, Definition 1",
-    ),
-    Claim(
-        "D1.lower",
-        "Definition 1's lower envelope lies below that mass (q from the own-pattern logit).",
-        "share of looks before settling with mass >= p_n",
-        share_of_looks("position", above_low),
-        AtLeast(0.95),
-        "li2023, Definition 1",
-    ),
-    Claim(
-        "D1.envelope",
-        "Definition 1 brackets that mass through training (q from the own-pattern logit).",
-        "share of looks before settling with mass inside [p_n, 1 - (S - s) phi_n]",
-        share_of_looks("position", inside),
-        AtLeast(0.95),
-        "li2023, Definition 1",
-    ),
-    Claim(
-        "L2.leak",
-        "No token of another pattern gets more than nu_n from a pattern-1 query (Lemma 2).",
-        "share of looks before settling with the largest such weight at most nu_n",
-        share_of_looks("position", little_leaks),
-        AtLeast(0.95),
-        "li2023, Lemma 2",
-    ),
-)

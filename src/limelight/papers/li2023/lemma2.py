@@ -4,25 +4,24 @@ What has a number in the paper is judged by it; what has none (grows, does not g
 by a level of ours. The pictures are in `lemma2_pictures`.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from limelight import fit
-from limelight.claims import AtLeast, AtMost, Claim, Estimate, Inside
-from limelight.papers.li2023.boundary import setting
+from limelight.claims import AtLeast, AtMost, Claim, Estimate, Inside, Rule, Undecided
 from limelight.papers.li2023.concentration import average, logged_steps
 from limelight.papers.li2023.envelope import envelopes
-from limelight.papers.li2023.traces import (
-    SCALE,
-    rows_of,
-    share_of_looks,
-    trace,
-)
+from limelight.papers.li2023.traces import rows_of, share_of_looks, trace
 from limelight.table import Table
+
+#: The scale of the output layer at the start, the paper's $\xi$.
+SCALE = 0.01
 
 # --- what is read off a table -----------------------------------------------------------------
 
 
-def growth(name: str):
+def growth(name: str) -> Callable[[Table], Estimate]:
     """A trace at the end over itself at the start."""
 
     def estimate(table: Table) -> Estimate:
@@ -32,7 +31,7 @@ def growth(name: str):
     return estimate
 
 
-def at_the_end(name: str, over: str | None = None):
+def at_the_end(name: str, over: str | None = None) -> Callable[[Table], Estimate]:
     """A trace at the end, over another one if named."""
 
     def estimate(table: Table) -> Estimate:
@@ -55,7 +54,7 @@ def least_pull(table: Table, rows: Table) -> np.ndarray:
     """
     found, own = envelopes(table, rows)
     active = trace(rows, "pull.active") / 2
-    return 0.5 * active * own["tokens"] / setting(table, "world.tokens") * found.low
+    return 0.5 * active * own["tokens"] / table.setting("world.tokens") * found.low
 
 
 def lucky_pull(table: Table, rows: Table) -> np.ndarray:
@@ -65,7 +64,7 @@ def lucky_pull(table: Table, rows: Table) -> np.ndarray:
 
 def most_pull(table: Table) -> float:
     r"""Lemma 2's bound on $|a V_i|$ of the other neurons, $1/\sqrt B$."""
-    return float(setting(table, "train.batch")) ** -0.5
+    return float(table.setting("train.batch")) ** -0.5
 
 
 def other_pull(table: Table, rows: Table) -> np.ndarray:
@@ -83,18 +82,24 @@ def margin_power(table: Table) -> Estimate:
         if use.sum() >= 3:
             slopes.append(fit.power(steps[use].astype(float), log[use]).slope)
     if len(slopes) < len(rows):
-        note = f"{len(rows) - len(slopes)} of {len(rows)} trials have too few looks"
-        return Estimate(np.nan, None, len(rows), note)
+        lost = len(rows) - len(slopes)
+        raise Undecided(f"{lost} of {len(rows)} trials have too few looks", n=len(rows))
     return average(np.array(slopes))
 
 
 # --- claims -----------------------------------------------------------------------------------
 
 
-def _claim(name, words, statistic, estimate, rule, part="") -> Claim:
-    where = f", {part}" if part else ""
-    statement = f"{words} (Lemma 2{where})."
-    return Claim(f"L2.{name}", statement, statistic, estimate, rule, f"li2023, Lemma 2{where}")
+def _claim(
+    name: str,
+    words: str,
+    statistic: str,
+    estimate: Callable[[Table], Estimate],
+    rule: Rule,
+    part: str = "",
+) -> Claim:
+    where = f"Lemma 2, {part}" if part else "Lemma 2"
+    return Claim(f"L2.{name}", f"{words} ({where}).", statistic, estimate, rule, f"li2023, {where}")
 
 
 PULL = "share of looks with margins below 1 at which 95 % of lucky neurons have -V_i at the bound"
@@ -103,21 +108,21 @@ CLAIMS = (
         "pull",
         "Lucky neurons pull the value of their pattern at least as printed",
         PULL,
-        share_of_looks("position", lucky_pull, pulling),
+        share_of_looks(lucky_pull, pulling),
         AtLeast(0.95),
     ),
     _claim(
         "pull.shared",
         "The same with one sign a neuron, as in the proofs",
         PULL + ", shared_scaled readout",
-        share_of_looks("shared_scaled", lucky_pull, pulling),
+        share_of_looks(lucky_pull, pulling, "shared_scaled"),
         AtLeast(0.95),
     ),
     _claim(
         "pull.others",
         "Other neurons pull no harder than 1/(a sqrt B)",
         "share of looks with margins below 1 at which 95 % of others have |V_i| at most that",
-        share_of_looks("position", other_pull, pulling),
+        share_of_looks(other_pull, pulling),
         AtLeast(0.95),
     ),
     _claim(

@@ -13,19 +13,23 @@ from limelight.measures import (
     ValueParts,
     ValuePull,
 )
-from limelight.papers.base import Figure, Setup
 from limelight.papers.li2023 import envelope, lemma2, lemma2_pictures, lucky
-from limelight.papers.li2023.concentration import study
-from limelight.papers.li2023.traces import ERROR, NOISE, READOUT, SCALE, rows_of, trace
+from limelight.papers.li2023.concentration import SHORT, trial, without_noise
+from limelight.papers.li2023.traces import READOUT, trace
+from limelight.papers.recipe import Figure, Scale, scales
 from limelight.table import Table
 
+#: The error of the value map at the start, the paper's $\sigma$.
+VALUE_ERROR = 0.1
+#: Mean length of the noise of a normalised token with c_0 = 0.01 in 10 dimensions.
+NOISE = 0.0292
 
-def setup(scale: str, trials: int, readouts, noise=None, **options) -> Setup:
-    """Figure 4's study with every tracker, for readouts by position and shared."""
-    slack = ERROR + (NOISE if noise else 0.0)
-    trackers = (
+
+def trackers(slack: float) -> tuple:
+    r"""Everything that the lemmas speak of; `slack` is $\sigma + \tau$."""
+    return (
         LuckyNeurons(slack),
-        OutputProjections(SCALE),
+        OutputProjections(lemma2.SCALE),
         FeatureNorms(),
         FeatureTurns(),
         OwnAttention(),
@@ -34,16 +38,13 @@ def setup(scale: str, trials: int, readouts, noise=None, **options) -> Setup:
         Margins(),
         Invariants(),
     )
-    experiment = study(scale, noise=noise, traces=trackers, **options)
-    return Setup(experiment, {READOUT: list(readouts)}, trials, shared=(READOUT,))
 
 
 def summary(table: Table) -> list[str]:
     """Every tracker before and after."""
     lines = []
-    for readout in table.values(READOUT):
-        rows = rows_of(table, readout)
-        lines.append(f"{readout} readout, start -> end, mean over {len(rows)} trials")
+    for at, rows in table.cells(READOUT):
+        lines.append(f"{at[READOUT]} readout, start -> end, mean over {len(rows)} trials")
         names = sorted(n.removeprefix("trace.") for n in rows.columns if n.startswith("trace."))
         for name in names:
             log = trace(rows, name)
@@ -53,27 +54,21 @@ def summary(table: Table) -> list[str]:
 
 
 figure = Figure(
-    name="lemmas",
-    title="lucky neurons, features, values and envelopes through training",
     statement="lucky neurons are many at the start and stay lucky; they pull the values of their "
     "pattern; features of the discriminative patterns grow; attention follows its envelope",
-    setups={
-        "smoke": setup("smoke", 2, ["position"], width=200, examples=50, steps=60),
-        "small": setup(
-            "small", 3, ["position", "shared_scaled"], width=1000, examples=200, steps=300
+    trial=trial(traces=trackers(VALUE_ERROR + NOISE)),
+    grid={READOUT: ["position", "shared_scaled"]},
+    trials=20,
+    scales=scales(
+        smoke=Scale(
+            trials=2,
+            grid={READOUT: ["position"]},
+            settings={"model.width": 200, **SHORT, **without_noise(trackers(VALUE_ERROR))},
         ),
-        "paper": setup(
-            "paper",
-            20,
-            ["position", "shared_scaled"],
-            width=1000,
-            examples=200,
-            steps=300,
-            noise=0.01,
-        ),
-    },
+        small=Scale(trials=3, settings=without_noise(trackers(VALUE_ERROR))),
+    ),
     claims=(*lucky.CLAIMS, *envelope.CLAIMS, *lemma2.CLAIMS),
-    draws={
+    pictures={
         "lucky": lucky.draw_lucky,
         "kept": lucky.draw_kept,
         "envelope": envelope.draw_envelope,
@@ -90,4 +85,5 @@ figure = Figure(
     departures="the settings of fig4; three readings of Definition 2, because the literal set is "
     "empty; q is the root of the own-pattern logit, because with the paper's q = 1 the envelope is "
     "not a bound; the bound on V_i counts the examples whose margin has not reached 1",
+    shared=(READOUT,),
 )

@@ -1,117 +1,110 @@
 """Lemmas 3 and 4: how many neurons are lucky at the start, and whether they stay so."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from limelight.claims import AtLeast, Claim, Estimate
+from limelight.claims import AtLeast, Claim, Estimate, Undecided
+from limelight.core.errors import InputError
 from limelight.measures.neurons import VARIANTS
-from limelight.papers.li2023.boundary import setting
 from limelight.papers.li2023.concentration import average
-from limelight.papers.li2023.fig1a import facts
-from limelight.papers.li2023.traces import band, rows_of, slack_of, steps_of, trace
-from limelight.plot import Reference, caption, curves
+from limelight.papers.li2023.traces import over_steps, rows_of, trace
+from limelight.papers.recipe import claims
+from limelight.plot import Picture, Reference
 from limelight.table import Table
 from limelight.theory.li2023 import lucky_share
 
 
+def slack_of(table: Table) -> float:
+    r"""$\sigma + \tau$ of the run."""
+    for tracker in table.setting("traces"):
+        if "slack" in tracker:
+            return float(tracker["slack"])
+    raise InputError("the experiment of this table has no trace of lucky neurons")
+
+
 def bound_of(table: Table) -> float:
     """Lemma 3's share without its epsilon, at the settings of the run."""
-    return lucky_share(int(setting(table, "world.patterns")), slack_of(table))
+    return lucky_share(int(table.setting("world.patterns")), slack_of(table))
 
 
-def excess_share(variant: str):
-    """Share of lucky neurons at the start minus Lemma 3's bound without its epsilon."""
-
-    def estimate(table: Table) -> Estimate:
-        bound, share = bound_of(table), trace(rows_of(table), f"lucky.{variant}.share")[:, 0]
-        found = average(share - bound)
-        note = f"share {share.mean():.4f}, bound {bound:.4f}"
-        return Estimate(found.value, found.interval, found.n, note)
-
-    return estimate
-
-
-def retention(variant: str, which: str, readout: str = "position"):
-    """Share of the lucky neurons at the start that are lucky at the end."""
-
-    def estimate(table: Table) -> Estimate:
-        rows = rows_of(table, readout)
-        if not len(rows):
-            return Estimate(np.nan, None, 0, "not in this table")
-        last = trace(rows, f"lucky.{variant}.{which}")[:, -1]
-        if np.isnan(last).any():
-            return Estimate(np.nan, None, len(last), "the set is empty at the start")
-        return average(last)
-
-    return estimate
+@claims(
+    "L3.{variant}",
+    "Lemma 3: there are many lucky neurons at the start ({variant}).",
+    AtLeast(0.0),
+    at="li2023, Definition 2 and Lemma 3",
+    cases=[{"variant": variant} for variant in VARIANTS],
+)
+def excess_share(table: Table, variant: str) -> Estimate:
+    """Share of neurons in W(0) and U(0), each, minus (1/M)(1 - (sigma + tau) M/pi)."""
+    bound, share = bound_of(table), trace(rows_of(table), f"lucky.{variant}.share")[:, 0]
+    return replace(average(share - bound), note=f"share {share.mean():.4f}, bound {bound:.4f}")
 
 
-def draw_lucky(table: Table):
-    """Share of lucky neurons over training, by variant, with Lemma 3's line."""
-    rows = rows_of(table)
-    steps = steps_of(table, rows)
-    series = [band(f"{v}, all", steps, trace(rows, f"lucky.{v}.share")) for v in VARIANTS]
-    series.append(band("argmax, right output sign", steps, trace(rows, "lucky.argmax.signed")))
-    figure = curves(
-        series,
-        x_label="training step",
-        y_label="share of neurons, each set",
-        references=[Reference("Lemma 3", bound_of(table))],
-        width=4.6,
-    )
-    caption(figure, *facts(table))
-    return figure
+def retention(table: Table, variant: str, which: str, readout: str = "position") -> Estimate:
+    """Share of W(0) and U(0) still in W(T) and U(T)."""
+    last = trace(rows_of(table, readout), f"lucky.{variant}.{which}")[:, -1]
+    if np.isnan(last).any():
+        raise Undecided("the set is empty at the start", n=len(last))
+    return average(last)
 
 
-def draw_kept(table: Table):
-    """Share of the first lucky neurons that are still lucky, by output sign (argmax variant)."""
-    rows = rows_of(table)
-    steps = steps_of(table, rows)
-    words = {"kept_signed": "right output sign", "kept": "all", "kept_wrong": "wrong output sign"}
-    figure = curves(
-        [band(word, steps, trace(rows, f"lucky.argmax.{name}")) for name, word in words.items()],
-        x_label="training step",
-        y_label=r"share of $\mathcal{W}(0), \mathcal{U}(0)$ kept",
-        references=[Reference("Lemma 4", 1.0)],
-        limits=(0, 1.02),
-        width=4.6,
-    )
-    caption(figure, *facts(table))
-    return figure
-
-
-CLAIMS = (
-    *(
-        Claim(
-            f"L3.{variant}",
-            f"Lemma 3: there are many lucky neurons at the start ({variant}).",
-            "share of neurons in W(0) and U(0), each, minus (1/M)(1 - (sigma + tau) M/pi)",
-            excess_share(variant),
-            AtLeast(0.0),
-            "li2023, Definition 2 and Lemma 3",
-        )
-        for variant in VARIANTS
-    ),
-    *(
-        Claim(
-            f"L4.{variant}{suffix}",
-            f"Lemma 4: lucky neurons stay lucky ({variant}, {words}).",
-            "share of W(0) and U(0) still in W(T) and U(T)",
-            retention(variant, which),
-            AtLeast(0.95),
-            "li2023, Lemma 4",
-        )
+kept = claims(
+    "L4.{variant}{suffix}",
+    "Lemma 4: lucky neurons stay lucky ({variant}, {words}).",
+    AtLeast(0.95),
+    at="li2023, Lemma 4",
+    cases=[
+        {"variant": variant, "suffix": suffix, "which": which, "words": words}
         for variant in VARIANTS
         for suffix, which, words in (
             ("", "kept", "whatever their output sign"),
             (".signed", "kept_signed", "with the right output sign"),
         )
-    ),
+    ],
+)(retention)
+
+
+def kept_with_shared_signs(table: Table) -> Estimate:
+    """The same with a readout of one sign per neuron."""
+    return retention(table, "argmax", "kept_signed", "shared_scaled")
+
+
+CLAIMS = (
+    *excess_share,
+    *kept,
     Claim(
         "L4.shared",
         "Lemma 4 with one sign a neuron, as in the proofs (argmax, right output sign).",
         "share of W(0) and U(0) still in W(T) and U(T), shared_scaled readout",
-        retention("argmax", "kept_signed", "shared_scaled"),
+        kept_with_shared_signs,
         AtLeast(0.95),
         "li2023, Lemma 4",
     ),
 )
+
+
+def draw_lucky(table: Table) -> Picture:
+    """Share of lucky neurons over training, by variant, with Lemma 3's line."""
+    logs = {f"{variant}, all": f"lucky.{variant}.share" for variant in VARIANTS}
+    return over_steps(
+        table,
+        logs | {"argmax, right output sign": "lucky.argmax.signed"},
+        "share of neurons, each set",
+        references=[Reference("Lemma 3", bound_of(table))],
+    )
+
+
+def draw_kept(table: Table) -> Picture:
+    """Share of the first lucky neurons that are still lucky, by output sign (argmax variant)."""
+    return over_steps(
+        table,
+        {
+            "right output sign": "lucky.argmax.kept_signed",
+            "all": "lucky.argmax.kept",
+            "wrong output sign": "lucky.argmax.kept_wrong",
+        },
+        r"share of $\mathcal{W}(0), \mathcal{U}(0)$ kept",
+        references=[Reference("Lemma 4", 1.0)],
+        limits=(0, 1.02),
+    )

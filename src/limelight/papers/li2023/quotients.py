@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from limelight import fit
-from limelight.claims import Estimate
-from limelight.fit import Edge
+from limelight.claims import Estimate, Undecided
+from limelight.fit import Edge, curves
 from limelight.papers.li2023.boundary import FLOOR, POINTS, drawn
 
 #: Share of bootstrap draws that must be resolved before an interval is given.
@@ -16,7 +16,7 @@ ENOUGH = 0.9
 
 @dataclass(frozen=True)
 class Quotients:
-    """Ratios of thresholds, one a place.
+    """Ratios of thresholds, one per place.
 
     Args:
         where: Coordinates of the place.
@@ -33,6 +33,12 @@ class Quotients:
     off_floor: np.ndarray
     n: int
     why: tuple[str, ...]
+
+    @property
+    def intervals(self) -> np.ndarray:
+        """The interval of every ratio, places by ends."""
+        places = range(len(self.values))
+        return np.array([self.interval(place) for place in places]).reshape(-1, 2)
 
     def interval(self, place: int) -> tuple[float, float]:
         """5th to 95th percentile; NaN where too many draws are unresolved."""
@@ -52,9 +58,7 @@ def quotients(edge: Edge, axis: str, top: Any, bottom: Any) -> Quotients:
     others = [name for name in edge.coordinates if name != axis]
     values, known = drawn(edge, common=True) if len(edge) else (np.zeros((1, 0)),) * 2
     values = np.where(known, values, np.nan)
-    place = lambda i: tuple(edge.coordinates[name][i] for name in others)
-    row = lambda at: {place(i): i for i in range(len(edge)) if edge.coordinates[axis][i] == at}
-    tops, bottoms = row(top), row(bottom)
+    tops, bottoms = _places(edge, axis, top), _places(edge, axis, bottom)
     pairs = [(tops[p], bottoms[p]) for p in tops if p in bottoms]
     a, b = np.array(pairs, dtype=int).reshape(-1, 2).T
     both, ok = edge.resolved[a] & edge.resolved[b], np.flatnonzero(edge.resolved)
@@ -66,6 +70,16 @@ def quotients(edge: Edge, axis: str, top: Any, bottom: Any) -> Quotients:
         sum(found.n for found in edge.thresholds),
         tuple(" and ".join(_trouble(edge, axis, i) for i in pair if i not in ok) for pair in pairs),
     )
+
+
+def _places(edge: Edge, axis: str, value: Any) -> dict[tuple, int]:
+    """Thresholds at one value of an axis, by their other coordinates."""
+    others = [values for name, values in edge.coordinates.items() if name != axis]
+    return {
+        tuple(values[i] for values in others): i
+        for i in range(len(edge))
+        if edge.coordinates[axis][i] == value
+    }
 
 
 def _trouble(edge: Edge, axis: str, i: int) -> str:
@@ -81,9 +95,9 @@ def _trouble(edge: Edge, axis: str, i: int) -> str:
 def single(found: Quotients, place: int = 0) -> Estimate:
     """One of the ratios as an estimate."""
     if not len(found.values):
-        return Estimate(np.nan, None, found.n, "not in this table")
+        raise Undecided("not in this table", n=found.n)
     if not np.isfinite(found.values[place]):
-        return Estimate(np.nan, None, found.n, found.why[place])
+        raise Undecided(found.why[place], n=found.n)
     lost = ~np.isfinite(found.draws[:, place])
     note = f"{lost.sum()} of {lost.size} bootstrap draws unresolved" if lost.any() else ""
     note += ": too many to give an interval" if lost.mean() > 1 - ENOUGH else ""
@@ -92,27 +106,17 @@ def single(found: Quotients, place: int = 0) -> Estimate:
 
 def smallest(found: Quotients) -> Estimate:
     """The smallest ratio; its interval ends are the smallest lower and the smallest upper end."""
-    ends = np.array([found.interval(i) for i in range(len(found.values))]).reshape(-1, 2)
-    use = np.isfinite(ends).all(axis=1)
+    use = np.isfinite(found.intervals).all(axis=1)
     if not use.any():
-        return Estimate(np.nan, None, found.n, "no ratio has both boundaries inside the grid")
-    low, high = ends[use].min(axis=0)
-    note = f"{use.sum()} of {use.size} ratios resolved, from {found.values[use].min():.2f} to "
-    note += f"{found.values[use].max():.2f}"
-    return Estimate(float(found.values[use].min()), (float(low), float(high)), found.n, note)
+        raise Undecided("no ratio has both boundaries inside the grid", n=found.n)
+    low, high = found.intervals[use].min(axis=0)
+    values = found.values[use]
+    note = f"{use.sum()} of {use.size} ratios resolved, from {values.min():.2f} to "
+    note += f"{values.max():.2f}"
+    return Estimate(float(values.min()), (float(low), float(high)), found.n, note)
 
 
 def growth(found: Quotients, x: np.ndarray) -> Estimate:
     """Log-log slope of the ratios in x, points that are resolved and off the floor."""
-    use = np.isfinite(found.values) & found.off_floor
-    if use.sum() < POINTS:
-        note = f"{use.sum()} usable ratios, {POINTS} needed"
-        return Estimate(np.nan, None, found.n, note)
-    draws = found.draws[:, use]
-    whole = np.asarray(np.isfinite(draws).all(axis=1))
-    law = fit.power(x[use], found.values[use], level=0.9, samples=draws[whole])
-    note = f"{use.sum()} of {len(use)} ratios used"
-    if whole.mean() < ENOUGH:
-        note += f"; {(~whole).sum()} of {whole.size} bootstrap draws unresolved: no interval"
-        return Estimate(law.slope, (np.nan, np.nan), found.n, note)
-    return Estimate(law.slope, law.slope_interval, found.n, note)
+    usable = np.where(found.off_floor, found.values, np.nan)
+    return curves.law(x, usable, found.draws, found.n, points=POINTS, of="ratios")

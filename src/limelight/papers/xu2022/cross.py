@@ -1,272 +1,231 @@
 r"""Cross-attention: no weight on oneself, so no self-lock; and what wrong pairs cost."""
 
-import numpy as np
-from matplotlib.lines import Line2D
+from functools import cache, partial
+from typing import Any
 
-from limelight.claims import AtMost, Claim, Estimate, Inside
-from limelight.engine.grid import Axes
+import numpy as np
+from numpy.typing import ArrayLike
+
+from limelight import plot
+from limelight.claims import AtMost, Estimate, Inside, Undecided
+from limelight.core.gram import Number
 from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import cross_errors
 from limelight.models import Smoother
-from limelight.papers.base import Figure, Setup
-from limelight.papers.xu2022.reading import (
-    bars,
-    fact,
-    facts,
-    legend_over,
-    panel,
-    plain_ticks,
-    root,
-    spread_out,
-    tag,
-)
-from limelight.plot import TWO_COLUMNS, caption, new_figure
-from limelight.plot.style import COLOURS, DASHES, INK, MARKERS
+from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.xu2022.ratios import Cell, measured, over, spread_out
 from limelight.table import Table
 from limelight.theory.xu2022 import limit
-from limelight.theory.xu2022.setting import Number, Setting
+from limelight.theory.xu2022.setting import Setting
 from limelight.worlds import Pairs
 
 AXES = ("world.alignment", "world.wrong", "model.strength")
-#: Points whose logit spread exceeds this are left out.
+#: plot.Points whose logit spread exceeds this are left out.
 SPREAD = 0.02
 #: A logit scale far beyond that.
 BEYOND = 100.0
 
 
-def setup(world: Pairs, alignments, wrongs, strengths, trials: int) -> Setup:
-    """One study; draws are shared along the logit scale."""
-    study = Study(world, Smoother(), None, (cross_errors,))
-    axes: Axes = {
-        "world.alignment": list(alignments),
-        "world.wrong": list(wrongs),
-        "model.strength": list(strengths),
-    }
-    return Setup(study, axes, trials, shared=("model.strength",))
-
-
-# --- what is read off a table -----------------------------------------------------------------
-
-
-def law(table: Table, at, strength=None) -> tuple[np.ndarray, np.ndarray]:
-    """Ratio and leaked mass in the limit, for the queries' cluster."""
-    C, m = int(fact(table, at, "world.clusters")), int(fact(table, at, "world.size"))
-    sigma = float(fact(table, at, "world.sigma_target"))
-    pairs = Pairs(clusters=C, size=m, wrong=at["world.wrong"])
-    sizes = np.bincount(np.asarray(pairs.labels()), minlength=C).astype(float)
-    target = Setting(np.eye(C), np.maximum(sizes, 1.0), sigma)
-    cosines = np.eye(C) * at["world.alignment"]
-    lam = at["model.strength"] if strength is None else strength
-    error, leaked = limit.cross_parts(cosines, target, lam, np.broadcast_to(sizes, (C, C)))
+def law(rows: Table, strength: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Ratio and leaked mass in the limit, for the queries' cluster; at the cell's logit scale."""
+    clusters, size, sigma, wrong, alignment = (
+        rows.setting(f"world.{name}")
+        for name in ("clusters", "size", "sigma_target", "wrong", "alignment")
+    )
+    sizes = np.array(_sizes(clusters, size, wrong))
+    target = Setting(np.eye(clusters), np.maximum(sizes, 1.0), sigma)
+    lam = rows.setting("model.strength") if strength is None else strength
+    seen = np.broadcast_to(sizes, (clusters, clusters))
+    error, leaked = limit.cross_parts(np.eye(clusters) * alignment, target, lam, seen)
     return np.asarray(np.sqrt(error[..., 0]) / sigma), np.asarray(leaked[..., 0])
 
 
-def spread(table: Table, at) -> float:
+@cache
+def _sizes(clusters: int, size: int, wrong: Number) -> tuple[float, ...]:
+    """Tokens of each cluster in the target."""
+    labels = np.asarray(Pairs(clusters=clusters, size=size, wrong=wrong).labels())
+    return tuple(np.bincount(labels, minlength=clusters).astype(float).tolist())
+
+
+def spread(rows: Table) -> float:
     """The logit variance of one query over keys of a cluster."""
-    sigma, d = fact(table, at, "world.sigma_target"), fact(table, at, "world.dimension")
-    query = 1 + fact(table, at, "world.sigma_source") ** 2
-    return at["model.strength"] ** 2 * sigma**2 * query / d
+    target, source, d = (
+        rows.setting(f"world.{name}") for name in ("sigma_target", "sigma_source", "dimension")
+    )
+    return rows.setting("model.strength") ** 2 * target**2 * (1 + source**2) / d
 
 
-def usable(table: Table):
+# --- claims -----------------------------------------------------------------------------------
+
+
+def usable(table: Table) -> list[Cell]:
     """Cells whose logit spread is small enough for the limit."""
-    return [(at, rows) for at, rows in table.cells(*AXES) if spread(table, at) <= SPREAD]
+    return [cell for cell in table.cells(*AXES) if spread(cell[1]) <= SPREAD]
 
 
-def _name(at) -> str:
+def clean(table: Table) -> Table:
+    """Nothing wrong, domains aligned."""
+    return table.where(world__wrong=0, world__alignment=1)
+
+
+def _name(at: dict[str, Any]) -> str:
     lam, near, wrong = (at[p] for p in ("model.strength", "world.alignment", "world.wrong"))
     return f"lambda {lam:g}, alignment {near:g}, wrong {wrong:g}"
 
 
-def _over(table: Table, cells) -> Estimate:
-    points = [
-        families.root_point(_name(at), rows["cross.square"], len(cells)).over(
-            float(law(table, at)[0])
-        )
-        for at, rows in cells
-    ]
+def _over_limit(cells: list[Cell]) -> Estimate:
+    points = over(cells, lambda rows: float(law(rows)[0]), _name, "cross.square")
     return families.inside(points, 0.98, 1.02)
 
 
+@claim(
+    "cross.limit",
+    "Cross-attention follows its limit law within 2 %, wrong pairs included.",
+    Inside(0.98, 1.02),
+    at="limelight",
+)
 def errors(table: Table) -> Estimate:
-    """Measured over limit ratio."""
-    return _over(table, usable(table))
+    """Measured over limit ratio, points with logit spread at most 0.02."""
+    return _over_limit(usable(table))
 
 
+@claim(
+    "cross.beyond", "It still does at ten times that spread.", Inside(0.98, 1.02), at="limelight"
+)
 def beyond(table: Table) -> Estimate:
-    """The same where the logit spread is ten times what the claim allows, nothing wrong."""
-    clean = table.rows((table["world.wrong"] == 0) & (table["world.alignment"] == 1))
-    cells = [(at, rows) for at, rows in clean.cells(*AXES) if spread(table, at) >= 10 * SPREAD]
-    return _over(table, cells)
+    """Measured over limit ratio, logit spread at least 0.2 (expected to fail: few keys count)."""
+    return _over_limit([c for c in clean(table).cells(*AXES) if spread(c[1]) >= 10 * SPREAD])
 
 
+@claim(
+    "cross.leak",
+    "The mass on wrong clusters is the law's within 0.01.",
+    Inside(-0.01, 0.01),
+    at="limelight",
+)
 def leaked(table: Table) -> Estimate:
-    """Measured minus limit mass outside the matching cluster."""
+    """Measured minus limit leaked mass."""
     cells = usable(table)
     points = [
-        families.mean_point(_name(at), rows["cross.leaked"] - float(law(table, at)[1]), len(cells))
+        families.mean_point(_name(at), rows["cross.leaked"] - float(law(rows)[1]), len(cells))
         for at, rows in cells
     ]
     return families.inside(points, -0.01, 0.01)
 
 
-def unlocked(table: Table) -> Estimate:
-    """Cross ratio against half the self-attention ratio at lambda nearest 8, nothing wrong."""
-    clean = table.rows((table["world.wrong"] == 0) & (table["world.alignment"] == 1))
-    lams = clean.values("model.strength")
-    lam = lams[np.argmin(np.abs(lams - 8))]
-    rows = clean.rows(clean["model.strength"] == lam)
-    point = families.difference_point(
-        f"lambda {lam:g}", rows["cross.square"], rows["cross.itself"], 0.5, 1
-    )
-    ratios = [float(np.sqrt(rows[c].mean())) for c in ("cross.square", "cross.itself")]
-    return families.below([point], 0.0, "cross {:.3f}, self {:.3f}".format(*ratios))
-
-
-CLAIMS = (
-    Claim(
-        "cross.limit",
-        "Cross-attention follows its limit law within 2 %, wrong pairs included.",
-        "measured over limit ratio, points with logit spread at most 0.02",
-        errors,
-        Inside(0.98, 1.02),
-        "limelight",
-    ),
-    Claim(
-        "cross.beyond",
-        "It still does at ten times that spread.",
-        "measured over limit ratio, logit spread at least 0.2 (expected to fail: few keys count)",
-        beyond,
-        Inside(0.98, 1.02),
-        "limelight",
-    ),
-    Claim(
-        "cross.leak",
-        "The mass on wrong clusters is the law's within 0.01.",
-        "measured minus limit leaked mass",
-        leaked,
-        Inside(-0.01, 0.01),
-        "limelight",
-    ),
-    Claim(
-        "cross.unlocked",
-        "Cross-attention does not lock on itself: below half the self-attention ratio.",
-        "cross ratio over half the self ratio, minus 1, lambda 8, sigma 1, paired draws",
-        unlocked,
-        AtMost(0.0),
-        "xu2022, Section 1, in our model",
-    ),
+@claim(
+    "cross.unlocked",
+    "Cross-attention does not lock on itself: below half the self-attention ratio.",
+    AtMost(0.0),
+    at="xu2022, Section 1, in our model",
 )
+def unlocked(table: Table) -> Estimate:
+    """Cross ratio over half the self ratio, minus 1, lambda 8, sigma 1, paired draws."""
+    lams = clean(table).values("model.strength")
+    if not len(lams):
+        raise Undecided("no cell without wrong pairs at alignment 1")
+    lam = lams[np.argmin(np.abs(lams - 8))]
+    rows = clean(table).where(model__strength=lam)
+    squares = rows["cross.square"], rows["cross.itself"]
+    point = families.difference_point(f"lambda {lam:g}", *squares, 0.5, 1)
+    ratios = [float(np.sqrt(square.mean())) for square in squares]
+    return families.below([point], 0.0, "cross {:.3f}, self {:.3f}".format(*ratios))
 
 
 # --- picture ----------------------------------------------------------------------------------
 
 
-def draw(table: Table):
+def draw(table: Table) -> plot.Picture:
     """Ratio and leaked mass over the logit scale, by share of wrong pairs."""
-    alignments = sorted(table.values("world.alignment"), reverse=True)
     wrongs = spread_out(table.values("world.wrong"), 5)
-    figure = new_figure(TWO_COLUMNS, 2.7, columns=len(alignments) + 1)
+    shown = table.rows(np.isin(table["world.wrong"], wrongs))
+    by_alignment = {at["world.alignment"]: rows for at, rows in shown.cells("world.alignment")}
+    alignments = sorted(by_alignment, reverse=True)
+    top = by_alignment[alignments[0]]
+    x = plot.Axis(r"logit scale $\lambda$", log=True, ticks=(1, 10, 100))
+    y = plot.Axis(r"ratio  $|x'-u'|/\sigma_t$", True, (0.1, 2), (0.1, 0.2, 0.5, 1, 2))
+    itself = lambda rows: measured(rows, "cross.itself").value
+    [alone] = plot.over_cells(clean(table), "model.strength", itself)
+    dashed = {"colour": "ink", "dash": 2, "width": 1.2}
+    extra = {1.0: [plot.Guide("self-attention", alone.x, alone.y, **dashed)]}
+    panels = [
+        plot.Panel(
+            f"alignment {alignment:g}",
+            [*_lines(by_alignment[alignment], "cross.square"), *extra.get(alignment, [])],
+            y,
+            x,
+        )
+        for alignment in alignments
+    ]
+    title = f"leaked mass, alignment {alignments[0]:g}"
+    panels.append(plot.Panel(title, _lines(top, "cross.leaked"), "", x))
+    world = f"C = {table.setting('world.clusters')}, $m_k$ = {table.setting('world.size')}"
+    note = (world, "noise level 1 in both domains", "lines: limit law, marks: measured")
+    return plot.Picture(panels, width=plot.TWO_COLUMNS, height=2.7, note=note)
+
+
+def _lines(table: Table, column: str) -> list[plot.Mark]:
+    """What was measured on its law, one colour for each share of wrong pairs."""
     lams = table.values("model.strength")
     fine = np.geomspace(lams.min(), lams.max(), 80)
-    for axes, alignment in zip(figure.axes[:-1], alignments, strict=True):
-        panel(axes, r"logit scale $\lambda$", "")
-        tag(axes, f"alignment {alignment:g}")
-        for i, wrong in enumerate(wrongs):
-            _draw_line(axes, table, float(alignment), wrong, i, fine)
-        if alignment == alignments[0]:
-            clean = table.rows(
-                (table["world.wrong"] == 0) & (table["world.alignment"] == alignment)
-            )
-            cells = list(clean.cells("model.strength"))
-            x = [at["model.strength"] for at, _ in cells]
-            y = [root(rows, "cross.itself").value for _, rows in cells]
-            axes.plot(x, y, color=INK, linestyle=DASHES[2], linewidth=1.2)
-        axes.set_ylim(0.1, 2)
-        plain_ticks(axes, (1, 10, 100), (0.1, 0.2, 0.5, 1, 2))
-    last = figure.axes[-1]
-    panel(last, r"logit scale $\lambda$", "", log_y=False)
-    tag(last, f"leaked mass, alignment {alignments[0]:g}")
-    for i, wrong in enumerate(wrongs):
-        at = {"world.alignment": float(alignments[0]), "world.wrong": wrong}
-        last.plot(fine, law(table, at, fine)[1], color=COLOURS[i], linewidth=0.9)
-        part = table.rows(
-            (table["world.alignment"] == alignments[0]) & (table["world.wrong"] == wrong)
+    leak = column == "cross.leaked"
+    read = (lambda rows: rows[column].mean()) if leak else (lambda rows: measured(rows, column))
+    found: list[plot.Mark] = []
+    for at, rows in table.cells("world.wrong"):
+        name = f"{at['world.wrong']:.0%} wrong pairs"
+        found += plot.over_cells(
+            rows, "model.strength", read, name=name, form=partial(plot.Points, size=3.4)
         )
-        cells = list(part.cells("model.strength"))
-        y = [float(rows["cross.leaked"].mean()) for _, rows in cells]
-        look = {"color": COLOURS[i], "marker": MARKERS[i], "markersize": 3, "linestyle": "none"}
-        last.plot([c["model.strength"] for c, _ in cells], y, **look)
-    plain_ticks(last, (1, 10, 100))
-    figure.axes[0].set_ylabel(r"ratio  $|x'-u'|/\sigma_t$", fontsize=7.5)
-    handles = [
-        Line2D(
-            [],
-            [],
-            label=f"{w:.0%} wrong pairs",
-            color=COLOURS[i],
-            marker=MARKERS[i],
-            linewidth=0.9,
-            markersize=3,
-        )
-        for i, w in enumerate(wrongs)
-    ]
-    handles.append(Line2D([], [], label="self-attention", color=INK, linestyle=DASHES[2]))
-    legend_over(figure, handles)
-    note = f"C = {fact(table, {}, 'world.clusters')}, $m_k$ = {fact(table, {}, 'world.size')}"
-    caption(figure, *facts(table, note), "noise level 1 in both domains; lines: limit law")
-    return figure
-
-
-def _draw_line(axes, table: Table, alignment: Number, wrong: Number, i: int, fine) -> None:
-    part = table.rows((table["world.alignment"] == alignment) & (table["world.wrong"] == wrong))
-    at = {"world.alignment": alignment, "world.wrong": wrong}
-    axes.plot(fine, law(table, at, fine)[0], color=COLOURS[i], linewidth=0.9)
-    cells = list(part.cells("model.strength"))
-    look = {"color": COLOURS[i], "marker": MARKERS[i]}
-    x = [c["model.strength"] for c, _ in cells]
-    bars(axes, x, [root(rows, "cross.square") for _, rows in cells], **look)
+        found.append(plot.Guide(name, fine, law(rows, fine)[leak], dash=0))
+    return found
 
 
 def summary(table: Table) -> list[str]:
-    """Ratio, leaked mass and self-attention, nothing wrong."""
+    """Ratio, leaked mass and self-attention, with none and with half of the pairs wrong."""
     lines = []
     for at, rows in table.cells(*AXES):
         if at["world.wrong"] in (0.0, 0.48, 0.5) and at["world.alignment"] == 1:
-            ratio, mass = law(table, at)
+            ratio, mass = law(rows)
             lines.append(
-                f"{_name(at)}: cross {root(rows, 'cross.square').value:.4f} (limit {ratio:.4f}),"
-                f" leaked {rows['cross.leaked'].mean():.4f} ({mass:.4f}),"
-                f" self {root(rows, 'cross.itself').value:.4f}"
+                f"{_name(at)}: cross {measured(rows, 'cross.square').value:.4f} (limit"
+                f" {ratio:.4f}), leaked {rows['cross.leaked'].mean():.4f} ({mass:.4f}),"
+                f" self {measured(rows, 'cross.itself').value:.4f}"
             )
     return lines
 
 
 figure = Figure(
-    name="cross",
-    title="cross-attention between two domains, with wrong pairs",
     statement="cross-attention tolerates noisy pseudo-label pairs",
-    setups={
-        "smoke": setup(Pairs(clusters=4, size=16), (1.0,), (0.0, 0.5), (2.0, 4.0, 8.0), 4),
-        "small": setup(
-            Pairs(),
-            (1.0, 0.7),
-            (0.0, 0.25, 0.5, 0.75, 0.9),
-            (1.0, 1.6, 2.6, 4.3, 8.0, 11.0, 18.0, 30.0, BEYOND),
-            16,
-        ),
-        "paper": setup(
-            Pairs(),
-            (1.0, 0.7),
-            [round(0.06 * v, 2) for v in range(17)],
-            [*(round(float(v), 3) for v in np.geomspace(1, 30, 32)), BEYOND],
-            64,
-        ),
+    trial=Study(Pairs(), Smoother(), None, (cross_errors,)),
+    grid={
+        "world.alignment": [1.0, 0.7],
+        "world.wrong": [round(0.06 * v, 2) for v in range(17)],
+        "model.strength": [*(round(float(v), 3) for v in np.geomspace(1, 30, 32)), BEYOND],
     },
-    claims=CLAIMS,
-    draws={"cross": draw},
+    trials=64,
+    scales=scales(
+        smoke=Scale(
+            trials=4,
+            grid={
+                "world.alignment": [1.0],
+                "world.wrong": [0.0, 0.5],
+                "model.strength": [2.0, 4.0, 8.0],
+            },
+            settings={"world.clusters": 4, "world.size": 16},
+        ),
+        small=Scale(
+            trials=16,
+            grid={
+                "world.wrong": [0.0, 0.25, 0.5, 0.75, 0.9],
+                "model.strength": [1.0, 1.6, 2.6, 4.3, 8.0, 11.0, 18.0, 30.0, BEYOND],
+            },
+        ),
+    ),
+    claims=(errors, beyond, leaked, unlocked),
+    pictures={"cross": draw},
     summary=summary,
     reference="Section 1",
     departures="the paper argues in words; the model of wrong pairs is ours",
+    shared=("model.strength",),
 )

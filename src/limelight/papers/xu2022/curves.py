@@ -1,377 +1,305 @@
-r"""Ratio curves: what one attention step leaves of the noise, with every overlay."""
+r"""Ratio curves: what one attention step leaves of the noise, beside every law and bound."""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
-from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
 
-from limelight.claims import Claim, Inside
+from limelight import plot
+from limelight.claims import Estimate, Inside
 from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import noise_left, purity
 from limelight.models import Smoother
-from limelight.papers.base import Figure, Setup
-from limelight.papers.xu2022.reading import (
-    LOOKS,
-    bars,
-    facts,
-    legend_over,
+from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.xu2022.ratios import (
+    LARGE,
+    POINT,
+    Cell,
+    limit_ratio,
+    measured,
+    model_of,
     named,
-    panel,
-    plain_ticks,
-    root,
-    setting,
-    tag,
+    over,
+    spaced,
 )
-from limelight.plot import TWO_COLUMNS, caption, new_figure
-from limelight.plot.style import MUTED
 from limelight.table import Table
 from limelight.theory.xu2022 import certificates, limit, prediction, printed
-from limelight.theory.xu2022.setting import Number
 from limelight.worlds import Clusters
 
-AXIS = (
-    "world.clusters",
-    "world.size",
-    "world.sigma",
-    "world.dimension",
-    "model.operator",
-    "model.strength",
-    "model.neighbours",
-)
-LARGE = 1_000_000
 WHERE = ("world.clusters", "world.size", "world.sigma", "world.dimension", "model.strength")
+#: The point through which every axis is swept.
+BASE = {
+    "world.clusters": 10,
+    "world.size": 50,
+    "world.sigma": 0.5,
+    "world.dimension": 1024,
+    "model.strength": 6.0,
+}
 
 
-def spaced(low: Number, high: Number, points: int) -> list[float]:
-    """A logarithmic axis of short numbers."""
-    return [float(f"{v:.4g}") for v in np.geomspace(low, high, points)]
-
-
-def setup(points, trials: int) -> Setup:
-    """One study over a list of points; draws are shared along the logit scale."""
-    study = Study(Clusters(), Smoother(), None, (noise_left, purity))
-    unique = list(dict.fromkeys(points))
-    return Setup(study, {AXIS: unique}, trials, shared=("model.strength",))
-
-
-def full(strengths: int, sigmas: int, sizes, clusters, dimensions, neighbours):
-    """The base point C=10, m_k=50, sigma=.5, d=1024, lambda=6, and a sweep along each axis."""
-    soft = ("softmax",)
+def sweeps(strengths: int, sigmas: int) -> list[tuple]:
+    """A sweep along each axis through the base point, the logit scale at six settings."""
     points = [
-        (10, 50, sigma, d, *soft, lam, 10)
+        (10, 50, sigma, d, "softmax", lam, 10)
         for sigma in (0.3, 0.5, 1.0)
         for d in (1024, LARGE)
         for lam in spaced(0.25, 64, strengths)
     ]
-    points += [(10, 50, s, 1024, *soft, 6.0, 10) for s in spaced(0.1, 2, sigmas)]
-    points += [(10, m, 0.5, 1024, *soft, 6.0, 10) for m in sizes]
-    points += [(c, 50, 0.5, 1024, *soft, 6.0, 10) for c in clusters]
-    points += [(10, 50, 0.5, d, *soft, 6.0, 10) for d in dimensions]
-    points += [(10, 50, 0.5, 1024, "knn-l2", 6.0, k) for k in neighbours]
+    points += [(10, 50, s, 1024, "softmax", 6.0, 10) for s in spaced(0.1, 2, sigmas)]
+    points += [(10, m, 0.5, 1024, "softmax", 6.0, 10) for m in (5, 10, 20, 50, 100, 200)]
+    points += [(c, 50, 0.5, 1024, "softmax", 6.0, 10) for c in (2, 4, 10, 20)]
+    points += [(10, 50, 0.5, d, "softmax", 6.0, 10) for d in (64, 256, 1024, 4096, LARGE)]
+    points += [(10, 50, 0.5, 1024, "knn-l2", 6.0, k) for k in (2, 5, 10, 25, 50)]
     # Without the diagonal the flag is stricter: one point inside, two beyond.
     points += [(10, 50, 1.0, 256, "masked", lam, 10) for lam in (6.0, 10.0, 12.0)]
-    return points
+    return list(dict.fromkeys(points))
 
 
-# --- what is read off a table -----------------------------------------------------------------
+# --- claims -----------------------------------------------------------------------------------
 
 
-def _soft(table: Table, *operators: str):
-    return [(at, rows) for at, rows in table.cells(*AXIS) if at["model.operator"] in operators]
+def cells_of(table: Table, *operators: str) -> list[Cell]:
+    """The cells of some operators."""
+    return [cell for cell in table.cells(*POINT) if cell[0]["model.operator"] in operators]
 
 
-def _over(cells, references) -> list[families.Point]:
-    """Measured ratio over a number for each cell, with a family-wise interval."""
-    return [
-        families.root_point(named(at, *WHERE), rows["noise.square"], len(cells)).over(reference)
-        for (at, rows), reference in zip(cells, references, strict=True)
-    ]
+def where(at: dict) -> str:
+    """The name of a cell."""
+    return named(at, *WHERE)
 
 
-def _law(table: Table, at) -> float:
-    return float(limit.softmax_ratio(setting(table, at), at["model.strength"]))
+@claim(
+    "curves.limit",
+    "The limit law is exact: measured / law = 1 within 1 % at d = 10^6.",
+    Inside(0.99, 1.01),
+    at="limelight, repairing xu2022, Theorem 2",
+)
+def against_limit(table: Table) -> Estimate:
+    """Measured ratio over the limit law, all points of that dimension."""
+    cells = [c for c in cells_of(table, "softmax") if c[0]["world.dimension"] >= LARGE]
+    return families.inside(over(cells, limit_ratio, where), 0.99, 1.01)
 
 
-def against_limit(table: Table):
-    """Measured over limit law at the largest dimension."""
-    cells = [c for c in _soft(table, "softmax") if c[0]["world.dimension"] >= LARGE]
-    return families.inside(_over(cells, [_law(table, at) for at, _ in cells]), 0.99, 1.01)
+@claim(
+    "curves.limit_beyond",
+    "The limit law still is within 1 % at d = 64.",
+    Inside(0.99, 1.01),
+    at="limelight, repairing xu2022, Theorem 2",
+)
+def beyond_limit(table: Table) -> Estimate:
+    """Measured ratio over the limit law at d = 64 (expected to fail: it is no finite-d law)."""
+    cells = [c for c in cells_of(table, "softmax") if c[0]["world.dimension"] <= 64]
+    return families.inside(over(cells, limit_ratio, where), 0.99, 1.01)
 
 
-def beyond_limit(table: Table):
-    """Measured over limit law at the smallest dimension."""
-    cells = [c for c in _soft(table, "softmax") if c[0]["world.dimension"] <= 64]
-    return families.inside(_over(cells, [_law(table, at) for at, _ in cells]), 0.99, 1.01)
+def predicted(rows: Table) -> prediction.Prediction:
+    """The finite-d prediction for a cell."""
+    masked = rows.setting("model.operator") == "masked"
+    return prediction.softmax(model_of(rows), rows.setting("model.strength"), masked=masked)
 
 
-def _predicted(table: Table, cells):
-    for at, rows in cells:
-        masked = at["model.operator"] == "masked"
-        found = prediction.softmax(setting(table, at), at["model.strength"], masked=masked)
-        yield (at, rows), found
+def predicted_ratio(rows: Table) -> float:
+    """The ratio of a cell by the finite-d prediction."""
+    return float(predicted(rows).ratio)
 
 
-def against_prediction(table: Table):
-    """Measured over prediction wherever its flag says valid."""
-    cells = list(_predicted(table, _soft(table, "softmax", "masked")))
-    valid = [(cell, float(found.ratio)) for cell, found in cells if found.valid]
-    points = _over([cell for cell, _ in valid], [ratio for _, ratio in valid])
+@claim(
+    "curves.finite",
+    "The finite-d prediction is within 3 % wherever its flag says valid.",
+    Inside(0.97, 1.03),
+    at="limelight",
+)
+def against_prediction(table: Table) -> Estimate:
+    """Measured ratio over the prediction, all valid points."""
+    cells = cells_of(table, "softmax", "masked")
+    valid = [cell for cell in cells if predicted(cell[1]).valid]
     note = f"{len(cells) - len(valid)} of {len(cells)} points left out: flag says not valid"
-    if 2 * len(valid) < len(cells):
-        points = []
+    points = over(valid, predicted_ratio, where) if 2 * len(valid) >= len(cells) else []
     return families.inside(points, 0.97, 1.03, note)
 
 
-def beyond_prediction(table: Table):
-    """Measured over prediction with the diagonal masked, at twice the allowed spread or more."""
-    cells = [
-        (cell, float(found.ratio))
-        for cell, found in _predicted(table, _soft(table, "masked"))
-        if found.spread >= 2 * found.limit
-    ]
-    points = _over([cell for cell, _ in cells], [ratio for _, ratio in cells])
-    return families.inside(points, 0.97, 1.03)
-
-
-def against_neighbours(table: Table):
-    """Measured over the kNN formula where every neighbourhood is pure."""
-    cells = [
-        (at, rows)
-        for at, rows in table.cells(*AXIS)
-        if at["model.operator"] == "knn-l2" and rows["purity"].min() > 1 - 1e-6
-    ]
-    points = []
-    for at, rows in cells:
-        law = prediction.nearest_neighbours(
-            at["world.size"], at["model.neighbours"], at["world.dimension"]
-        )
-        name = f"K {at['model.neighbours']}"
-        points.append(families.root_point(name, rows["noise.square"], len(cells)).over(float(law)))
-    return families.inside(points, 0.97, 1.03)
-
-
-CLAIMS = (
-    Claim(
-        "curves.limit",
-        "The limit law is exact: measured / law = 1 within 1 % at d = 10^6.",
-        "measured ratio over the limit law, all points of that dimension",
-        against_limit,
-        Inside(0.99, 1.01),
-        "limelight, repairing xu2022, Theorem 2",
-    ),
-    Claim(
-        "curves.finite",
-        "The finite-d prediction is within 3 % wherever its flag says valid.",
-        "measured ratio over the prediction, all valid points",
-        against_prediction,
-        Inside(0.97, 1.03),
-        "limelight",
-    ),
-    Claim(
-        "curves.limit_beyond",
-        "The limit law still is within 1 % at d = 64.",
-        "measured ratio over the limit law at d = 64 (expected to fail: it is no finite-d law)",
-        beyond_limit,
-        Inside(0.99, 1.01),
-        "limelight, repairing xu2022, Theorem 2",
-    ),
-    Claim(
-        "curves.finite_beyond",
-        "The prediction is within 3 % at twice the spread that its flag allows, too.",
-        "measured ratio over the prediction, diagonal masked (expected to fail: hence the flag)",
-        beyond_prediction,
-        Inside(0.97, 1.03),
-        "limelight",
-    ),
-    Claim(
-        "curves.neighbours",
-        "The kNN formula with selection bias is within 3 % while clusters are pure.",
-        "measured ratio over the formula, K up to the cluster size",
-        against_neighbours,
-        Inside(0.97, 1.03),
-        "limelight, repairing xu2022, Theorem 1",
-    ),
+@claim(
+    "curves.finite_beyond",
+    "The prediction is within 3 % at twice the spread that its flag allows, too.",
+    Inside(0.97, 1.03),
+    at="limelight",
 )
+def beyond_prediction(table: Table) -> Estimate:
+    """Measured ratio over the prediction, diagonal masked (expected to fail: hence the flag)."""
+    far = lambda found: found.spread >= 2 * found.limit
+    cells = [cell for cell in cells_of(table, "masked") if far(predicted(cell[1]))]
+    return families.inside(over(cells, predicted_ratio, where), 0.97, 1.03)
+
+
+def neighbours_ratio(rows: Table) -> float:
+    """The ratio of a cell by the formula for nearest neighbours."""
+    names = ("world.size", "model.neighbours", "world.dimension")
+    return float(prediction.nearest_neighbours(*map(rows.setting, names)))
+
+
+@claim(
+    "curves.neighbours",
+    "The kNN formula with selection bias is within 3 % while clusters are pure.",
+    Inside(0.97, 1.03),
+    at="limelight, repairing xu2022, Theorem 1",
+)
+def against_neighbours(table: Table) -> Estimate:
+    """Measured ratio over the formula, K up to the cluster size."""
+    pure = lambda rows: rows["purity"].min() > 1 - 1e-6
+    cells = [cell for cell in cells_of(table, "knn-l2") if pure(cell[1])]
+    name = lambda at: f"K {at['model.neighbours']}"
+    return families.inside(over(cells, neighbours_ratio, name), 0.97, 1.03)
 
 
 # --- pictures ---------------------------------------------------------------------------------
 
+LOOKS = {
+    "limit law": {"colour": "ink"},
+    "prediction": {"colour": 1, "dash": 1},
+    "T2′": {"colour": 2, "dash": 3},
+    "T2″": {"colour": 3, "dash": 4},
+}
+RATIO = r"ratio  $|x'-u|/\sigma$"
 
-def draw_strength(table: Table):
-    """The ratio over the logit scale, one panel a noise level, at the smaller dimension."""
-    small = [
-        at["world.dimension"] for at, _ in _soft(table, "softmax") if at["world.dimension"] < LARGE
+
+def law(name: str, x: ArrayLike, y: ArrayLike) -> plot.Guide:
+    """A law in the look that it has in both pictures."""
+    return plot.Guide(name, x, y, **LOOKS[name])
+
+
+def marks(table: Table, path: str) -> plot.Series:
+    """Measured ratios along an axis."""
+    form = partial(plot.Points, colour=0, size=2.6)
+    return plot.over_cells(table, path, measured, name="measured", form=form)[0]
+
+
+def draw_strength(table: Table) -> plot.Picture:
+    """The ratio over the logit scale, one panel per noise level, at the smaller dimension."""
+    soft = table.where(model__operator="softmax")
+    swept = ("world.clusters", "world.size", "world.dimension")
+    small = [at for at, _ in soft.cells(*POINT) if at["world.dimension"] < LARGE]
+    [(base, _)] = Counter(tuple(at[p] for p in swept) for at in small).most_common(1)
+    soft = soft.rows(np.all([soft[p] == v for p, v in zip(swept, base, strict=True)], axis=0))
+    panels = [
+        _over_strength(rows)
+        for _, rows in soft.cells("world.sigma")
+        if len(rows.values("model.strength")) > 3
     ]
-    d = max(set(small), key=small.count)
-    cells = [(at, rows) for at, rows in _soft(table, "softmax") if at["world.dimension"] == d]
-    base = _commonest(cells)
-    cells = [c for c in cells if (c[0]["world.clusters"], c[0]["world.size"]) == base]
-    by_sigma: dict[float, list] = {}
-    for at, rows in cells:
-        by_sigma.setdefault(at["world.sigma"], []).append((at, rows))
-    sigmas = [s for s, found in by_sigma.items() if len(found) > 3]
-    figure = new_figure(TWO_COLUMNS, 2.75, columns=len(sigmas))
-    for axes, sigma in zip(list(figure.axes), sigmas, strict=True):
-        _draw_sigma(axes, table, by_sigma[sigma], sigma)
-    figure.axes[0].set_ylabel(r"ratio  $|x'-u|/\sigma$", fontsize=7.5)
-    handles = [Line2D([], [], label=name, **look) for name, look in LOOKS.items()]
-    legend_over(figure, handles)
-    world = f"C = {base[0]}, $m_k$ = {base[1]}, d = {d}, $\\delta$ = 0.05"
-    caption(
-        figure,
-        *facts(table, world),
-        "grey: where the printed theorem lets $\\lambda$ begin, and the d it asks for",
-    )
-    return figure
+    world = "C = {}, $m_k$ = {}, d = {}".format(*base)
+    note = (world, r"T2′, T2″: certificates at $\delta$ = 0.05")
+    return plot.Picture(panels, width=plot.TWO_COLUMNS, height=2.75, note=note, share="y")
 
 
-def _draw_sigma(axes, table: Table, cells, sigma: Number) -> None:
-    cells = sorted(cells, key=lambda c: c[0]["model.strength"])
-    model = setting(table, cells[0][0])
-    lam = np.array([at["model.strength"] for at, _ in cells])
+def _over_strength(rows: Table) -> plot.Panel:
+    lam = rows.values("model.strength")
+    first = rows.where(model__strength=lam[0])
+    model = model_of(first)
     fine = np.geomspace(lam.min(), lam.max(), 160)
-    panel(axes, r"logit scale $\lambda$", "")
-    tag(axes, f"$\\sigma$ = {sigma:g}")
     sharp = prediction.softmax(model, fine)
-    axes.plot(fine, limit.softmax_ratio(model, fine), **LOOKS["limit law"])
-    axes.plot(fine, np.where(sharp.valid, sharp.ratio, np.nan), **LOOKS["prediction"])
-    forms: tuple[tuple[str, certificates.Form], ...] = (
-        ("T2′ certificate", "triangle"),
-        ("T2″ certificate", "quadrature"),
+    forms: Sequence[tuple[str, certificates.Form]] = (("T2′", "triangle"), ("T2″", "quadrature"))
+    low, _, smallest = printed.softmax_window(model.tokens, model.sizes[0], model.sigma, 1e9)
+    digits, exponent = f"{smallest:.1e}".split("e")
+    ask = rf"printed: $d \geq {digits} \cdot 10^{{{int(exponent)}}}$"
+    return plot.Panel(
+        f"$\\sigma$ = {model.sigma:g}",
+        [
+            marks(rows, "model.strength"),
+            law("limit law", fine, limit.softmax_ratio(model, fine)),
+            law("prediction", fine, np.where(sharp.valid, sharp.ratio, np.nan)),
+            *(
+                law(name, fine, certificates.softmax_ratio(model, fine, form=form))
+                for name, form in forms
+            ),
+            plot.Reference("printed bound, 1/2", 0.5),
+            plot.Span(r"$\lambda$ allowed as printed", low, np.inf),
+            plot.Text(ask, "upper right"),
+        ],
+        y=plot.Axis(RATIO, log=True, limits=(0.09, 9), ticks=(0.1, 0.2, 0.5, 1, 2, 5)),
+        x=plot.Axis(r"logit scale $\lambda$", log=True, ticks=(1, 10)),
     )
-    for name, form in forms:
-        axes.plot(fine, certificates.softmax_ratio(model, fine, form=form), **LOOKS[name])
-    axes.axhline(0.5, **LOOKS["printed"])
-    low, _, smallest = printed.softmax_window(model.tokens, model.sizes[0], sigma, 1e9)
-    axes.axvspan(low, 1.5 * lam.max(), color="#ececec", zorder=0)
-    ask = f"printed: d ≥ {smallest:.1e}".replace("e+0", "e")
-    look = {"fontsize": 5.5, "color": MUTED, "va": "top", "ha": "right"}
-    axes.text(0.985, 0.985, ask, transform=axes.transAxes, **look)
-    axes.set_xlim(lam.min() / 1.2, lam.max() * 1.2)
-    bars(axes, lam.tolist(), [root(rows) for _, rows in cells])
-    axes.set_ylim(0.09, 9)
-    axes.set_yticks([0.1, 0.2, 0.5, 1, 2, 5], ["0.1", "0.2", "0.5", "1", "2", "5"])
-    axes.set_xticks([1, 10], ["1", "10"])
-    axes.minorticks_off()
 
 
-SWEEPS = (
-    ("world.sigma", r"noise level $\sigma$", (0.1, 0.3, 1)),
-    ("world.size", r"cluster size $m_k$", (5, 20, 100)),
-    ("world.clusters", "clusters C", (2, 5, 10, 20)),
-    ("world.dimension", "dimension d", (100, 1e4, 1e6)),
-    ("model.neighbours", "kNN, K", (2, 5, 10, 25, 50)),
-)
+SWEEPS = {
+    "world.sigma": (r"noise level $\sigma$", (0.1, 0.3, 1)),
+    "world.size": (r"cluster size $m_k$", (5, 20, 100)),
+    "world.clusters": ("clusters C", (2, 5, 10, 20)),
+    "world.dimension": ("dimension d", {100: "100", 1e4: "$10^4$", 1e6: "$10^6$"}),
+    "model.neighbours": ("kNN, K", (2, 5, 10, 25, 50)),
+}
 
 
-def draw_sweeps(table: Table):
+def draw_sweeps(table: Table) -> plot.Picture:
     """The ratio along every other axis through the base point."""
-    base = {"world.clusters": 10, "world.size": 50, "world.sigma": 0.5, "world.dimension": 1024}
-    shown = [(p, n, t) for p, n, t in SWEEPS if len(_along(table, p, base)) > 1]
-    if not shown:
+    panels = []
+    for path, (label, ticks) in SWEEPS.items():
+        rows = _along(table, path)
+        if len(rows) and len(rows.values(path)) > 1:
+            y = plot.Axis(RATIO, log=True, limits=(0.07, 1.3), ticks=(0.1, 0.2, 0.5, 1))
+            content = [marks(rows, path), *_laws_along(rows, path)]
+            panels.append(plot.Panel("", content, y, plot.Axis(label, log=True, ticks=ticks)))
+    if not panels:
         return draw_strength(table)
-    figure = new_figure(TWO_COLUMNS, 1.9, columns=len(shown))
-    for axes, (path, name, ticks) in zip(list(figure.axes), shown, strict=True):
-        cells = _along(table, path, base)
-        x = [at[path] for at, _ in cells]
-        panel(axes, name, "")
-        bars(axes, x, [root(rows) for _, rows in cells])
-        if path == "model.neighbours":
-            fine = np.geomspace(min(x), max(x), 60)
-            law = prediction.nearest_neighbours(base["world.size"], fine, base["world.dimension"])
-            axes.plot(fine, law, **LOOKS["prediction"])
-            axes.plot(fine, fine**-0.5, **LOOKS["printed"])
-        else:
-            models = [setting(table, at) for at, _ in cells]
-            axes.plot(x, [float(limit.softmax_ratio(m, 6.0)) for m in models], **LOOKS["limit law"])
-            found = [prediction.softmax(m, 6.0) for m in models]
-            ratio = [float(f.ratio) if f.valid else np.nan for f in found]
-            axes.plot(x, ratio, **LOOKS["prediction"])
-        axes.set_ylim(0.07, 1.3)
-        plain_ticks(axes, ticks, (0.1, 0.2, 0.5, 1))
-    figure.axes[0].set_ylabel(r"ratio  $|x'-u|/\sigma$", fontsize=7.5)
-    names = ("measured", "limit law", "prediction", "printed")
-    handles = [Line2D([], [], label=n, **LOOKS[n]) for n in names]
-    handles[-1].set_label(r"$1/\sqrt{K}$ (printed proof)")
-    legend_over(figure, handles)
-    caption(
-        figure,
-        *facts(table, r"base point C = 10, $m_k$ = 50, $\sigma$ = 0.5, d = 1024, $\lambda$ = 6"),
-    )
-    return figure
+    note = r"base point C = 10, $m_k$ = 50, $\sigma$ = 0.5, d = 1024, $\lambda$ = 6"
+    return plot.Picture(panels, width=plot.TWO_COLUMNS, height=1.9, note=note, share="y")
 
 
-def _commonest(cells) -> tuple[int, int]:
-    found = [(at["world.clusters"], at["world.size"]) for at, _ in cells]
-    return max(set(found), key=found.count)
-
-
-def _along(table: Table, path: str, base: dict):
+def _along(table: Table, path: str) -> Table:
     operator = "knn-l2" if path == "model.neighbours" else "softmax"
-    rest = {k: v for k, v in (base | {"model.strength": 6.0}).items() if k != path}
-    return [
-        (at, rows)
-        for at, rows in table.cells(*AXIS)
-        if at["model.operator"] == operator and all(at[k] == v for k, v in rest.items())
-    ]
+    rest = {k: v for k, v in BASE.items() if k != path} | {"model.operator": operator}
+    return table.rows(np.all([table[k] == v for k, v in rest.items()], axis=0))
+
+
+def _laws_along(rows: Table, path: str) -> list[plot.Guide]:
+    cells = list(rows.cells(path))
+    x = [at[path] for at, _ in cells]
+    if path == "model.neighbours":
+        fine = np.geomspace(min(x), max(x), 60)
+        size, dimension = rows.setting("world.size"), rows.setting("world.dimension")
+        bias = prediction.nearest_neighbours(size, fine, dimension)
+        plain = plot.Guide(
+            r"$1/\sqrt{K}$ (printed proof)", fine, fine**-0.5, colour="muted", dash=2
+        )
+        return [law("prediction", fine, bias), plain]
+    sharp = [predicted(part) for _, part in cells]
+    ratio = [float(found.ratio) if found.valid else np.nan for found in sharp]
+    known = [limit_ratio(part) for _, part in cells]
+    return [law("limit law", x, known), law("prediction", x, ratio)]
 
 
 def summary(table: Table) -> list[str]:
     """Measured, limit and prediction at the points nearest the base logit scale."""
     lines = []
-    for at, rows in _soft(table, "softmax"):
-        if not 5.5 < at["model.strength"] < 7:
-            continue
-        model = setting(table, at)
-        sharp = prediction.softmax(model, at["model.strength"])
-        law = float(limit.softmax_ratio(model, at["model.strength"]))
-        flag = "valid" if sharp.valid else "not valid"
-        lines.append(
-            f"{named(at, *WHERE)}: measured {root(rows).value:.4f} (n = {len(rows)}),"
-            f" limit {law:.4f}, prediction {float(sharp.ratio):.4f} ({flag})"
-        )
+    for at, rows in cells_of(table, "softmax"):
+        if 5.5 < at["model.strength"] < 7:
+            sharp = predicted(rows)
+            lines.append(
+                f"{where(at)}: measured {measured(rows).value:.4f} (n = {len(rows)}), limit"
+                f" {limit_ratio(rows):.4f}, prediction {float(sharp.ratio):.4f}"
+                f" ({'valid' if sharp.valid else 'not valid'})"
+            )
     return lines[:12]
 
 
+SMOKE = [
+    *((4, 20, 0.5, d, "softmax", lam, 10) for d in (256, LARGE) for lam in spaced(0.5, 40, 8)),
+    *((4, 20, 0.5, 256, "knn-l2", 6.0, k) for k in (2, 10, 20)),
+]
 figure = Figure(
-    name="curves",
-    title="what one attention step leaves of the noise",
     statement="averaging over similar tokens removes noise: the error falls to half of sigma",
-    setups={
-        "smoke": setup(
-            [
-                (4, 20, 0.5, d, "softmax", lam, 10)
-                for d in (256, LARGE)
-                for lam in spaced(0.5, 40, 8)
-            ]
-            + [(4, 20, 0.5, 256, "knn-l2", 6.0, k) for k in (2, 10, 20)],
-            16,
-        ),
-        "small": setup(
-            full(
-                24,
-                12,
-                (5, 10, 20, 50, 100, 200),
-                (2, 4, 10, 20),
-                (64, 256, 1024, 4096, LARGE),
-                (2, 5, 10, 25, 50),
-            ),
-            16,
-        ),
-        "paper": setup(
-            full(
-                64,
-                24,
-                (5, 10, 20, 50, 100, 200),
-                (2, 4, 10, 20),
-                (64, 256, 1024, 4096, LARGE),
-                (2, 5, 10, 25, 50),
-            ),
-            128,
-        ),
-    },
-    claims=CLAIMS,
-    draws={"strength": draw_strength, "sweeps": draw_sweeps},
+    trial=Study(Clusters(), Smoother(), None, (noise_left, purity)),
+    grid={POINT: sweeps(64, 24)},
+    trials=128,
+    scales=scales(
+        smoke=Scale(trials=16, grid={POINT: SMOKE}),
+        small=Scale(trials=16, grid={POINT: sweeps(24, 12)}),
+    ),
+    claims=(against_limit, against_prediction, beyond_limit, beyond_prediction, against_neighbours),
+    pictures={"strength": draw_strength, "sweeps": draw_sweeps},
     summary=summary,
     reference="Theorems 1 and 2",
     departures="the paper has no experiment; 16 draws a point at small scale",
+    shared=("model.strength",),
 )

@@ -3,17 +3,18 @@ r"""A ViT and a CNN trained on the same real images, then shown noise on some pa
 Who loses more, and what has become of the noise where both see the image at one stride?
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from limelight.claims import AtLeast, AtMost, Claim, Estimate
+from limelight import plot
+from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.classify import Classify
 from limelight.experiments.tolerance import Tolerance
 from limelight.fit import families
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
-from limelight.papers.base import Figure, Setup
-from limelight.papers.xu2022.reading import facts
-from limelight.plot import Panel, Series, caption, panels
+from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.table import Table
 from limelight.train.images import Course
 from limelight.worlds.images import Images
@@ -25,40 +26,26 @@ POPULATIONS = {"hit": "noisy patches", "spared": "spared patches"}
 TRAINED = 0.85
 
 
-def setup(depth: int, width: int, steps: int, looked: int, seeds: int) -> Setup:
-    """Digits in patches of 2 pixels; the CNN has as many layers of that stride as the ViT blocks.
-
-    Both share a seed's split, batches and noise.
-    """
-    study = Classify(
-        Images(patch=2),
-        vit=Vision(width=width, depth=depth, heads=4, hidden=2 * width),
-        cnn=Convolutional((width,), (2,), blocks=depth, norm="group"),
-        course=Course(steps, 64, 3e-3, decay=0.05, warmup=steps // 10, clip=1.0),
-    )
-    return Setup(Tolerance(study, looked=looked), {AXIS: list(NETWORKS)}, seeds, (AXIS,))
-
-
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def seeds(table: Table, network: str) -> Table:
     """The seeds of one network, in order."""
-    found = table.where(**{AXIS.replace(".", "__"): network})
+    found = table.where(study__network=network)
     return found.rows(np.argsort(found["trial"]))
 
 
-def under_trained(table: Table) -> Estimate | None:
-    """What to say where a network has not learned its images."""
-    for network, name in NETWORKS.items():
-        found = seeds(table, network)["accuracy"].mean()
-        if found < TRAINED:
-            return Estimate(float("nan"), None, 0, f"the {name} is under-trained: {found:.1%}")
-    return None
+# --- claims -----------------------------------------------------------------------------------
 
 
+@claim(
+    "networks.fair",
+    "Both networks have learned the plain images.",
+    AtLeast(TRAINED),
+    at="limelight",
+)
 def trained(table: Table) -> Estimate:
-    """Accuracy on plain images, of the worse network; no interval of it reaches past 1."""
+    """Accuracy on plain images, the worse network (below, the other claims stay open).
+
+    No interval of it reaches past 1.
+    """
     points = [
         families.mean_point(name, seeds(table, network)["accuracy"], len(NETWORKS))
         for network, name in NETWORKS.items()
@@ -67,75 +54,56 @@ def trained(table: Table) -> Estimate:
     return Estimate(worst.value, (worst.low, min(worst.high, 1.0)), worst.draws, f"at {worst.name}")
 
 
+def at_most_zero(table: Table, name: str, differences: np.ndarray) -> Estimate:
+    """The mean of one number per seed; undecided where a network has not learned its images."""
+    for network, words in NETWORKS.items():
+        found = seeds(table, network)["accuracy"].mean()
+        if found < TRAINED:
+            raise Undecided(f"the {words} is under-trained: {found:.1%}")
+    return families.below([families.mean_point(name, differences, 1)])
+
+
+@claim(
+    "networks.accuracy",
+    "A ViT loses less accuracy than a CNN to noise on some patches.",
+    AtMost(0.0),
+    at="xu2022, Section 1",
+)
 def lost(table: Table) -> Estimate:
-    """Points of accuracy that noise costs the ViT less those that it costs the CNN."""
-    cost = [
+    """Accuracy lost by the ViT less that lost by the CNN, points, paired by seed."""
+    vit, cnn = (
         100 * (rows["accuracy"].astype(float) - rows["accuracy.noisy"])
         for rows in (seeds(table, network) for network in NETWORKS)
-    ]
-    point = families.mean_point("all test images looked at", cost[0] - cost[1], 1)
-    return under_trained(table) or families.below([point])
+    )
+    return at_most_zero(table, "all test images looked at", vit - cnn)
 
 
-def left(population: str):
-    """Logarithm of the ViT's noise over signal, over the CNN's, behind the last stage."""
+def left(population: str) -> Callable[[Table], Estimate]:
+    """An estimate of the noise behind the last stage, ViT against CNN."""
 
     def estimate(table: Table) -> Estimate:
-        g = [seeds(table, network)[f"trace.{population}"][:, -1] for network in NETWORKS]
-        point = families.mean_point("the last stage", np.log(g[0] / g[1]), 1)
-        return under_trained(table) or families.below([point])
+        vit, cnn = (seeds(table, n)[f"trace.{population}"][:, -1] for n in NETWORKS)
+        return at_most_zero(table, "the last stage", np.log(vit / cnn))
 
     return estimate
 
 
-CLAIMS = (
-    Claim(
-        "networks.fair",
-        "Both networks have learned the plain images.",
-        "accuracy on plain images, the worse network (below, the other claims stay open)",
-        trained,
-        AtLeast(TRAINED),
-        "limelight",
-    ),
-    Claim(
-        "networks.accuracy",
-        "A ViT loses less accuracy than a CNN to noise on some patches.",
-        "accuracy lost by the ViT less that lost by the CNN, points, paired by seed",
-        lost,
+noise_left = tuple(
+    claim(
+        f"networks.{population}",
+        f"Behind a ViT less noise is left than behind a CNN: {words}.",
         AtMost(0.0),
-        "xu2022, Section 1",
-    ),
-    *(
-        Claim(
-            f"networks.{population}",
-            f"Behind a ViT less noise is left than behind a CNN: {words}.",
-            f"log of noise over signal, ViT over CNN, last stage, {words}, paired by seed",
-            left(population),
-            AtMost(0.0),
-            "xu2022, Section 1",
-        )
-        for population, words in POPULATIONS.items()
-    ),
+        at="xu2022, Section 1",
+        statistic=f"log of noise over signal, ViT over CNN, last stage, {words}, paired by seed",
+    )(left(population))
+    for population, words in POPULATIONS.items()
 )
 
 
-def summary(table: Table) -> list[str]:
-    """Accuracy with and without noise, and what is left of it."""
-    lines = []
-    for network, name in NETWORKS.items():
-        rows = seeds(table, network)
-        g = {p: rows[f"trace.{p}"].mean(axis=0) for p in POPULATIONS}
-        told = ", ".join(
-            f"{words} {' '.join(f'{v:.2f}' for v in g[p])}" for p, words in POPULATIONS.items()
-        )
-        lines.append(
-            f"{name}: accuracy {rows['accuracy'].mean():.1%}, with noise"
-            f" {rows['accuracy.noisy'].mean():.1%}; noise over signal, {told}; {len(rows)} seeds"
-        )
-    return lines
+# --- picture ----------------------------------------------------------------------------------
 
 
-def draw(table: Table):
+def draw(table: Table) -> plot.Picture:
     """Noise over signal at every stage, both networks, trained and at their start."""
     parts = []
     for population, words in POPULATIONS.items():
@@ -144,29 +112,71 @@ def draw(table: Table):
             for end, when in (("", ""), (".start", ", at its start")):
                 g = seeds(table, network)[f"trace.{population}{end}"]
                 stage = np.arange(1, g.shape[1] + 1)
-                lines.append(Series(name + when, stage, g.mean(0), g.min(0), g.max(0)))
-        parts.append(Panel(words, lines, "noise over signal, $g$"))
-    x_label = "block, or layer of the same stride"
-    figure = panels(parts, x_label=x_label, columns=2, share=True, height=2.0)
-    caption(figure, *facts(table, "digits in patches of 2; mean and range over seeds"))
-    return figure
+                lines.append(plot.Series(name + when, stage, g.mean(0), g.min(0), g.max(0)))
+        parts.append(plot.Panel(words, lines, "noise over signal, $g$"))
+    return plot.panels(
+        parts,
+        x_label="block, or layer of the same stride",
+        columns=2,
+        share=True,
+        height=2.0,
+        note=("digits in patches of 2", "mean and range over seeds"),
+    )
+
+
+def summary(table: Table) -> list[str]:
+    """Accuracy with and without noise, and what is left of it."""
+    lines = []
+    for network, name in NETWORKS.items():
+        rows = seeds(table, network)
+        noise = ", ".join(
+            f"{words} {' '.join(f'{g:.2f}' for g in rows[f'trace.{population}'].mean(axis=0))}"
+            for population, words in POPULATIONS.items()
+        )
+        lines.append(
+            f"{name}: accuracy {rows['accuracy'].mean():.1%}, with noise"
+            f" {rows['accuracy.noisy'].mean():.1%}; noise over signal, {noise}; {len(rows)} seeds"
+        )
+    return lines
+
+
+def sized(depth: int, width: int, steps: int) -> dict[str, object]:
+    """Settings for other networks: the CNN has as many layers of the stride as the ViT blocks."""
+    return {
+        "study.vit.depth": depth,
+        "study.vit.width": width,
+        "study.vit.hidden": 2 * width,
+        "study.cnn.widths": (width,),
+        "study.cnn.blocks": depth,
+        "study.course.steps": steps,
+        "study.course.warmup": steps // 10,
+    }
 
 
 figure = Figure(
-    name="networks",
-    title="noise on patches behind a trained ViT and a trained CNN",
     statement="transformers are more resilient than CNNs to perturbation of individual patches",
-    setups={
-        "smoke": setup(1, 8, 60, 40, 2),
-        "small": setup(2, 32, 1000, 300, 5),
-        "paper": setup(4, 64, 1500, 300, 20),
-    },
-    claims=CLAIMS,
-    draws={"noise": draw},
+    trial=Tolerance(
+        Classify(
+            Images(patch=2),
+            vit=Vision(width=64, depth=4, heads=4, hidden=128),
+            cnn=Convolutional((64,), (2,), blocks=4, norm="group"),
+            course=Course(1500, 64, 3e-3, decay=0.05, warmup=150, clip=1.0),
+        ),
+        looked=300,
+    ),
+    grid={AXIS: list(NETWORKS)},
+    trials=20,
+    scales=scales(
+        smoke=Scale(trials=2, settings={**sized(1, 8, 60), "looked": 40}),
+        small=Scale(trials=5, settings=sized(2, 32, 1000)),
+    ),
+    claims=(trained, lost, *noise_left),
+    pictures={"noise": draw},
     summary=summary,
     reference="Section 1",
     departures="the paper compares networks on domain adaptation; here both are trained on plain"
     " digits of 8 x 8 pixels by the same course (AdamW, no augmentation);"
     " noise of deviation 1, that of the data, is on a quarter of the patches; networks, measure and"
     " rules are ours",
+    shared=(AXIS,),
 )

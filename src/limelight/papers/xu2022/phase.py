@@ -1,31 +1,19 @@
 r"""The phase diagram of one attention step over logit scale and noise level, regions named."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.colors import LogNorm
-from matplotlib.lines import Line2D
 
-from limelight.claims import AtLeast, AtMost, Claim
+from limelight import plot
+from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import noise_parts
 from limelight.models import Smoother
-from limelight.papers.base import Figure, Setup
-from limelight.papers.xu2022.curves import spaced
-from limelight.papers.xu2022.reading import (
-    facts,
-    legend_over,
-    named,
-    panel,
-    plain_ticks,
-    setting,
-    tag,
-)
-from limelight.plot import TWO_COLUMNS, caption, new_figure
-from limelight.plot.style import COLOURS, DASHES, INK, WEIGHT, dress_bar, halo
+from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.xu2022.ratios import model_of, named, spaced
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum, prediction
 from limelight.theory.xu2022.setting import Setting
@@ -39,23 +27,6 @@ FROZEN = NAMES.index("frozen")
 CLEAR = 1.25
 #: How well a best logit scale must be known, as a share of itself, to name its place on the grid.
 CLOSE = 1e-3
-#: Ratios named beside the colours.
-TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5)
-
-
-def setup(points: int, trials: int, world: Clusters, dimensions=()) -> Setup:
-    """One study over the plane; draws are shared along the logit scale."""
-    axes: dict[str | tuple[str, ...], Sequence[Any]] = {
-        "world.sigma": spaced(0.1, 2, points),
-        "model.strength": spaced(0.5, 64, points),
-    }
-    if dimensions:
-        axes = {"world.dimension": list(dimensions), **axes}
-    study = Study(world, Smoother(), None, (noise_parts,))
-    return Setup(study, axes, trials, shared=("model.strength",))
-
-
-# --- what is read off a table -----------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -100,23 +71,30 @@ def _columns(table: Table) -> Iterator[Column]:
     for at, part in table.cells(*(path for path in COLUMN if path in table.columns)):
         found = list(part.cells("model.strength"))
         strengths = np.array([where["model.strength"] for where, _ in found])
-        cells = [rows for _, rows in found]
-        model = setting(table, at)
+        cells, model = [rows for _, rows in found], model_of(part)
         parts = limit.softmax_parts(model, strengths).stacked  # logit scales, clusters, parts
-        spread = prediction.logit_spread(model, strengths)
         yield Column(
             at,
             model,
             strengths,
             cells,
-            model.token_mean(np.swapaxes(parts, 1, 2)) / model.sigma**2,
-            np.array([[rows[name].mean() for name in PARTS] for rows in cells]),
-            spread > prediction.spread_limit(model),
+            predicted=model.token_mean(np.swapaxes(parts, 1, 2)) / model.sigma**2,
+            measured=np.array([[rows[name].mean() for name in PARTS] for rows in cells]),
+            frozen=prediction.logit_spread(model, strengths) > prediction.spread_limit(model),
         )
 
 
-def dominated(table: Table):
-    """Share of the clear cells, not frozen, whose largest part is the predicted one."""
+# --- claims -----------------------------------------------------------------------------------
+
+
+@claim(
+    "phase.regions",
+    "The limit law names the part that dominates the error.",
+    AtLeast(0.95),
+    at="limelight",
+)
+def dominated(table: Table) -> Estimate:
+    """Share of clear cells, not frozen, whose largest measured part is the predicted one."""
     right = judged = 0
     for column in columns(table):
         second, first = np.sort(column.predicted, axis=1)[:, -2:].T
@@ -126,10 +104,17 @@ def dominated(table: Table):
     return families.rate(right, judged, f"{judged} of {len(table.values('cell'))} cells judged")
 
 
-def ridge(table: Table):
+@claim(
+    "phase.ridge",
+    "The predicted best logit scale costs at most 5 % (15 % on a coarse grid), sigma <= 1.1.",
+    AtMost(0.0),
+    at="limelight",
+    statistic="measured ratio at the grid point nearest the predicted optimum, over that factor"
+    " times the best of the column, minus 1",
+)
+def ridge(table: Table) -> Estimate:
     """Measured at the predicted best logit scale against the best of its column."""
-    coarse = len(table.values("model.strength")) < 20
-    factor = 1.15 if coarse else 1.05
+    factor = 1.15 if len(table.values("model.strength")) < 20 else 1.05
     judged = [column for column in columns(table) if column.model.sigma <= 1.1]
     points = []
     for column in judged:
@@ -138,122 +123,61 @@ def ridge(table: Table):
             continue
         near = int(np.argmin(np.abs(np.log(column.strengths / best))))
         lowest = int(np.argmin(column.ratio))
-        name, draws = named(column.at, *COLUMN), column.cells[near]["parts.square"]
+        name = named(column.at, *COLUMN)
+        here, there = (column.cells[i]["parts.square"] for i in (near, lowest))
         if near == lowest:
             same = 1 / factor - 1  # the very same draws: no spread
-            points.append(families.Point(name, same, same, same, len(draws)))
-            continue
-        against = column.cells[lowest]["parts.square"]
-        points.append(families.difference_point(name, draws, against, factor, len(judged)))
+            points.append(families.Point(name, same, same, same, len(here)))
+        else:
+            points.append(families.difference_point(name, here, there, factor, len(judged)))
     return families.below(points)
-
-
-CLAIMS = (
-    Claim(
-        "phase.regions",
-        "The limit law names the part that dominates the error.",
-        "share of clear cells, not frozen, whose largest measured part is the predicted one",
-        dominated,
-        AtLeast(0.95),
-        "limelight",
-    ),
-    Claim(
-        "phase.ridge",
-        "The predicted best logit scale costs at most 5 % (15 % on a coarse grid), sigma <= 1.1.",
-        "measured ratio at the grid point nearest the predicted optimum, over that factor times"
-        " the best of the column, minus 1",
-        ridge,
-        AtMost(0.0),
-        "limelight",
-    ),
-)
 
 
 # --- picture ----------------------------------------------------------------------------------
 
 
-def draw(table: Table):
+def draw(table: Table) -> plot.Picture:
     """Measured ratio as colour; what dominates as named regions; the theory's lines over it."""
     planes: dict[float, list[Column]] = {}
     for column in columns(table):
         planes.setdefault(float(column.model.dimension), []).append(column)
+    model = columns(table)[0].model
     many = len(planes) > 1
-    figure = new_figure(TWO_COLUMNS if many else 4.8, 3.1 if many else 3.9, columns=len(planes))
-    panels = list(figure.axes)
-    drawn = []
-    for axes, (d, plane) in zip(panels, planes.items(), strict=True):
-        drawn.append(_draw_plane(axes, plane))
-        tag(axes, f"d = {d:.0f}")
-        if axes is not panels[0]:
-            axes.set_ylabel("")
-    mesh, handles = drawn[-1]
-    bar = figure.colorbar(mesh, ax=panels, pad=0.02, aspect=28, ticks=TICKS)
-    bar.ax.set_yticklabels([f"{tick:g}" for tick in TICKS])
-    bar.ax.minorticks_off()
-    dress_bar(bar, r"measured ratio  $|x'-u|/\sigma$")
-    legend_over(figure, handles, 4 if many else 2)
-    model = next(iter(planes.values()))[0].model
-    note = f"C = {model.clusters}, $m_k$ = {model.sizes[0]:.0f}"
-    caption(figure, *facts(table, note), "white: borders between what dominates the error")
-    return figure
+    return plot.Picture(
+        [_plane(d, plane) for d, plane in planes.items()],
+        width=plot.TWO_COLUMNS if many else 4.8,
+        height=3.1 if many else 3.9,
+        note=(
+            f"C = {model.clusters}, $m_k$ = {model.sizes[0]:.0f}",
+            "white: borders between what dominates the error",
+        ),
+        share="y",
+    )
 
 
-def _draw_plane(axes, plane: list[Column]):
+def _plane(d: float, plane: list[Column]) -> plot.Panel:
     sigmas, lams = np.array([c.model.sigma for c in plane]), plane[0].strengths
-    ratio, part = (np.stack([getattr(c, n) for c in plane], axis=1) for n in ("ratio", "region"))
-    panel(axes, r"noise level $\sigma$", r"logit scale $\lambda$")
-    norm = LogNorm(TICKS[0], TICKS[-1])
-    mesh = axes.pcolormesh(sigmas, lams, ratio, cmap=WEIGHT.reversed(), norm=norm, zorder=1)
-    look = {"colors": "white", "linewidths": 0.9, "linestyles": "-"}
-    for level in np.arange(FROZEN) + 0.5:
-        above = (part > level).astype(float)
-        if above.any() and not above.all():
-            axes.contour(sigmas, lams, above, levels=[0.5], **look, zorder=2)
-    _name_regions(axes, sigmas, lams, part)
-    handles = _lines(axes, plane[0].model, sigmas)
-    axes.set_xlim(sigmas.min(), sigmas.max())
-    axes.set_ylim(lams.min(), lams.max())
-    plain_ticks(axes, (0.1, 0.2, 0.5, 1, 2), (0.5, 1, 2, 5, 10, 20, 50))
-    return mesh, handles
+    ratio, region = (np.stack([getattr(c, n) for c in plane], 1) for n in ("ratio", "region"))
+    colours = plot.Map(
+        ratio,
+        r"measured ratio  $|x'-u|/\sigma$",
+        x=sigmas,
+        y=lams,
+        low=0.05,
+        high=5,
+        scale="log",
+        dark="low",
+        bar_ticks=(0.05, 0.1, 0.2, 0.5, 1, 2, 5),
+    )
+    return plot.Panel(
+        f"d = {d:.0f}",
+        [colours, *_lines(plane[0].model, sigmas), *plot.regions(sigmas, lams, region, NAMES)],
+        y=plot.Axis(r"logit scale $\lambda$", log=True, ticks=(0.5, 1, 2, 5, 10, 20, 50)),
+        x=plot.Axis(r"noise level $\sigma$", log=True, ticks=(0.1, 0.2, 0.5, 1, 2)),
+    )
 
 
-def _name_regions(axes, sigmas, lams, part) -> None:
-    for number, text in enumerate(NAMES):
-        i, j = np.nonzero(part == number)
-        if len(i) < 0.02 * part.size:
-            continue
-        # Away from the sides, where the region allows it, so that the name fits.
-        middle = np.abs(j / len(sigmas) - 0.5) < 0.3
-        i, j = (i[middle], j[middle]) if middle.any() else (i, j)
-        # The cell of the region that is farthest, in grid steps, from its border and the frame.
-        padded = np.pad(part == number, 1)
-        depth = np.zeros(len(i))
-        inside = padded
-        while inside.any():
-            depth += inside[i + 1, j + 1]
-            inside = (
-                inside
-                & np.roll(inside, 1, 0)
-                & np.roll(inside, -1, 0)
-                & np.roll(inside, 1, 1)
-                & np.roll(inside, -1, 1)
-            )
-        best = int(np.argmax(depth))
-        axes.text(
-            sigmas[j[best]],
-            lams[i[best]],
-            text,
-            fontsize=6.5,
-            color=INK,
-            ha="center",
-            va="center",
-            weight="bold",
-            path_effects=halo(2.0),
-            zorder=5,
-        )
-
-
-def _lines(axes, model: Setting, sigmas):
+def _lines(model: Setting, sigmas: np.ndarray) -> list[plot.Guide]:
     fine = np.geomspace(sigmas.min(), sigmas.max(), 60)
     models = [model.at(sigma=float(s)) for s in fine]
     n, D = model.sizes[0] - 1, model.nearest**2 / 2
@@ -263,17 +187,15 @@ def _lines(axes, model: Setting, sigmas):
         r"leak $\log(m/(m_k\sigma))/D$": np.log(model.tokens / model.sizes[0] / fine) / D,
         "freeze $s^2 = \\log(n)/2$": [prediction.frozen_strength(m) for m in models],
     }
-    handles = []
-    for i, (name, y) in enumerate(lines.items()):
-        look = {"color": (INK, *COLOURS[1:])[i], "linestyle": DASHES[i], "linewidth": 1.3}
-        axes.plot(fine, y, path_effects=halo(2.2), zorder=3, **look)
-        handles.append(Line2D([], [], label=name, **look))
-    return handles
+    return [
+        plot.Guide(name, fine, y, colour=i or "ink", dash=i, width=1.3)
+        for i, (name, y) in enumerate(lines.items())
+    ]
 
 
 def summary(table: Table) -> list[str]:
     """How many cells each region has, and the best ratio."""
-    found = list(columns(table))
+    found = columns(table)
     counts = np.bincount(np.concatenate([c.region for c in found]), minlength=len(NAMES))
     best = min(found, key=lambda c: c.ratio.min())
     at = best.at | {"model.strength": best.strengths[np.argmin(best.ratio)]}
@@ -283,20 +205,38 @@ def summary(table: Table) -> list[str]:
     ]
 
 
-BASE = Clusters(clusters=10, size=50, dimension=1024)
 figure = Figure(
-    name="phase",
-    title="where attention removes noise, and what stops it elsewhere",
     statement="attention distils noise whenever lambda lies in the theorem's window",
-    setups={
-        "smoke": setup(12, 12, Clusters(clusters=4, size=16, dimension=128)),
-        "small": setup(40, 8, BASE),
-        "paper": setup(80, 12, BASE, (64, 1024, 65536)),
+    trial=Study(Clusters(clusters=10, size=50, dimension=1024), Smoother(), None, (noise_parts,)),
+    grid={
+        "world.dimension": [64, 1024, 65536],
+        "world.sigma": spaced(0.1, 2, 80),
+        "model.strength": spaced(0.5, 64, 80),
     },
-    claims=CLAIMS,
-    draws={"phase": draw},
+    trials=12,
+    scales=scales(
+        smoke=Scale(
+            grid={
+                "world.dimension": None,
+                "world.sigma": spaced(0.1, 2, 12),
+                "model.strength": spaced(0.5, 64, 12),
+            },
+            settings={"world.clusters": 4, "world.size": 16, "world.dimension": 128},
+        ),
+        small=Scale(
+            trials=8,
+            grid={
+                "world.dimension": None,
+                "world.sigma": spaced(0.1, 2, 40),
+                "model.strength": spaced(0.5, 64, 40),
+            },
+        ),
+    ),
+    claims=(dominated, ridge),
+    pictures={"phase": draw},
     summary=summary,
     reference="Theorem 2",
     departures="the paper has no experiment; small scale is at d = 1024 alone, another with --set"
     " world.dimension=64",
+    shared=("model.strength",),
 )

@@ -55,8 +55,11 @@ def draw(picture: Picture) -> Figure:
         frame.set_ticks(axes, panel, inches)
         _name(axes, panel, inches)
         _share(axes, picture, number, columns)
+        below = picture.panels[number + columns : number + columns + 1]
+        if below and below[0].axes[0].label == panel.axes[0].label:
+            axes.set_xlabel("")  # said once, under the column
     for axes in grid[len(picture.panels) :]:
-        axes.set_axis_off()
+        axes.remove()
     maps.draw_colour_bars(figure, drawn)
     if over_all:
         style.legend_over(figure, entries, picture.title)
@@ -80,7 +83,10 @@ def _height(picture: Picture, rows: int, columns: int) -> float:
 def _inches(picture: Picture, figure: Figure, rows: int, columns: int) -> tuple[float, float]:
     """About how wide and high one panel is."""
     bars = any(isinstance(mark, Map) and mark.label for p in picture.panels for mark in p.content)
-    width = (float(picture.width) - (0.5 if bars else 0.0)) / columns
+    names = [name for panel in picture.panels for name in panel.axes[1].categories]
+    beside = max((style.text_width(name, style.TICK) for name in names), default=0.0)
+    beside *= 1 if picture.share in ("y", "both") else columns
+    width = (float(picture.width) - beside - (0.5 if bars else 0.0)) / columns
     height = (float(figure.get_figheight()) - 0.3) / rows
     return max(width - (0.65 if columns == 1 else 0.5), 0.3), max(height - 0.4, 0.3)
 
@@ -150,7 +156,7 @@ def _name(axes: Axes, panel: Panel, inches: tuple[float, float]) -> None:
     if across.categories or upwards.categories:
         axes.grid(visible=False)
     if any(isinstance(mark, Image) or frame.is_matrix(mark) for mark in panel.content):
-        bare = not across.ticks and not upwards.ticks
+        bare = across.ticks is None and upwards.ticks is None
         for spine in axes.spines.values():
             spine.set_visible(not bare)
 
@@ -189,7 +195,7 @@ def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> lis
             found.setdefault(label, patch)
         elif isinstance(mark, Bars):
             found.setdefault(label, Patch(color=look_of(mark, looks).colour))
-        else:
+        elif isinstance(mark, Series | Bundle | Contour):
             _add(found, mark, look_of(mark, looks))
     for label, artist in found.items():
         artist.set_label(label)

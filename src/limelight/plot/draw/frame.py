@@ -91,7 +91,7 @@ def set_scales(axes: Axes, panel: Panel, x: np.ndarray, y: np.ndarray) -> None:
     ):
         if axis.limits is not None:
             ends = (float(axis.limits[0]), float(axis.limits[1]))
-        elif axis.categories:
+        elif axis.categories and flat_map is None:
             ends = (-0.6, len(axis.categories) - 0.4)
         put(*ends)
 
@@ -140,7 +140,12 @@ def set_ticks(axes: Axes, panel: Panel, inches: tuple[float, float]) -> None:
         upper = axes.secondary_xaxis("top")
         style.dress(upper)
         upper.set_xlabel(panel.top.label, fontsize=style.LABEL, color=style.INK, labelpad=3)
-        _put(upper.xaxis, panel.top.ticks or (), inches[0], span=axes.get_xlim())
+        _put(
+            upper.xaxis,
+            () if panel.top.ticks is None else panel.top.ticks,
+            inches[0],
+            span=axes.get_xlim(),
+        )
 
 
 def is_matrix(mark: Mark) -> bool:
@@ -189,7 +194,7 @@ def _name_groups(side: XAxis | YAxis, axis: Axis, inches: Number) -> None:
     words = [line for name in names for line in name.split("\n")]
     across = max((style.text_width(line, style.TICK) for line in words), default=0.0) + 0.04
     room = across if isinstance(side, XAxis) else 2.4 * style.TICK / 72
-    side.set_ticks(spread(list(ticks), (high - low) * room / float(inches)), names)
+    side.set_ticks(spread([float(at) for at in ticks], (high - low) * room / float(inches)), names)
     side.set_tick_params(which="major", length=0, pad=3)
 
 

@@ -1,6 +1,8 @@
 """Lines, points, bars, references and words on the axes of a panel."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -39,10 +41,11 @@ def draw_series(axes: Axes, line: Series, look: Look, lines: int, over_map: bool
 def draw_guide(axes: Axes, line: Series, look: Look, over_map: bool) -> None:
     """A thin line without marks."""
     x, middle, _, _ = line.arrays()
-    effects = {"path_effects": style.halo(2.6)} if over_map else {}
-    order = 3 if over_map else 2
+    shown = look.line()
+    if over_map:
+        shown |= {"path_effects": style.halo(2.6)}
     if len(x):
-        axes.plot(x, middle, label=line.label, zorder=order, **look.line(), **effects)
+        axes.plot(x, middle, label=line.label, zorder=3 if over_map else 2, **shown)
 
 
 def draw_points(axes: Axes, points: Points, look: Look, over_map: bool) -> None:
@@ -61,8 +64,8 @@ def draw_points(axes: Axes, points: Points, look: Look, over_map: bool) -> None:
     if points.x_low is not None and points.x_high is not None:
         y = flat(points.y)
         left, right = axes.get_xlim()
-        ends = (np.clip(flat(end), left, right) for end in (points.x_low, points.x_high))
-        axes.hlines(y, *ends, **bar)
+        begin, end = (np.clip(flat(side), left, right) for side in (points.x_low, points.x_high))
+        axes.hlines(y, begin, end, **bar)
     shown = look.marks() | {"alpha": float(points.opacity), "clip_on": not _on_frame(axes, x)}
     if over_map:
         shown |= {"path_effects": style.halo(1.8)}
@@ -79,9 +82,8 @@ def draw_bundle(axes: Axes, bundle: Bundle, look: Look) -> None:
     """One thin line per row."""
     x, rows = flat(bundle.x), np.atleast_2d(np.asarray(bundle.y, dtype=float))
     few = len(rows) < 4
-    width = float(bundle.width or (1.1 if few else 0.6))
-    shown = {"color": look.colour, "linestyle": style.DASHES[bundle.dash % 5], "linewidth": width}
-    axes.plot(x, rows.T, alpha=1.0 if few else 0.6, zorder=2.5, **shown)
+    thin = replace(look, width=bundle.width or (1.1 if few else 0.6))
+    axes.plot(x, rows.T, alpha=1.0 if few else 0.6, zorder=2.5, **thin.line())
 
 
 def draw_bars(axes: Axes, bars: Bars, look: Look) -> None:
@@ -230,5 +232,6 @@ def draw_text(axes: Axes, text: Text) -> None:
 
 def entry(look: Look, line: bool, marks: bool) -> Line2D:
     """An entry of the legend: a line, a marker, or both."""
-    shown = look.line() if line else {"linestyle": "none"}
-    return Line2D([], [], **(look.marks() if marks else {"marker": ""}) | shown)
+    shown: dict[str, Any] = look.marks() if marks else {"marker": "", "color": look.colour}
+    shown |= look.line() if line else {"linestyle": "none"}
+    return Line2D([], [], **shown)

@@ -92,8 +92,11 @@ def look_of(mark: Coloured, looks: dict[str, Look]) -> Look:
             dash=look.dash if mark.dash is None else style.DASHES[mark.dash % len(style.DASHES)],
             width=mark.width or (1.0 if isinstance(mark, Guide) else look.width),
         )
+    if isinstance(mark, Bundle | Contour):
+        dash = mark.dash if isinstance(mark, Bundle) else 0
+        look = replace(look, dash=style.DASHES[dash % len(style.DASHES)])
     if isinstance(mark, Points):
-        look = replace(look, size=mark.size or 4.2, hollow=mark.hollow)
+        look = replace(look, size=mark.size or 3.8, hollow=mark.hollow)
     return look
 
 

@@ -13,6 +13,7 @@ from limelight.plot.marks import Contour, Image, Map, flat
 from limelight.plot.style import INK, MUTED, SUCCESS, WEIGHT
 
 NOT_RUN = {"facecolor": "#efefef", "edgecolor": MUTED, "hatch": "xxxxx", "linewidth": 0}
+MANY = 400
 OUTSIDE = 1e-9
 """How far beyond the ends of its colours a value lies before the bar has a tip for it."""
 
@@ -24,7 +25,9 @@ def draw_map(axes: Axes, cells: Map, *, log_x: bool, log_y: bool) -> ScalarMappa
     if cells.missing == "grey":
         colours = colours.with_extremes(bad=MUTED)
     look = {"cmap": colours, "norm": _norm(cells), "alpha": float(cells.opacity), "zorder": 1}
-    if cells.opacity == 1:
+    if values.size > MANY:
+        look |= {"rasterized": True}  # edges would blur cells of a few dots each
+    elif cells.opacity == 1:
         look |= {"edgecolors": "face", "linewidth": 0.2}  # no hair lines between cells
     ends = (axes.get_xlim(), axes.get_ylim())
     if cells.x is None or cells.y is None:
@@ -118,7 +121,8 @@ def draw_colour_bars(figure: Figure, drawn: list[tuple[Axes, Map, ScalarMappable
                 mesh, ax=beside, pad=0.02, aspect=28, extend=_tips(group), alpha=1.0
             )
         if cells.bar_ticks is not None:
-            bar.set_ticks(list(cells.bar_ticks), labels=[f"{t:g}" for t in cells.bar_ticks])
+            ticks = [float(tick) for tick in cells.bar_ticks]
+            bar.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
             bar.minorticks_off()
         style.dress_bar(bar, cells.label)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from limelight.core.arrays import Real
 from limelight.core.errors import InputError
-from limelight.models.checkpoint import Block
+from limelight.models.checkpoint import AttentionBlock
 from limelight.theory.covering import LinearMap
 from limelight.theory.edelman2022.head import HeadNorms
 
@@ -19,7 +19,7 @@ from limelight.theory.edelman2022.head import HeadNorms
 MOST = 1e15
 
 
-def token_norm(block: Block) -> tuple[float, str]:
+def token_norm(block: AttentionBlock) -> tuple[float, str]:
     r"""A bound on the length of the augmented token, and where it comes from.
 
     $\sqrt{(\sqrt d \max|g| + \|\beta\|)^2 + 1}$ behind a LayerNorm of gain $g$ and shift $\beta$.
@@ -32,7 +32,7 @@ def token_norm(block: Block) -> tuple[float, str]:
     return float(math.hypot(length, 1.0)), "the LayerNorm's gain and shift"
 
 
-def read_heads(block: Block, measured: Real | None = None) -> tuple[HeadNorms, ...]:
+def read_heads(block: AttentionBlock, measured: Real | None = None) -> tuple[HeadNorms, ...]:
     """The norms of every head of a block, biases taken in.
 
     Args:
@@ -86,7 +86,7 @@ def product_maps(query: np.ndarray, key: np.ndarray) -> tuple[LinearMap, LinearM
     return sides[0], sides[1]
 
 
-def _augmented(block: Block) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _augmented(block: AttentionBlock) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if block.gain is None:
         return block.query, block.key, block.value
 

@@ -1,6 +1,6 @@
 """Numeric evidence for the errata: what the printed statement gives, and the corrected one.
 
-`limelight show edelman2022 errata --set number=4` evaluates one of them.
+`erratum(4)` evaluates one of them.
 """
 
 import math

@@ -65,7 +65,7 @@ def generalisation_gap(
 
     Notation: `lipschitz` is $L$ of the loss, `loss_range` $b$, `bound` $A \ge |f|$.
     Departures: `standard` is ours: the complexity bound holds for every sample, hence also in
-        expectation, and one bounded-difference step a side is enough. It implies the paper's form
+        expectation, and one bounded-difference step per side is enough. It implies the paper's form
         for $\delta \le 0.79$.
 
     Args:

@@ -5,8 +5,9 @@ points, `examples * tokens`, sees it, so at fixed norms the capacity grows like 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,40 @@ class HeadNorms:
     def __post_init__(self):
         at_least_zero(
             token_norm=self.token_norm, query_norm=self.query_norm, lipschitz=self.lipschitz
+        )
+
+    @classmethod
+    def of_report(cls, norms: Mapping[str, Any]) -> "HeadNorms":
+        """What a report kept of a head: `norms` in `HeadReport.as_json`."""
+        side = norms["query_side"]
+        return cls(
+            LinearMap(**norms["query_key"]),
+            LinearMap(**norms["value"]),
+            norms["token"],
+            norms["query_token"],
+            query_side=None if side is None else LinearMap(**side),
+        )
+
+    @classmethod
+    def of_measures(cls, sizes: Mapping[str, Real], inputs: int, outputs: int) -> "HeadNorms":
+        """What was measured of a head while it trained.
+
+        Args:
+            sizes: As `measures.norms.head_norms` names them, with the lengths `token` and
+                `query_token`.
+            inputs: Width of the tokens.
+            outputs: Width of the values.
+        """
+        norms = lambda name, outputs, spectral: LinearMap(
+            outputs, sizes[f"{name}.largest"], sizes[f"{name}.total"], spectral, None, inputs
+        )
+        product = sizes["query_key.spectral"]  # of the product and of its transpose
+        return cls(
+            norms("query_key", inputs, product),
+            norms("value", outputs, sizes["value.spectral"]),
+            sizes["token"],
+            sizes["query_token"],
+            query_side=norms("query_side", inputs, product),
         )
 
     @property

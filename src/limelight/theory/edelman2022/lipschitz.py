@@ -37,7 +37,7 @@ def largest_ratio(
     if instances < 1 or seed < 0:
         raise InputError(f"{instances} instances of seed {seed}", "at least 1, and at least 0")
     if softmax_constant not in (1, 2):
-        raise InputError(f"softmax constant {softmax_constant:g}", "1, or the paper's 2")
+        raise InputError(f"softmax_constant = {softmax_constant:g}", "1, or the paper's 2")
     tops = {}
     for name in LEMMAS if lemma == "all" else (lemma,):
         rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ import numpy as np
 
 from limelight.core.arrays import Real, Reals
 from limelight.core.errors import InputError
-from limelight.models.checkpoint import Block, Checkpoint
+from limelight.models.checkpoint import AttentionBlock, Checkpoint
 from limelight.theory.edelman2022.block import read_heads, token_norm
 from limelight.theory.edelman2022.gap import GapBound, generalisation_gap
 from limelight.theory.edelman2022.head import (
@@ -54,9 +54,9 @@ def capacity(
         resolution: At which functions are told apart.
         softmax_constant: 1 (valid, tighter) or 2 (the paper's).
         delta: Probability that the gap's bound fails.
-        token_norms: Measured length of the longest augmented token, one a block; the LayerNorm's
+        token_norms: Measured length of the longest augmented token, one per block; the LayerNorm's
             own bound when not given.
-        heads: Heads a block, where the file cannot say.
+        heads: Heads per block, where the file cannot say.
 
     Returns:
         Norms, bounds and vacuity, block by block and head by head.
@@ -66,7 +66,7 @@ def capacity(
     loaded = weights if isinstance(weights, Checkpoint) else Checkpoint.load(weights, heads)
     tokens = loaded.tokens if tokens is None else tokens
     if tokens is None:
-        raise InputError(f"{loaded.source} does not say how many tokens", "give it with --tokens")
+        raise InputError(f"{loaded.source} does not say how many tokens", "give it with tokens=...")
     sizes = tokens >= 1 and 1 <= examples < math.inf and 0 < resolution < math.inf
     if not (sizes and 0 < delta < 1):
         raise InputError(
@@ -74,10 +74,10 @@ def capacity(
             "at least 1, at least 1, positive, and between 0 and 1; all finite",
         )
     if softmax_constant not in (1, 2):
-        raise InputError(f"softmax constant {softmax_constant:g}", "1, or the paper's 2")
+        raise InputError(f"softmax_constant = {softmax_constant:g}", "1, or the paper's 2")
     if token_norms is not None and len(token_norms) != len(loaded.blocks):
         raise InputError(
-            f"{len(token_norms)} token norms for {len(loaded.blocks)} blocks", "one a block"
+            f"{len(token_norms)} token norms for {len(loaded.blocks)} blocks", "one per block"
         )
     settings = Settings(tokens, examples, resolution, softmax_constant, delta)
     measured = token_norms or [None] * len(loaded.blocks)
@@ -87,7 +87,7 @@ def capacity(
     return NetworkReport(loaded, settings, reports)
 
 
-def _report(block: Block, measured: Real | None, settings: Settings) -> BlockReport:
+def _report(block: AttentionBlock, measured: Real | None, settings: Settings) -> BlockReport:
     heads = read_heads(block, measured)
     c, e = settings.softmax_constant, settings.resolution
     given = {"examples": settings.examples, "tokens": settings.tokens, "softmax_constant": c}
@@ -109,7 +109,7 @@ def _report(block: Block, measured: Real | None, settings: Settings) -> BlockRep
     explicit = float(heads_explicit(heads, e, **given))
     if not math.isfinite(explicit):
         raise InputError(
-            f"{block.name}: the bound at resolution {e:g} is beyond 1e308", "a larger --resolution"
+            f"{block.name}: the bound at resolution {e:g} is beyond 1e308", "a larger resolution"
         )
     return BlockReport(
         name=block.name,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from limelight.core.arrays import Real
+from limelight.core.notebook import grid
 from limelight.models.checkpoint import Checkpoint
 from limelight.theory.base import Bound, Condition, plain
 from limelight.theory.edelman2022.gap import GapBound
@@ -163,6 +164,16 @@ class NetworkReport:
             "skipped": {reason: list(names) for reason, names in self.checkpoint.skipped.items()},
             "notes": list(self.checkpoint.notes),
         }
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the bound with its conditions, and a row for each block."""
+        rows = [
+            (b.name, f"{b.explicit:.3g}", f"{b.parameters:.3g}", f"{b.gap.uncut:.3g}")
+            + (f"{b.examples_needed:.3g}",)
+            for b in self.blocks
+        ]
+        titles = ("block", "explicit bound", "by parameters", "gap", "examples needed")
+        return self.bound._repr_html_() + grid(titles, rows)
 
     def __str__(self) -> str:
         return str(self.bound)

@@ -2,32 +2,52 @@ r"""How jelassi2022's network learns which patches belong together, as exact dyn
 
 `layer` the network on its symmetric manifold; `population` the law of the data as counts; `descent`
 gradient descent as a recursion in three numbers; `optimum` where $\alpha$ settles while attention
-is slow, `start` the same at the start, for any density and power; `idealized` one run from plain
+is slow, `start` the same at the start, for any density and power; `run` one run from plain
 numbers; `full` descent on every weight, the oracle of the reduction. `linear` and `blurred` the
 errors of linear rules; `shift` a network without association; `statements` and `dynamics` all of
 it by label.
 """
 
-from limelight.theory.jelassi2022.descent import Rates, descend, spaced
-from limelight.theory.jelassi2022.idealized import Run, idealized
-from limelight.theory.jelassi2022.layer import Layer, State
-from limelight.theory.jelassi2022.linear import density_needed, linear_error
-from limelight.theory.jelassi2022.optimum import Optimum, best_alpha
-from limelight.theory.jelassi2022.population import condensed, drawn, enumerated
+from typing import TYPE_CHECKING
+
+from limelight.core.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from limelight.theory.jelassi2022.descent import Rates, descend, spaced
+    from limelight.theory.jelassi2022.layer import Layer, LayerState
+    from limelight.theory.jelassi2022.linear import density_needed, linear_error
+    from limelight.theory.jelassi2022.optimum import Optimum, best_alpha
+    from limelight.theory.jelassi2022.population import condensed, drawn, enumerated
+    from limelight.theory.jelassi2022.run import Run, idealized
 
 __all__ = [
+    # The network on its symmetric manifold, and the law of its data.
     "Layer",
+    "LayerState",
+    "condensed",
+    "drawn",
+    "enumerated",
+    # Descent in three numbers.
     "Optimum",
     "Rates",
     "Run",
-    "State",
     "best_alpha",
-    "condensed",
-    "density_needed",
     "descend",
-    "drawn",
-    "enumerated",
     "idealized",
-    "linear_error",
     "spaced",
+    # Linear rules.
+    "density_needed",
+    "linear_error",
 ]
+
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "descent": "Rates descend spaced",
+        "layer": "Layer LayerState",
+        "linear": "density_needed linear_error",
+        "optimum": "Optimum best_alpha",
+        "population": "condensed drawn enumerated",
+        "run": "Run idealized",
+    },
+)

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.types import Number, Scalar
-from limelight.theory.jelassi2022.layer import Layer, State
+from limelight.theory.jelassi2022.layer import Layer, LayerState
 from limelight.theory.jelassi2022.population import Population
 
 #: Association has begun when $\gamma - \rho$ is this large.
@@ -60,8 +60,8 @@ class Watch(NamedTuple):
     halved: Int[Array, ""]
 
 
-class Look(NamedTuple):
-    r"""What is read at a look.
+class Snapshot(NamedTuple):
+    r"""What is read at one step, or stacked at several.
 
     Args:
         step: The step.
@@ -84,17 +84,17 @@ class Look(NamedTuple):
     stiffness: Float[Array, "..."]
 
 
-def loss(population: Population, layer: Layer, state: State) -> Scalar:
+def loss(population: Population, layer: Layer, state: LayerState) -> Scalar:
     r"""$L = E \log(1 + e^{-yF})$."""
     return jnp.sum(population.weights * jax.nn.softplus(-population.outputs(layer, state)))
 
 
-def error(population: Population, layer: Layer, state: State) -> Scalar:
+def error(population: Population, layer: Layer, state: LayerState) -> Scalar:
     r"""$P[yF \le 0]$, exact up to the population's lost mass; no number counts as wrong."""
     return jnp.sum(population.weights * ~(population.outputs(layer, state) > 0))
 
 
-def gradient(population: Population, layer: Layer, state: State) -> tuple[State, Scalar]:
+def gradient(population: Population, layer: Layer, state: LayerState) -> tuple[LayerState, Scalar]:
     r"""The gradient of the loss in the three numbers, and the error on the way.
 
     $\nabla L = -E[r \nabla (yF)]$ with $r = 1/(1 + e^{yF})$.
@@ -105,13 +105,13 @@ def gradient(population: Population, layer: Layer, state: State) -> tuple[State,
         pull = jax.lax.stop_gradient(population.weights * jax.nn.sigmoid(-output))
         return -jnp.sum(pull * output), jnp.sum(population.weights * ~(output > 0))
 
-    return jax.grad(weighed, has_aux=True)(State(*(jnp.asarray(x, float) for x in state)))
+    return jax.grad(weighed, has_aux=True)(LayerState(*(jnp.asarray(x, float) for x in state)))
 
 
-def change(layer: Layer, slope: State, rates: Rates) -> State:
+def change(layer: Layer, slope: LayerState, rates: Rates) -> LayerState:
     """What one step of full gradient descent adds to the three numbers."""
     C, D = layer.size, layer.tokens
-    return State(
+    return LayerState(
         -rates.value * slope.alpha,
         -rates.attention / (D * (C - 1)) * slope.gamma,
         -rates.attention / (D * (D - C)) * slope.rho,
@@ -122,76 +122,76 @@ def descend(
     population: Population,
     layer: Layer,
     rates: Rates,
-    start: State,
-    looks: Sequence[int] | Int[Array, " looks"],
+    start: LayerState,
+    reads: Sequence[int] | Int[Array, " reads"],
     *,
     stop: bool | Bool[Array, ""] = False,
-) -> tuple[State, Watch, Look]:
-    r"""Run the recursion, looking at the given steps; the first look should be 0.
+) -> tuple[LayerState, Watch, Snapshot]:
+    r"""Run the recursion, and read everything at the given steps; the first should be 0.
 
-    What is not finite ends the run: later looks repeat the step at which it did.
+    A state that is not finite ends the run: later readings repeat the step at which it did.
 
     Args:
         population: The law of the data.
         layer: The network.
         rates: Step sizes.
         start: The first state.
-        looks: Steps at which everything is read, rising.
+        reads: Steps at which everything is read, rising.
         stop: Whether to stand still once $\alpha$ has passed a maximum and $\gamma > 1$.
 
     Returns:
-        The last state, what was followed, and one row a look.
+        The last state, what was followed, and one row per reading.
     """
-    start = State(*(jnp.asarray(x, float) for x in start))
+    start = LayerState(*(jnp.asarray(x, float) for x in start))
 
-    def done(state: State, watch: Watch):
+    def done(state: LayerState, watch: Watch):
         return stop & (state.gamma > 1) & (state.alpha < watch.top)
 
     def advance(carry):
         state, watch = carry
         slope, wrong = gradient(population, layer, state)
         move = change(layer, slope, rates)
-        return State(*map(jnp.add, state, move)), _follow(watch, state, move, wrong)
+        return LayerState(*map(jnp.add, state, move)), _follow(watch, state, move, wrong)
 
     def until(carry, goal):
         finite = lambda state: jnp.isfinite(state.alpha + state.gamma + state.rho)
         more = lambda carry: (carry[1].step < goal) & finite(carry[0]) & ~done(*carry)
         state, watch = jax.lax.while_loop(more, advance, carry)
-        return (state, watch), _look(population, layer, rates, state, watch)
+        return (state, watch), _snapshot(population, layer, rates, state, watch)
 
-    (state, watch), course = jax.lax.scan(
-        until, (start, _watch(start)), jnp.asarray(looks, dtype=int)
+    (state, watch), snapshots = jax.lax.scan(
+        until, (start, _watch(start)), jnp.asarray(reads, dtype=int)
     )
-    return state, watch, course
+    return state, watch, snapshots
 
 
-def spaced(steps: int, looks: int) -> tuple[int, ...]:
-    """Steps to look at: 0, then evenly on a logarithmic scale, never twice the same where possible.
+def spaced(steps: int, reads: int) -> tuple[int, ...]:
+    """Steps to read at: 0, then evenly on a logarithmic scale, never twice the same where possible.
 
     Example:
         >>> spaced(1000, 5)
         (0, 1, 10, 100, 1000)
     """
-    tail = np.geomspace(1, max(steps, 1), max(looks - 1, 1)).round().astype(int)
+    tail = np.geomspace(1, max(steps, 1), max(reads - 1, 1)).round().astype(int)
     return (0, *(int(t) for t in np.minimum(np.maximum(tail, np.arange(1, len(tail) + 1)), steps)))
 
 
-def curvature(population: Population, layer: Layer, state: State) -> Scalar:
+def curvature(population: Population, layer: Layer, state: LayerState) -> Scalar:
     r"""$\partial^2_\alpha L$."""
-    at = lambda alpha: loss(population, layer, State(alpha, state.gamma, state.rho))
+    at = lambda alpha: loss(population, layer, LayerState(alpha, state.gamma, state.rho))
     return jax.grad(jax.grad(at))(jnp.asarray(state.alpha, float))
 
 
-def _watch(start: State) -> Watch:
+def _watch(start: LayerState) -> Watch:
     yes, never = jnp.array(True), jnp.array(-1)
     alpha = jnp.asarray(start.alpha)
     infinite = jnp.full_like(alpha, jnp.inf)
     return Watch(jnp.array(0), infinite, yes, yes, yes, alpha, never, infinite, never)
 
 
-def _follow(watch: Watch, before: State, move: State, wrong: Scalar) -> Watch:
+def _follow(watch: Watch, before: LayerState, move: LayerState, wrong: Scalar) -> Watch:
     """Take in one step; `wrong` is the error before it."""
-    after = State(*map(jnp.add, before, move))
+    after = LayerState(*map(jnp.add, before, move))
     begun = (watch.onset < 0) & (before.gamma - before.rho >= ONSET)
     level = jnp.where(begun, wrong, watch.level)
     halved = (watch.halved < 0) & ((watch.onset >= 0) | begun) & (wrong <= level / 2)
@@ -208,8 +208,10 @@ def _follow(watch: Watch, before: State, move: State, wrong: Scalar) -> Watch:
     )
 
 
-def _look(population: Population, layer: Layer, rates: Rates, state: State, watch: Watch) -> Look:
-    return Look(
+def _snapshot(
+    population: Population, layer: Layer, rates: Rates, state: LayerState, watch: Watch
+) -> Snapshot:
+    return Snapshot(
         watch.step,
         jnp.asarray(state.alpha),
         jnp.asarray(state.gamma),

@@ -4,23 +4,17 @@ Every condition has both sides; what it states of its data is in `statements`.
 """
 
 import math
-
-import jax
-import jax.numpy as jnp
-import jax.random as jr
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from limelight.core.arrays import Real
 from limelight.core.errors import InputError
 from limelight.theory.base import Bound, Condition
-from limelight.theory.jelassi2022.descent import Rates
-from limelight.theory.jelassi2022.full import manifold_residuals
-from limelight.theory.jelassi2022.idealized import Run, idealized
-from limelight.theory.jelassi2022.layer import Layer
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.theory.jelassi2022.statements import little_lost
-from limelight.worlds.partitions import strided
-from limelight.worlds.spatial import label_failure
+from limelight.worlds.laws import label_failure
+
+if TYPE_CHECKING:
+    from limelight.theory.jelassi2022.run import Run
 
 
 def idealized_descent(
@@ -41,7 +35,7 @@ def idealized_descent(
 
     Reference: jelassi2022, Theorem 4.1.
     """
-    run = idealized(tokens, size, density, diagonal, linear, rate, ratio, steps, prune)
+    run = _run(tokens, size, density, diagonal, linear, rate, ratio, steps, prune)
     natural = linear_error(tokens, size, density)
     return Bound(
         name="error",
@@ -80,11 +74,11 @@ def attention_grows(
         above $|\rho|$) are false in general: with $\beta$ frozen the best weights inside a small
         set are nearly equal, $\gamma$ comes back to $\beta$, and $\rho$ goes on falling.
 
-    Example: `limelight show jelassi2022 lemma4.3 --set tokens=8 size=2`
+    Example: `attention_grows(tokens=8, size=2)`
 
     Reference: jelassi2022, Lemma 4.3 and Event II.
     """
-    run = idealized(tokens, size, density, diagonal, linear, rate, ratio, steps, prune)
+    run = _run(tokens, size, density, diagonal, linear, rate, ratio, steps, prune)
     gap = float(run.watch.gap)
     return Bound(
         name="smallest gamma - rho",
@@ -120,7 +114,7 @@ def second_rise(
 
     Reference: jelassi2022, Section 4.1.
     """
-    run = idealized(tokens, size, density, diagonal, linear, rate, ratio, steps, prune, stop=True)
+    run = _run(tokens, size, density, diagonal, linear, rate, ratio, steps, prune, stop=True)
     return Bound(
         name="R, largest alpha over the best at the start",
         value=run.rise,
@@ -152,6 +146,16 @@ def manifold(
     """
     if not rate > 0 or steps < 1:
         raise InputError(f"rate = {rate:g}, steps = {steps}", "a positive rate, at least one step")
+    import jax
+    import jax.numpy as jnp
+    import jax.random as jr
+    import numpy as np
+
+    from limelight.theory.jelassi2022.descent import Rates
+    from limelight.theory.jelassi2022.full import manifold_residuals
+    from limelight.theory.jelassi2022.layer import Layer
+    from limelight.worlds.partitions import strided
+
     with jax.enable_x64(True):
         layer = Layer(8, 2, jnp.asarray(diagonal, float))
         sets = np.asarray(strided(8, 2))
@@ -170,7 +174,14 @@ def manifold(
     )
 
 
-def _sound(run: Run, diagonal: Real, calm: float = 2.0) -> tuple[Condition, ...]:
+def _run(*settings: Any, stop: bool = False) -> "Run":
+    """Idealized descent; JAX is loaded here, when a statement needs it."""
+    from limelight.theory.jelassi2022.run import idealized
+
+    return idealized(*settings, stop=stop)
+
+
+def _sound(run: "Run", diagonal: Real, calm: float = 2.0) -> tuple[Condition, ...]:
     return (
         Condition("diagonal above 0", diagonal, ">", 0.0, "0 is a saddle"),
         Condition("steps in alpha stable", run.stiffness, "<", calm),
@@ -178,7 +189,7 @@ def _sound(run: Run, diagonal: Real, calm: float = 2.0) -> tuple[Condition, ...]
     )
 
 
-def _quantities(run: Run) -> dict[str, float | int]:
+def _quantities(run: "Run") -> dict[str, float | int]:
     names = ("loss", "alpha", "gamma", "rho", "gain")
-    at_start = {"error at the start": float(run.course.error[0]), "steps": int(run.watch.step)}
+    at_start = {"error at the start": float(run.path.error[0]), "steps": int(run.watch.step)}
     return at_start | {name: run.end[name] for name in names}

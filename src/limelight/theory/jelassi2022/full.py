@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int
 from limelight.core.errors import InputError
 from limelight.core.types import Number, PRNGKey, Scalar
 from limelight.theory.jelassi2022.descent import Rates, change, gradient
-from limelight.theory.jelassi2022.layer import Layer, State
+from limelight.theory.jelassi2022.layer import Layer, LayerState
 from limelight.theory.jelassi2022.population import enumerated
 from limelight.worlds.spatial import unit_vector
 
@@ -24,7 +24,7 @@ from limelight.worlds.spatial import unit_vector
 MOST_IMAGES = 50_000
 
 
-class Images(NamedTuple):
+class WeightedImages(NamedTuple):
     """Every image of a population with its probability; the label is +1."""
 
     tokens: Float[Array, "images tokens dimension"]
@@ -68,18 +68,18 @@ def noisy(
     weights: Float[np.ndarray, " images"],
     feature: Float[Array, " dimension"],
     deviation: Number,
-) -> Images:
+) -> WeightedImages:
     """Images with noise across the feature, each beside its mirror, so that noise averages to 0."""
     noise = jr.normal(key, (*marks.shape, feature.shape[0]))
     noise = deviation * (noise - jnp.einsum("nd,k->ndk", noise @ feature, feature))
     signal = jnp.einsum("nd,k->ndk", marks.astype(float), feature)
     both = jnp.concatenate([signal + noise, signal - noise])
-    return Images(both, jnp.tile(jnp.asarray(weights), 2) / 2)
+    return WeightedImages(both, jnp.tile(jnp.asarray(weights), 2) / 2)
 
 
 def network_loss(
     layer: Layer,
-    images: Images,
+    images: WeightedImages,
     logits: Float[Array, "tokens tokens"],
     value: Float[Array, " dimension"],
 ) -> Scalar:
@@ -126,7 +126,7 @@ def manifold_residuals(
         logits = logits - rates.attention * jnp.where(diagonal, 0.0, up)
         value = value - rates.value * push
         move = change(layer, gradient(population, layer, state)[0], rates)
-        state = State(*map(jnp.add, state, move))
+        state = LayerState(*map(jnp.add, state, move))
         found = Residuals(
             jnp.max(jnp.where(same & ~diagonal, jnp.abs(logits - state.gamma), 0.0)),
             jnp.max(jnp.where(same, 0.0, jnp.abs(logits - state.rho))),

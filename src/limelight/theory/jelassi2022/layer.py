@@ -16,7 +16,7 @@ from limelight.core.types import Number
 from limelight.models.positional import Activation
 
 
-class State(NamedTuple):
+class LayerState(NamedTuple):
     r"""The three numbers that move: $\alpha, \gamma, \rho$."""
 
     alpha: Number
@@ -24,7 +24,7 @@ class State(NamedTuple):
     rho: Number
 
 
-class Weights(NamedTuple):
+class LayerWeights(NamedTuple):
     r"""Attention of a patch to itself, to one of its set, to one of another.
 
     Notation: $\Lambda, \Gamma, \Xi$.
@@ -63,15 +63,15 @@ class Layer(eqx.Module):
     temperature: Number = 1.0
     activation: Activation = eqx.field(default_factory=Activation)
 
-    def weights(self, state: State) -> Weights:
+    def weights(self, state: LayerState) -> LayerWeights:
         r"""$\Lambda, \Gamma, \Xi$; with their multiplicities they add up to 1."""
         C, D = self.size, self.tokens
         logits = jnp.stack([jnp.asarray(x, float) for x in (self.diagonal, *state[1:])])
         count = jnp.array([1.0, C - 1.0, D - C])
         share = jax.nn.softmax(logits / self.temperature + jnp.log(count)) / count
-        return Weights(share[0], share[1], share[2])
+        return LayerWeights(share[0], share[1], share[2])
 
-    def differences(self, state: State) -> tuple[Array, Array, Array]:
+    def differences(self, state: LayerState) -> tuple[Array, Array, Array]:
         r"""$a = \Lambda - \Gamma$, $b = \Gamma - \Xi$, $e = \Xi$.
 
         $O_i = D\alpha (a \delta_i + b m + e M)$ for a patch with mark $\delta_i$ in a set of sum
@@ -80,12 +80,12 @@ class Layer(eqx.Module):
         own, same, other = self.weights(state)
         return own - same, same - other, other
 
-    def gain(self, state: State) -> Float[Array, ""]:
+    def gain(self, state: LayerState) -> Float[Array, ""]:
         r"""$G = D(\Lambda + (C-1)\Gamma)$: from about $C$ (uniform) to $D$ (all inside)."""
         own, same, _ = self.weights(state)
         return self.tokens * (own + (self.size - 1) * same)
 
-    def start(self) -> State:
+    def start(self) -> LayerState:
         r"""The idealized start: $\alpha = \nu^{1/(p-1)}$, $\gamma = \rho = 0$."""
         alpha = jnp.asarray(self.activation.knee, float)
-        return State(alpha, jnp.zeros_like(alpha), jnp.zeros_like(alpha))
+        return LayerState(alpha, jnp.zeros_like(alpha), jnp.zeros_like(alpha))

@@ -7,17 +7,16 @@ $\varphi$ it needs $q(D - C)$ of order $C^2$.
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import brentq
 
+from limelight.core.arrays import Real
 from limelight.core.errors import InputError
-from limelight.core.types import Number
-from limelight.worlds.partitions import check_partition
+from limelight.worlds.laws import check_partition
 
 #: The error that Theorem 3.1 claims.
 EIGHTH = 1 / 8
 
 
-def noise_law(tokens: int, size: int, density: Number) -> Float[np.ndarray, " sums"]:
+def noise_law(tokens: int, size: int, density: Real) -> Float[np.ndarray, " sums"]:
     r"""The law of $T$, the sum of the $D - C$ random marks, centred in the array."""
     check_partition("strided", tokens, size)
     if not 0 <= density <= 1:
@@ -28,7 +27,7 @@ def noise_law(tokens: int, size: int, density: Number) -> Float[np.ndarray, " su
     return law
 
 
-def linear_error(tokens: int, size: int, density: Number, *, ties: float = 1.0) -> float:
+def linear_error(tokens: int, size: int, density: Real, *, ties: float = 1.0) -> float:
     r"""The exact error of $\mathrm{sign} \sum_j \langle w^*, X_j\rangle$: $P[C + T \le 0]$.
 
     Args:
@@ -55,6 +54,8 @@ def density_needed(tokens: int, size: int, *, ties: float = 0.5, level: float = 
         >>> round(density_needed(36, 4), 3), round(density_needed(36, 4, ties=1.0), 3)
         (0.372, 0.292)
     """
+    from scipy.optimize import brentq
+
     excess = lambda q: linear_error(tokens, size, q, ties=ties) - level
     if excess(1.0) < 0:
         return float("nan")

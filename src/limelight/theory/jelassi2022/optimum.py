@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from limelight.core.types import Number
 from limelight.theory.jelassi2022.descent import loss
-from limelight.theory.jelassi2022.layer import Layer, State
+from limelight.theory.jelassi2022.layer import Layer, LayerState
 from limelight.theory.jelassi2022.population import Population
 
 #: Values of $\alpha G$ between which the optimum is sought, and how many are tried at first.
@@ -26,8 +26,8 @@ def best_alpha(
     population: Population, layer: Layer, gamma: Number = 0.0, rho: Number = 0.0
 ) -> Optimum:
     r"""The best $\alpha$ for fixed attention: a scan over $\alpha G$, then golden sections."""
-    at = lambda alpha: loss(population, layer, State(alpha, gamma, rho))
-    gain = layer.gain(State(0.0, gamma, rho))
+    at = lambda alpha: loss(population, layer, LayerState(alpha, gamma, rho))
+    gain = layer.gain(LayerState(0.0, gamma, rho))
     tries = jnp.geomspace(*SPAN, TRIES) / gain
     best = jnp.argmin(jax.lax.map(at, tries))
     low, high = tries[jnp.maximum(best - 1, 0)], tries[jnp.minimum(best + 1, TRIES - 1)]

@@ -23,8 +23,8 @@ from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import InputError
 from limelight.core.types import Number, PRNGKey
-from limelight.theory.jelassi2022.layer import Layer, State
-from limelight.worlds.partitions import check_partition
+from limelight.theory.jelassi2022.layer import Layer, LayerState
+from limelight.worlds.laws import check_partition
 
 #: Atoms times set types beyond which an enumeration is refused: it takes minutes and gigabytes.
 MOST_PAIRS = 20_000_000
@@ -43,7 +43,7 @@ class Population(eqx.Module):
     lost: eqx.AbstractVar[float]
 
     @abc.abstractmethod
-    def outputs(self, layer: Layer, state: State) -> Float[Array, " atoms"]:
+    def outputs(self, layer: Layer, state: LayerState) -> Float[Array, " atoms"]:
         """What the network says of each image, times its label."""
 
 
@@ -60,7 +60,7 @@ class Statistics(Population):
     monomials: Float[Array, "atoms 6"]
     lost: float = eqx.field(static=True, default=0.0)
 
-    def outputs(self, layer: Layer, state: State) -> Float[Array, " atoms"]:
+    def outputs(self, layer: Layer, state: LayerState) -> Float[Array, " atoms"]:
         r"""The cubic network.
 
         $$F = (D\alpha)^3 \big[a^3 M + 3a^2 b K + (3ab^2 + Cb^3) Q_3 + 3a^2 e\,MN
@@ -87,12 +87,12 @@ class Statistics(Population):
         return self.monomials @ coefficients
 
 
-class Counts(Population):
+class DrawnCounts(Population):
     """Positive and negative marks in each random set of drawn images: for any odd power.
 
     Args:
         weights: The same for all.
-        positive: Positive marks, one column a random set.
+        positive: Positive marks, one column per random set.
         negative: Negative marks.
         lost: Nothing is left out; the draw itself is the error.
     """
@@ -102,7 +102,7 @@ class Counts(Population):
     negative: Int[Array, "atoms sets"]
     lost: float = eqx.field(static=True, default=0.0)
 
-    def outputs(self, layer: Layer, state: State) -> Float[Array, " atoms"]:
+    def outputs(self, layer: Layer, state: LayerState) -> Float[Array, " atoms"]:
         r"""$F = C \sigma(O_{sig}) + \sum_\ell [a_\ell \sigma(O_+) + b_\ell \sigma(O_-) + ..]$."""
         a, b, e = layer.differences(state)
         C = layer.size
@@ -140,17 +140,17 @@ def enumerated(tokens: int, size: int, density: Number, prune: Number = 0.0) -> 
     )
 
 
-def drawn(key: PRNGKey, tokens: int, size: int, density: Number, draws: int) -> Counts:
+def drawn(key: PRNGKey, tokens: int, size: int, density: Number, draws: int) -> DrawnCounts:
     """Counts of `draws` random images: the population by Monte Carlo."""
     check_partition("strided", tokens, size)
     chance = jr.uniform(key, (draws, tokens // size - 1, size))
     positive = jnp.sum(chance < density / 2, axis=2)
     negative = jnp.sum((chance >= density / 2) & (chance < density), axis=2)
     weights = jnp.full(draws, 1.0 / draws)
-    return Counts(weights=weights, positive=positive, negative=negative)
+    return DrawnCounts(weights=weights, positive=positive, negative=negative)
 
 
-def condensed(counts: Counts, size: int) -> Statistics:
+def condensed(counts: DrawnCounts, size: int) -> Statistics:
     """Drawn counts as the five integers, at a cost that does not grow with the number of sets."""
     m, n = counts.positive - counts.negative, counts.positive + counts.negative
     add = lambda sets, signal: jnp.sum(sets, axis=1) + signal

@@ -1,8 +1,8 @@
 r"""What the value vector alone can do: the population loss under the attention of the start.
 
-With no set told apart ($\gamma = \rho = 0$) an image matters through two counts, the marks that
-agree with the label and those that do not. Their law is multinomial, so the loss is a finite sum
-at any size, any odd power and any density, traced ones included.
+While attention does not distinguish sets ($\gamma = \rho = 0$), an image matters by two counts:
+the marks that agree with the label, and those that do not. Their law is multinomial. So the loss is
+a finite sum at any size, any odd power and any density, traced ones included.
 """
 
 import jax
@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from limelight.core.types import Number
 from limelight.models.positional import Activation
 
-#: Sizes of the value vector among which the smallest loss is looked for, and how often refined.
+#: Lengths of the value vector that are tried for the smallest loss, and how often this is refined.
 POINTS, ROUNDS = 48, 4
 
 

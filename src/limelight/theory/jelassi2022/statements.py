@@ -5,17 +5,10 @@ Every condition has both sides; what it states of descent is in `dynamics`.
 
 import math
 
-import jax
-import jax.numpy as jnp
-
 from limelight.core.arrays import Real
-from limelight.models.positional import Activation
 from limelight.theory.base import Bound, Condition
-from limelight.theory.jelassi2022.descent import error
-from limelight.theory.jelassi2022.layer import Layer, State
 from limelight.theory.jelassi2022.linear import EIGHTH, density_needed, linear_error
-from limelight.theory.jelassi2022.population import enumerated
-from limelight.worlds.spatial import label_failure, silence
+from limelight.worlds.laws import label_failure, silence
 
 #: $C^2/z^2$ with $\Phi(-z) = 1/8$: the hidden condition of Theorem 3.1, over $C^2$.
 HIDDEN = 0.7557
@@ -106,10 +99,18 @@ def set_shift(
 
     Reference: jelassi2022, Theorem 3.2.
     """
+    import jax
+    import jax.numpy as jnp
+
+    from limelight.models.positional import Activation
+    from limelight.theory.jelassi2022.descent import error
+    from limelight.theory.jelassi2022.layer import Layer, LayerState
+    from limelight.theory.jelassi2022.population import enumerated
+
     with jax.enable_x64(True):
         population = enumerated(tokens, size, density, prune)
         layer = Layer(tokens, size, strength, activation=Activation(3, 0.0))
-        state = State(jnp.asarray(value, float), jnp.asarray(strength, float), jnp.zeros(()))
+        state = LayerState(jnp.asarray(value, float), jnp.asarray(strength, float), jnp.zeros(()))
         wrong = float(error(population, layer, state))
         gain = float(layer.gain(state))
     linear = linear_error(tokens, size, density)

@@ -3,7 +3,8 @@ r"""How much noise one attention layer removes: xu2022 as printed, and repaired.
 `setting` the cluster model in numbers; `printed` the statements of the paper, unsound; `limit` the
 exact law as $d \to \infty$; `optimum` the best logit scale and its scaling; `prediction` finite
 dimension, with a validity flag; `certificates` rigorous bounds, `inverses` the same turned around;
-`calculator` all of it at once. NumPy and SciPy in double precision; nothing here wakes a device.
+`calculator` all of it at once; `statements` each of it by the name that the paper gives it, with
+plain numbers as settings. NumPy and SciPy in double precision; nothing here wakes a device.
 """
 
 from limelight.theory.xu2022.calculator import calculator, regime

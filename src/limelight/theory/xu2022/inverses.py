@@ -12,7 +12,7 @@ from limelight.theory.xu2022.certificates import Form
 from limelight.theory.xu2022.optimum import minimise
 from limelight.theory.xu2022.setting import Number, Setting
 
-#: Where a certificate's best logit scale is looked for.
+#: Between which ends a certificate's best logit scale is sought.
 SEARCH = (0.3, 40.0, 60)
 #: Dimensions and sizes beyond this are answered with "none".
 LARGEST = 1e12

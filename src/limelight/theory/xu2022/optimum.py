@@ -9,9 +9,9 @@ from limelight.theory.base import Bound, Condition
 from limelight.theory.xu2022 import limit
 from limelight.theory.xu2022.setting import ORTHONORMAL, Number, Setting
 
-#: Where the best logit scale is looked for, and on how many points first.
+#: Between which ends the best logit scale is sought, and on how many points first.
 LOWEST, HIGHEST, POINTS = 1e-3, 400.0, 400
-#: Unless told otherwise, the search ends when it has the best logit scale to this share of itself.
+#: By default the search ends when it has the best logit scale to this relative accuracy.
 CLOSE = 1e-8
 
 

@@ -141,7 +141,8 @@ def _square_errors(setting: Setting, k: int, strengths: np.ndarray, masked: bool
     s2 = c * np.clip(1 + 2 * v + t, 0, None)
     log_alpha = lam * (t + v) - s2 / 2
     at_b, at_bc = c[..., None], c  # the same with axes for b, and for b and c in place of t and v
-    log_e = -lam[..., None] * D * (1 + v[..., None]) + at_b * (1 - rho**2) / 2
+    # No t in it: one row of v serves them all.
+    log_e = -lam[..., None] * D * (1 + v[:1, :, None]) + at_b * (1 - rho**2) / 2
     top = np.full(log_alpha.shape, 0.0 if n > 0 else -np.inf)
     if not masked:
         top = np.maximum(top, log_alpha)

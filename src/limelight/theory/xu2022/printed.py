@@ -137,6 +137,21 @@ def softmax_window(
     return float(2 * least), float(np.sqrt(dimension / log_d) / 80), float(25600 * least**2 * log_d)
 
 
+def softmax_point(
+    tokens: Number, size: Number, sigma: Number, delta: Number = 0.05
+) -> tuple[float, int]:
+    r"""The smallest printed $\lambda$, rounded up to 1/1000, and the dimension it then asks for.
+
+    Example:
+        >>> softmax_point(100, 50, 1.0)
+        (7.743, 3182480)
+    """
+    low, _, _ = softmax_window(tokens, size, sigma, np.inf, delta)
+    lam = float(np.ceil(low * 1e3) / 1e3)
+    least = (80 * lam) ** 2 * np.log(2 * tokens / (delta * sigma))
+    return lam, int(np.ceil(least * (1 + 1e-6)))  # strictly inside, whatever the rounding
+
+
 def centre_cosine(separation: Number) -> Bound:
     r"""Lemma 1: $|\langle u_a,u_b\rangle| \le |\sqrt2 - \gamma|$ for centres at distance $\gamma$.
 

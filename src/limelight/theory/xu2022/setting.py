@@ -82,6 +82,20 @@ class Setting:
         """Centres in the directions of given points."""
         return cls(grams.from_points(points), np.asarray(sizes, dtype=float), sigma, dimension)
 
+    @classmethod
+    def random(cls, generator: np.random.Generator) -> "Setting":
+        """A cluster model drawn at random: number and sizes of clusters, angles, noise, dimension.
+
+        At least one cluster has two tokens.
+        """
+        C = int(generator.integers(1, 6))
+        points = generator.standard_normal((C, C + 2)) + generator.uniform(0, 3)
+        sizes = generator.integers(1, 40, C).astype(float)
+        sizes[0] = max(sizes[0], 2)
+        sigma = float(np.exp(generator.uniform(np.log(0.05), np.log(2))))
+        dimension = float(np.round(np.exp(generator.uniform(np.log(C + 2), np.log(1e6)))))
+        return cls.from_points(points, sizes, sigma, dimension)
+
     def at(self, **changes) -> "Setting":
         """The same setting with some numbers changed."""
         return replace(self, **changes)

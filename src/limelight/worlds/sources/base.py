@@ -146,7 +146,7 @@ def _check(name: str, images: np.ndarray, labels: np.ndarray) -> None:
     if not np.issubdtype(labels.dtype, np.integer) or labels.size != len(images):
         raise InputError(
             f"{name}: {labels.size} labels of type {labels.dtype} for {len(images)} images",
-            "one whole number an image",
+            "one whole number per image",
         )
     if images.nbytes > MOST_BYTES or len(images) > MOST_IMAGES:
         raise InputError(f"{name} is too large", f"at most {MOST_BYTES // 2**30} GiB of pixels")

@@ -1,0 +1,199 @@
+"""What people read in a terminal: wrapped lines, titles, tables, verdicts, numbers in words."""
+
+import json
+import math
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+
+def emit(value: Any) -> None:
+    """Print JSON."""
+    typer.echo(json.dumps(value, indent=2, allow_nan=False))
+
+
+def say(text: str = "", indent: int = 0, hang: int = 0) -> None:
+    """Print lines for people, each wrapped to the terminal and indented.
+
+    Args:
+        text: One or more lines.
+        indent: Spaces before the first line of each.
+        hang: More spaces before the lines that follow when one is wrapped.
+    """
+    for line in text.split("\n"):
+        own = len(line) - len(line.lstrip())
+        typer.echo(
+            textwrap.fill(
+                line.strip(),
+                columns(),
+                initial_indent=" " * (indent + own),
+                subsequent_indent=" " * (indent + own + hang),
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
+
+
+def tell(text: str) -> None:
+    """Print a line for people on stderr, so that stdout stays clean for machines."""
+    typer.echo(text, err=True)
+
+
+def columns() -> int:
+    """How wide text may be: the terminal, or 100 where nobody watches or lines grow too long."""
+    return max(40, min(100, shutil.get_terminal_size((100, 24)).columns))
+
+
+def watched(stream: Any) -> bool:
+    """Whether a stream is a terminal; a closed one is not."""
+    return stream is not None and stream.isatty()
+
+
+def console(stderr: bool = False):
+    """A Rich console: plain where nobody watches, and never so narrow that a table breaks."""
+    from rich.console import Console
+
+    width = None if watched(sys.stderr if stderr else sys.stdout) else columns()
+    return Console(stderr=stderr, highlight=False, width=width)
+
+
+def print_title(name: str, title: str = "") -> None:
+    """A heading for people: a bold name, and what it is called."""
+    from rich.text import Text
+
+    hang = " " * (len(name) + 2 if title else 4)
+    lines = textwrap.fill(
+        f"{name}  {title}", columns(), subsequent_indent=hang, break_long_words=False
+    ).rstrip()
+    text = Text(lines)
+    text.stylize("bold", 0, len(name))
+    console().print(text, soft_wrap=True)
+
+
+def print_table(titles: Iterable[str], rows: Iterable[Iterable[str]], right: tuple[str, ...] = ()):
+    """A table for people; numbers stand to the right."""
+    from rich.table import Table as Grid
+
+    grid = Grid(box=None, pad_edge=False, header_style="bold")
+    for title in titles:
+        grid.add_column(title, justify="right" if title in right else "left")
+    for row in rows:
+        grid.add_row(*row)
+    console().print(grid)
+
+
+def print_verdicts(verdicts, rules: bool = True) -> None:
+    """Verdicts for people: a line of numbers for each, then what was decided and by which rule."""
+    from itertools import groupby
+
+    for source, group in groupby(verdicts, key=lambda verdict: verdict.source):
+        say()
+        print_title(source)
+        print_group(list(group), rules)
+
+
+def print_group(verdicts, rules: bool) -> None:
+    """The verdicts from one table, their numbers in columns."""
+    from rich.text import Text
+
+    colour = {"holds": "green", "fails": "red", "inconclusive": "yellow"}
+    rows = [
+        (v.claim, v.verdict, number(v.value), interval(v.interval), f"n = {v.n}") for v in verdicts
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for v, row in zip(verdicts, rows, strict=True):
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        text = Text("  ".join(cells).rstrip())
+        text.stylize(colour[v.verdict], widths[0] + 2, widths[0] + 2 + len(v.verdict))
+        console().print(text, soft_wrap=True)
+        say(v.statement, indent=4)
+        if rules:
+            say(sentence(f"Rule: {v.rule}"), indent=4, hang=2)
+        if v.note:
+            say(sentence(f"Note: {v.note}"), indent=4, hang=2)
+
+
+def sentence(text: str) -> str:
+    """The text with one full stop, a question with its mark.
+
+    Example:
+        >>> sentence("It holds"), sentence("It holds."), sentence("Does it?")
+        ('It holds.', 'It holds.', 'Does it?')
+    """
+    text = text.rstrip(". ")
+    return text if text.endswith("?") else text + "."
+
+
+def number(value: int | float) -> str:
+    """A number for people.
+
+    Example:
+        >>> number(0.12345), number(float("nan"))
+        ('0.123', 'n/a')
+    """
+    return "n/a" if math.isnan(value) else f"{value:.3g}"
+
+
+def interval(ends: tuple[float, float] | None) -> str:
+    """An interval for people.
+
+    Example:
+        >>> interval((0.5, 1.25)), interval(None), interval((float("nan"), float("nan")))
+        ('0.5 to 1.25', '', 'n/a')
+    """
+    if ends is None:
+        return ""
+    return "n/a" if any(map(math.isnan, ends)) else " to ".join(number(end) for end in ends)
+
+
+def clock(seconds: int | float) -> str:
+    """A duration for people.
+
+    Example:
+        >>> clock(0.2), clock(3.2), clock(75), clock(7200)
+        ('under 1 s', '3 s', '1 min 15 s', '2 h 0 min')
+    """
+    whole = round(seconds)
+    if whole < 1:
+        return "under 1 s"
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def size(count: int | float) -> str:
+    """Bytes for people.
+
+    Example:
+        >>> size(512), size(3 * 2**20)
+        ('512 B', '3.0 MiB')
+    """
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    raise AssertionError("the last unit always fits")
+
+
+def plural(count: int, word: str) -> str:
+    """A count with its word.
+
+    Example:
+        >>> plural(1, "chunk"), plural(2, "chunk")
+        ('1 chunk', '2 chunks')
+    """
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def quoted(path: Path) -> str:
+    """A path as one would type it in a shell."""
+    import shlex
+
+    return shlex.quote(str(path))

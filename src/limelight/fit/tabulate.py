@@ -1,0 +1,85 @@
+"""A table of numbers in words: one line per cell, one column per number."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from limelight.claims import Estimate
+from limelight.table import Table
+
+#: A column: its head, and how its entry is read off the rows of a cell.
+Columns = Mapping[str, Callable[[Table], Any]]
+
+
+def tabulate(
+    table: Table,
+    by: str | Sequence[str] | Mapping[str, str],
+    columns: Columns,
+    *,
+    title: str = "",
+    most: int | None = None,
+) -> list[str]:
+    """Lines for a terminal: a head, then the coordinates and numbers of every cell.
+
+    Args:
+        table: The rows.
+        by: The columns that tell cells apart, in order; a mapping names their heads.
+        columns: What is read off the rows of a cell: a number, an `Estimate` or text.
+        title: One line above.
+        most: Cells at most; what is left out is said.
+
+    Example:
+        >>> table = Table({"n": np.array([8, 8, 16]), "loss": np.array([0.5, 0.25, 0.125])}, ("n",))
+        >>> mean = {"mean loss": lambda rows: rows["loss"].mean()}
+        >>> for line in tabulate(table, {"n": "examples"}, mean):
+        ...     print(line)
+          examples  mean loss
+                 8      0.375
+                16      0.125
+    """
+    names = dict(by) if isinstance(by, Mapping) else {path: _last(path) for path in _several(by)}
+    cells = list(table.cells(*names))
+    rows = [
+        [in_words(value) for value in (*at.values(), *(read(part) for read in columns.values()))]
+        for at, part in cells[:most]
+    ]
+    lines = aligned([[*names.values(), *columns], *rows])
+    left = len(cells) - len(rows)
+    more = [f"  and {left} more cells"] if left else []
+    return [*([title] if title else []), *lines, *more]
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of text as lines, each column as wide as its widest entry, numbers to the right.
+
+    Example:
+        >>> aligned([["a", "long head"], ["10", "x"]])
+        ['   a  long head', '  10          x']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+
+
+def in_words(value: Any) -> str:
+    """A number with four digits, an estimate with its interval, anything else as it is.
+
+    Example:
+        >>> in_words(0.123456), in_words(Estimate(0.5, (0.25, 0.75), 10)), in_words(3)
+        ('0.1235', '0.5 [0.25, 0.75]', '3')
+    """
+    if isinstance(value, Estimate):
+        ends = "" if value.interval is None else " [{:.3g}, {:.3g}]".format(*value.interval)
+        return f"{value.value:.4g}{ends}"
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+
+
+def _several(by: str | Sequence[str]) -> Sequence[str]:
+    return (by,) if isinstance(by, str) else by
+
+
+def _last(path: str) -> str:
+    return path.rpartition(".")[2].replace("_", " ")

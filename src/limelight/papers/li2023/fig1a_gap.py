@@ -1,0 +1,47 @@
+r"""Figure 1(a) with $\alpha_* - \alpha_\#$ held at 0.24: is it the fraction or the gap?"""
+
+from dataclasses import replace
+
+from limelight.claims import Estimate, Inside
+from limelight.engine.grid import assign
+from limelight.papers.li2023 import fig1a, fig1a_ratio
+from limelight.papers.li2023.boundary import LEVELS, exponent, laws, relevant
+from limelight.papers.li2023.protocols import GAP_FRACTIONS, MORE_EXAMPLES, PAIR, fixed_gap
+from limelight.papers.recipe import Scale, claims, scales
+from limelight.table import Table
+
+
+@claims(
+    "1a.which.gap{suffix}",
+    "Examples needed depend on the gap alpha_* - alpha_# alone.",
+    Inside(-0.5, 0.5),
+    at="limelight",
+    cases=LEVELS,
+)
+def gap_alone(table: Table, level: float) -> Estimate:
+    """Log-log slope of N50 in 1/alpha_* at a fixed gap, test loss below {level:g}."""
+    return exponent(table, level, relevant)
+
+
+figure = replace(
+    fig1a_ratio.figure,
+    trial=assign(fig1a.figure.trial, {"train.steps": 1500}),
+    grid={PAIR: fixed_gap(GAP_FRACTIONS), "train.examples": MORE_EXAMPLES},
+    scales=scales(
+        smoke=Scale(
+            trials=4,
+            grid={PAIR: fixed_gap((0.32, 0.5)), "train.examples": [4, 32]},
+            settings=fig1a.SMOKE | {"train.steps": 300},
+        ),
+        small=Scale(
+            trials=16,
+            grid={
+                PAIR: fixed_gap((0.26, 0.32, 0.4, 0.5, 0.6)),
+                "train.examples": [4, 8, 16, 32, 64],
+            },
+            settings=fig1a.SMALL | {"train.steps": 600},
+        ),
+    ),
+    claims=(*laws("1a.which.alpha", "alpha_* - alpha_# held at 0.24"), *gap_alone),
+    departures=f"{fig1a.figure.departures}; the protocol is ours: alpha_# = alpha_* - 0.24",
+)

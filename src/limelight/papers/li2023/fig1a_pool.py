@@ -1,0 +1,230 @@
+r"""Figure 1(a), all protocols in one study: which function of both fractions is the boundary?"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from limelight import fit, plot
+from limelight.claims import Bands, Estimate, Undecided
+from limelight.engine.grid import assign
+from limelight.fit import Comparison, Edge
+from limelight.papers.li2023 import fig1a
+from limelight.papers.li2023.boundary import (
+    LEVELS,
+    LOOSE,
+    NEEDED,
+    STRICT,
+    drawn,
+    gap,
+    line,
+    n50,
+    relevant,
+    unresolved,
+    usable,
+)
+from limelight.papers.li2023.protocols import (
+    GAP_FRACTIONS,
+    MORE_EXAMPLES,
+    PAIR,
+    RATIO_FRACTIONS,
+    SUM_FRACTIONS,
+    fixed_gap,
+    fixed_ratio,
+    fixed_sum,
+)
+from limelight.papers.recipe import Scale, claims, scales
+from limelight.plot import Picture
+from limelight.table import Table
+
+FREE = "free powers of all three"
+
+# --- candidate laws ---------------------------------------------------------------------------
+
+
+def candidates(edge: Edge) -> dict[str, np.ndarray]:
+    """Columns of logarithms, one set per candidate law."""
+    a, b, g = relevant(edge), edge.x("world.confusing"), gap(edge)
+    with np.errstate(divide="ignore"):
+        log_b = np.where(b > 0, np.log(b), np.nan)  # no such law without confusion tokens
+    return {
+        "alpha_*": np.log(a),
+        "gap": np.log(g),
+        "(alpha_* + alpha_#) / gap^2": np.log((a + b) / g**2),
+        FREE: np.stack([np.log(a), log_b, np.log(g)], axis=1),
+    }
+
+
+def ranking(table: Table, level: float, free: bool = True) -> Comparison:
+    """Candidates by how well they predict a point that they have not seen."""
+    edge = n50(table, level)
+    use = usable(edge)
+    if use.sum() < 8:
+        raise Undecided("too few boundary points", n=len(table))
+    values, known = drawn(edge)
+    columns = {
+        name: column[use] for name, column in candidates(edge).items() if free or name != FREE
+    }
+    samples = np.where(known, np.log(values), np.nan)[:, use]
+    return fit.compare_predictors(columns, np.log(edge.values[use]), samples=samples)
+
+
+def powers(table: Table, level: float) -> np.ndarray:
+    r"""Free powers of $\alpha_*$, $\alpha_\#$ and the gap by least squares on logarithms."""
+    edge = n50(table, level)
+    columns = candidates(edge)[FREE]
+    use = usable(edge) & np.isfinite(columns).all(axis=1)
+    if use.sum() < 6:
+        return np.full(3, np.nan)
+    design = np.concatenate([np.ones((use.sum(), 1)), columns[use]], axis=1)
+    return np.linalg.lstsq(design, np.log(edge.values[use]), rcond=None)[0][1:]
+
+
+@claims(
+    "1a.{name}{suffix}",
+    "{words} describes the boundary in all protocols.",
+    Bands(0.8, 0.9),
+    at="limelight; li2023, Theorem 1 (10) says alpha_*^-2",
+    cases=[
+        {"name": name, "words": words, "free": free, **level}
+        for name, words, free in (
+            ("pool", "A product of powers of alpha_*, alpha_# and their gap", True),
+            ("single", "A power of one variable", False),
+        )
+        for level in LEVELS
+    ],
+    statistic="pooled R^2 (log) of the best candidate law, test loss below {level:g}; open unless "
+    "it is best in 95 % of bootstrap draws",
+)
+def best_law(table: Table, level: float, free: bool) -> Estimate:
+    """R squared of the best candidate; it decides only when one candidate is clearly the best."""
+    best = ranking(table, level, free).best
+    points = int(usable(n50(table, level)).sum())
+    note = f"best of {points} points: {best.name}, first in {best.share:.0%} of draws"
+    sure = best.share >= 0.95 or best.r_squared < 0.8
+    ends = (best.r_squared, best.r_squared) if sure else (np.nan, np.nan)
+    return Estimate(best.r_squared, ends, len(table), note)
+
+
+# --- pictures and words -----------------------------------------------------------------------
+
+PROTOCOLS = {
+    r"$\alpha_*+\alpha_\#$ = 0.5": lambda a, b: np.isclose(a + b, 0.5),
+    r"$\alpha_\#$ = $\alpha_*/4$": lambda a, b: np.isclose(b, a / 4),
+    r"$\alpha_*-\alpha_\#$ = 0.24": lambda a, b: np.isclose(a - b, 0.24),
+}
+
+
+def draw_fraction(table: Table) -> Picture:
+    """N50 of all protocols against one over the relevant fraction: they do not collapse."""
+    return draw_against(table, 1 / relevant(n50(table)), r"$1/\alpha_*$")
+
+
+def draw_gap(table: Table) -> Picture:
+    """N50 of all protocols against one over the gap."""
+    return draw_against(table, 1 / gap(n50(table)), r"$1/(\alpha_*-\alpha_\#)$")
+
+
+def draw_collapse(table: Table) -> Picture:
+    """N50 of all protocols against the best product of free powers."""
+    a, b, g = powers(table, STRICT)
+    if not np.isfinite([a, b, g]).all():
+        return draw_fraction(table)
+    columns = np.nan_to_num(candidates(n50(table))[FREE], nan=np.log(0.01))
+    words = rf"$\alpha_*^{{{a:.2f}}}\,\alpha_\#^{{{b:.2f}}}\,(\alpha_*-\alpha_\#)^{{{g:.2f}}}$"
+    return draw_against(table, np.exp(columns @ np.array([a, b, g])), words)
+
+
+def draw_against(table: Table, x: np.ndarray, x_label: str) -> Picture:
+    """N50 of every protocol against one variable, with the power law through all of them."""
+    edge = n50(table)
+    a, b = relevant(edge), edge.x("world.confusing")
+    found = [
+        line(name, edge, x, only=only, bounds=False)
+        for name, holds in PROTOCOLS.items()
+        if (only := holds(a, b)).any()
+    ]
+    guides = []
+    use = usable(edge)
+    if use.sum() >= 3:
+        law = fit.power(x[use], edge.values[use])
+        at = np.geomspace(x[use].min(), x[use].max(), 50)
+        guides.append((f"slope {law.slope:.2f}, $R^2$ = {law.r_squared:.2f}", at, law.predict(at)))
+    return plot.lines(
+        found,
+        guides=guides,
+        x_label=x_label,
+        y_label=NEEDED,
+        log_x=True,
+        log_y=True,
+        note=unresolved(found),
+    )
+
+
+def summary(table: Table) -> list[str]:
+    """Every candidate with its error, at both criteria."""
+    lines = []
+    for level in (STRICT, LOOSE):
+        lines.append(f"candidate laws for N50, test loss below {level:g}:")
+        try:
+            ranked = ranking(table, level)
+        except Undecided as why:
+            lines.append(f"  {why.message}")
+            continue
+        lines += [
+            f"  {c.name:28} leave-one-out error {c.error:.3f}, R^2 {c.r_squared:.2f},"
+            f" first in {c.share:.0%} of draws"
+            for c in ranked
+        ]
+        a, b, g = powers(table, level)
+        lines.append(f"  N50 ~ alpha_*^{a:.2f} alpha_#^{b:.2f} gap^{g:.2f}")
+    return lines
+
+
+# --- the recipe -------------------------------------------------------------------------------
+
+
+def pooled(*protocols: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Every pair of fractions of several protocols, once."""
+    return list(dict.fromkeys(pair for pairs in protocols for pair in pairs))
+
+
+figure = replace(
+    fig1a.figure,
+    statement="the sample complexity is of order alpha_*^-2 whatever the confusion tokens do",
+    trial=assign(fig1a.figure.trial, {"train.steps": 2000}),
+    grid={
+        PAIR: pooled(
+            fixed_sum(SUM_FRACTIONS), fixed_ratio(RATIO_FRACTIONS), fixed_gap(GAP_FRACTIONS)
+        ),
+        "train.examples": MORE_EXAMPLES,
+    },
+    scales=scales(
+        smoke=Scale(
+            trials=4,
+            grid={
+                PAIR: pooled(
+                    fixed_sum((0.36, 0.42)), fixed_ratio((0.32, 0.48)), fixed_gap((0.32, 0.5))
+                ),
+                "train.examples": [2, 8, 32],
+            },
+            settings=fig1a.SMOKE | {"train.steps": 200},
+        ),
+        small=Scale(
+            trials=12,
+            grid={
+                PAIR: pooled(
+                    fixed_sum((0.32, 0.36, 0.39, 0.43)),
+                    fixed_ratio((0.08, 0.12, 0.16, 0.24, 0.36, 0.52)),
+                    fixed_gap((0.26, 0.32, 0.4, 0.5)),
+                ),
+                "train.examples": [2, 4, 8, 16, 32, 64],
+            },
+            settings=fig1a.SMALL | {"train.steps": 800},
+        ),
+    ),
+    claims=best_law,
+    pictures={"fraction": draw_fraction, "gap": draw_gap, "collapse": draw_collapse},
+    summary=summary,
+    reference="Figure 1(a), all protocols",
+    departures=f"{fig1a.figure.departures}; one number of steps for all protocols",
+)

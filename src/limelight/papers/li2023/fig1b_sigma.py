@@ -1,0 +1,168 @@
+r"""Figure 1(b): does a worse start cost examples?
+
+The bound pays for $\sigma + \tau$ as one thing. They are two: $\sigma$, the error of the value map
+at the start, is the same for all examples and can be trained away; $\tau$, the noise of the tokens,
+is new in every example (`fig1b_noise`).
+"""
+
+import numpy as np
+
+from limelight import plot
+from limelight.claims import AtLeast, Claim, Estimate, Undecided
+from limelight.experiments import Study
+from limelight.measures import Accuracy, FreshLoss
+from limelight.models import Shallow
+from limelight.papers.li2023.boundary import (
+    CONVERGED,
+    LEVELS,
+    LOOSE,
+    NEEDED,
+    STRICT,
+    in_words,
+    line,
+    n50,
+    unconverged,
+    unresolved,
+)
+from limelight.papers.li2023.quotients import quotients, single
+from limelight.papers.recipe import Figure, Scale, claims, scales
+from limelight.plot import Picture, Series
+from limelight.table import Table
+from limelight.train.minibatch import Train
+from limelight.worlds import Patterns
+
+START = ("model.start", "model.value_error")
+ERRORS = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.9)
+
+# --- claims -----------------------------------------------------------------------------------
+
+
+def error_ratio(table: Table, start: str, level: float) -> Estimate:
+    """N50(sigma = 0.9) / N50(sigma = 0), test loss below {level:g}."""
+    rows = table.where(model__start=start)
+    if not len(rows):
+        raise Undecided("not in this table")
+    return single(quotients(n50(rows, level), "model.value_error", 0.9, 0.0))
+
+
+def sigma_claims(prefix: str, where: str) -> tuple[Claim, ...]:
+    """What the largest error costs, for both starts and criteria."""
+    return claims(
+        f"{prefix}{{name}}{{suffix}}",
+        f"A worse value map at the start costs examples ({where}, `{{start}}` start).",
+        AtLeast(1.25),
+        at="li2023, Figure 1(b) and Theorem 1 (10)",
+        cases=[
+            {"name": name, "start": start, **level}
+            for name, start in (("", "perturb"), (".scale", "scale"))
+            for level in LEVELS
+        ],
+    )(error_ratio)
+
+
+# --- pictures and words -----------------------------------------------------------------------
+
+
+def draw_sigma(table: Table) -> Picture:
+    """N50 at both criteria against the error, for each start."""
+    found = [
+        series
+        for at, rows in table.cells("model.start")
+        for series in both_levels(rows, "model.value_error", f", {at['model.start']} start")
+    ]
+    return draw_boundaries(found, r"error $\sigma$ of the value map at the start")
+
+
+def both_levels(table: Table, axis: str, words: str = "") -> list[Series]:
+    """N50 along an axis at both criteria."""
+    edges = {level: n50(table, level) for level in (STRICT, LOOSE)}
+    return [
+        line(f"test loss < {level:g}{words}", edge, edge.x(axis), bounds=False)
+        for level, edge in edges.items()
+    ]
+
+
+def draw_boundaries(found: list[Series], x_label: str) -> Picture:
+    """Lines of N50 on a logarithmic axis."""
+    return plot.lines(found, x_label=x_label, y_label=NEEDED, log_y=True, note=unresolved(found))
+
+
+def summary(table: Table) -> list[str]:
+    """N50 in every cell, at both criteria; with unconverged cells counted, where there are any."""
+    lines = []
+    for level in (STRICT, LOOSE):
+        lines.append(f"N50, test loss below {level:g}, 95 % interval:")
+        for at, found in n50(table, level):
+            where = ", ".join(f"{k.split('.')[-1]} {v}" for k, v in at.items())
+            lines.append(f"  {where}: {found}")
+    if "model.start" in table.columns and unconverged(table).any():
+        lines += every_cell(table)
+    return lines
+
+
+def every_cell(table: Table) -> list[str]:
+    """N50 at sigma 0.9 over 0 with unconverged cells counted, their stuck trials both ways."""
+    stuck = table["training_loss"] >= CONVERGED
+    lines = [f"every cell counted, {stuck.sum()} of {len(table)} trials stuck in training:"]
+    for level in (STRICT, LOOSE):
+        for word, loss in (("failures", np.inf), ("successes", 0.0)):
+            loss = np.where(stuck, loss, table["test_loss"])
+            columns = {**table.columns, "test_loss": loss, "training_loss": np.zeros(len(table))}
+            counted = Table(columns, table.axes, table.manifest)
+            lines.append(
+                f"  N50(sigma = 0.9) / N50(sigma = 0), test loss below {level:g}, stuck trials as"
+                f" {word}: {in_words(error_ratio, counted, 'perturb', level)}"
+            )
+    return lines
+
+
+# --- the recipe -------------------------------------------------------------------------------
+
+
+def starts(perturb: tuple[float, ...], scale: tuple[float, ...] = ()) -> list[tuple[str, float]]:
+    """Starts with their errors."""
+    return [("perturb", error) for error in perturb] + [("scale", error) for error in scale]
+
+
+SMOKE = {"model.width": 20, "measures": (FreshLoss(50), Accuracy(50))}
+SMALL = {"model.width": 100, "measures": (FreshLoss(100), Accuracy(100))}
+DEPARTURES = (
+    "step size, batch and steps are ours; the start is `perturb` or `scale`, not the printed"
+)
+
+figure = Figure(
+    statement="a larger error sigma needs more examples, as (Theta(1) - sigma)^-2",
+    trial=Study(
+        world=Patterns(tokens=50, relevant=0.38, confusing=0.12),
+        model=Shallow(width=1000, groups=True),
+        train=Train(steps=800, batch=16, rate=1.0, every=20),
+        measures=(FreshLoss(200), Accuracy(200)),
+    ),
+    grid={
+        START: starts((*ERRORS, 1.2), ERRORS),
+        "train.examples": [4, 6, 8, 12, 16, 24, 32, 48],
+    },
+    trials=50,
+    scales=scales(
+        smoke=Scale(
+            trials=4,
+            grid={START: starts((0.0, 0.9)), "train.examples": [4, 16]},
+            settings=SMOKE | {"train.steps": 200},
+        ),
+        small=Scale(
+            trials=24,
+            grid={
+                START: starts((0.0, 0.1, 0.3, 0.6, 0.9), (0.0, 0.1, 0.3, 0.6, 0.9)),
+                "train.examples": [4, 6, 8, 12, 16, 24, 32],
+            },
+            settings=SMALL | {"train.steps": 400},
+        ),
+    ),
+    claims=sigma_claims("1b.sigma", "alpha_* 0.38, alpha_# 0.12"),
+    pictures={"sigma": draw_sigma},
+    summary=summary,
+    reference="Figure 1(b)",
+    departures=f"{DEPARTURES}; alpha_* 0.38 and alpha_# 0.12, where training converges (the "
+    "paper's point is fig1b-point); no token noise",
+    shared=(*START, "train.examples"),
+)

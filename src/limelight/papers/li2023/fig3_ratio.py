@@ -1,0 +1,28 @@
+r"""Figure 3 with $\alpha_\#$ held at a quarter of $\alpha_*$."""
+
+from dataclasses import replace
+
+from limelight.engine.grid import assign
+from limelight.papers.li2023 import fig1a, fig1a_ratio, fig3
+from limelight.papers.li2023.protocols import PAIR, RATIO_FRACTIONS, fixed_ratio
+from limelight.papers.recipe import Scale, scales
+
+figure = replace(
+    fig3.figure,
+    trial=assign(fig1a.figure.trial, {"train.steps": 2000}),
+    grid={PAIR: fixed_ratio(RATIO_FRACTIONS), "train.examples": fig3.UP_TO_512} | fig3.BOTH,
+    scales=scales(
+        smoke=fig1a_ratio.figure.scales["smoke"],
+        small=Scale(
+            trials=8,
+            grid={
+                PAIR: fixed_ratio((0.12, 0.16, 0.24, 0.36, 0.52)),
+                "train.examples": [2, 4, 8, 16, 32, 64, 128, 256],
+            },
+            settings=fig1a.SMALL | {"train.steps": 1000},
+        ),
+    ),
+    claims=fig3.arm_claims("3.ratio", "alpha_# a quarter of alpha_*"),
+    reference="Figure 3, without its confounder",
+    departures=fig1a_ratio.figure.departures,
+)

@@ -1,0 +1,116 @@
+"""Figure 5 over numbers of examples: do fewer suffice when tokens are removed?"""
+
+from dataclasses import replace
+
+from limelight import plot
+from limelight.claims import AtMost, Estimate
+from limelight.fit import estimates
+from limelight.papers.li2023 import fig5
+from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, n50
+from limelight.papers.li2023.quotients import Quotients, quotients, single
+from limelight.papers.li2023.removal import CUT, FEW, NAMES, WHOLE, cuts, small, smoke, trial
+from limelight.papers.recipe import Scale, claims, scales
+from limelight.plot import Picture
+from limelight.table import Table
+from limelight.worlds import POLICIES
+
+
+def sample_ratio(table: Table, policy: str, level: float) -> Quotients:
+    """N50 with few tokens kept over N50 with all."""
+    kept, code = table["world.kept"], table["world.policy"]
+    chosen = (kept == FEW) & (code == POLICIES.index(policy))
+    rows = table.rows(((kept == WHOLE) & (code == 0)) | chosen)
+    alone = {name: column for name, column in rows.columns.items() if name != "world.policy"}
+    axes = tuple(name for name in rows.axes if name != "world.policy")
+    return quotients(n50(Table(alone, axes, rows.manifest), level), "world.kept", FEW, WHOLE)
+
+
+@claims(
+    "5.samples.{name}{suffix}",
+    "With {words} fewer examples suffice.",
+    AtMost(1.0),
+    at="li2023, Remark 2; the test is ours",
+    cases=[
+        {"name": name, "words": words, "policy": policy, **level}
+        for name, words, policy in (
+            ("random", "tokens removed at random", "random"),
+            ("irrelevant", "label-irrelevant tokens removed", "drop_irrelevant"),
+            ("noisy", "noisy tokens removed", "drop_noisy"),
+            ("attention", "the least attended tokens removed", "attention"),
+        )
+        for level in LEVELS
+    ],
+)
+def saving(table: Table, policy: str, level: float) -> Estimate:
+    """N50 with 35 of 50 tokens over N50 with all, test loss below {level:g}."""
+    return single(sample_ratio(table, policy, level))
+
+
+def draw_strict(table: Table) -> Picture:
+    """Success at the paper's criterion."""
+    return draw_success(table, STRICT)
+
+
+def draw_loose(table: Table) -> Picture:
+    """Success at the looser criterion."""
+    return draw_success(table, LOOSE)
+
+
+def draw_success(table: Table, level: float) -> Picture:
+    """Success against examples, whole and with tokens removed by each policy."""
+
+    def success(rows: Table) -> Estimate:
+        return estimates.share(rows["test_loss"] < level, least=1)
+
+    parts = {"all 50 tokens": table.where(world__kept=WHOLE)} | {
+        f"{NAMES[name]}, 35 kept": table.where(world__policy=code, world__kept=FEW)
+        for code, name in enumerate(POLICIES)
+    }
+    return plot.lines(
+        [
+            line
+            for name, rows in parts.items()
+            for line in plot.over_cells(rows, "train.examples", success, name=name)
+            if len(rows)
+        ],
+        x_label="training examples $N$",
+        y_label=f"share of trials with test loss < {level:g}",
+        log_x=True,
+        limits=(0, 1),
+    )
+
+
+def summary(table: Table) -> list[str]:
+    """N50 with few tokens over N50 with all, by policy and criterion."""
+    lines = []
+    for level in (STRICT, LOOSE):
+        lines.append(f"N50({FEW} kept) / N50({WHOLE} kept), test loss below {level:g}:")
+        for policy in POLICIES:
+            found = sample_ratio(table, policy, level)
+            if not len(found.values):
+                lines.append(f"  {NAMES[policy]:22} not resolved")
+                continue
+            low, high = found.interval(0)
+            lines.append(f"  {NAMES[policy]:22} {found.values[0]:.2f} [{low:.2f}, {high:.2f}]")
+    return lines
+
+
+figure = replace(
+    fig5.figure,
+    statement="sparsification reduces the sample complexity",
+    # Enough examples for the boundary at the strict criterion, and steps to learn them.
+    trial=trial(steps=4000, every=100),
+    grid={CUT: cuts((35,)), "train.examples": [4, 8, 16, 32, 64, 128, 256, 512, 1024]},
+    scales=scales(
+        smoke=Scale(trials=2, grid={"train.examples": [4, 16]}, settings=smoke(steps=80)),
+        small=Scale(
+            trials=4, grid={"train.examples": [8, 16, 32]}, settings=small(steps=300, every=20)
+        ),
+    ),
+    claims=saving,
+    pictures={"samples": draw_strict, "loose": draw_loose},
+    summary=summary,
+    reference="Figure 5 and Remark 2",
+    departures=f"{fig5.DEPARTURES}; c_big 0.5; 4,000 steps, so that training converges",
+    shared=(*CUT, "train.examples"),
+)

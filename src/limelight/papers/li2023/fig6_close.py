@@ -1,0 +1,70 @@
+"""Figure 6(b) with sizes 12 % apart: with which power do the examples needed grow?"""
+
+from dataclasses import replace
+
+from limelight.claims import Below, Estimate, Inside
+from limelight.papers.li2023 import fig6, reach
+from limelight.papers.li2023.composites import ALL, CUT, DEPARTURES, EXAMPLES, FRACTIONS
+from limelight.papers.recipe import Scale, claim, scales
+from limelight.table import Table
+
+BEFORE = "the rule was fixed before this table was made"
+
+
+@claim(
+    "close.falls",
+    f"{reach.FEWER}.",
+    Below(1.0),
+    at=f"limelight, {BEFORE}; li2023, Figure 6(b)",
+)
+def falls(table: Table) -> Estimate:
+    """N50 without background over N50 with all of it, accuracy at least 60%."""
+    return reach.falls(table, reach.LEVEL)
+
+
+@claim(
+    "close.law",
+    f"{reach.SQUARE}.",
+    Inside(1.5, 2.5),
+    at=f"limelight, {BEFORE}; li2023, Theorem 1 (10)",
+)
+def law(table: Table) -> Estimate:
+    """Log-log slope of N50 in 1/alpha_*, accuracy at least 60%."""
+    return reach.power(table, reach.LEVEL)
+
+
+def without_control(*levels: float) -> list[tuple[bool, float]]:
+    """Fractions, background alone removed."""
+    return [(False, a) for a in levels]
+
+
+figure = replace(
+    fig6.figure,
+    statement="with which power of the relevant fraction do the examples needed grow?",
+    grid={
+        CUT: without_control(*FRACTIONS),
+        # Each 12 % above the one before, around those at which 60 % is reached.
+        EXAMPLES: [int(round(2600 * 1.12**i, -1)) for i in range(13)],
+    },
+    scales=scales(
+        smoke=Scale(
+            trials=2,
+            grid={CUT: without_control(0.5, ALL), EXAMPLES: [40, 60, 90]},
+            settings=fig6.figure.scales["smoke"].settings,
+        ),
+        small=Scale(
+            trials=5,
+            grid={
+                CUT: without_control(0.4, 0.6, 0.75, 0.9, ALL),
+                EXAMPLES: [12, 17, 24, 34, 48, 68, 96],
+            },
+            settings=fig6.figure.scales["small"].settings,
+        ),
+    ),
+    claims=(falls, law, *reach.reach_claims("close.reach", "close.reach-law", BEFORE)),
+    pictures={"samples": reach.draw_samples},
+    summary=reach.summary,
+    reference="limelight; the protocol of Figure 6(b)",
+    departures=f"{DEPARTURES}; not in the paper: sizes that lie closer, at 60 %; 1,000 steps of"
+    " 64 for every N",
+)

@@ -1,0 +1,233 @@
+"""A study's identity: stable for what is ours, and never blind to a change in the user's code."""
+
+import dataclasses
+import importlib
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import optax
+import pytest
+
+from limelight.core.errors import StoreError
+from limelight.core.kinds import kind_of
+from limelight.engine import code
+from limelight.engine.identity import changed_code, describe, digest, modern, without_code
+from limelight.engine.kinds import EARLIER
+from limelight.worlds import Patterns, SparseBoolean
+
+HELPERS = '''
+"""Helpers of a study."""
+SCALE = 2.0
+
+def scaled(value):
+    """A docstring."""
+    return SCALE * value
+'''
+STUDY = '''
+"""A study of one's own."""
+import functools
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import helpers
+from limelight.experiments import Experiment
+
+LEVEL = 0.5
+TABLE = {"a": 1.0, "b": [2.0, 3.0]}
+
+def closed(power):
+    return lambda value: value**power
+
+square = closed(2)
+
+class Base(Experiment):
+    def read(self, value):
+        return value + LEVEL
+
+class Meter:
+    """A measure that is an object."""
+    def __init__(self, gain):
+        self.gain = gain
+    def __call__(self, value):
+        return self.gain * value
+
+@jax.jit
+def compiled(value):
+    return value - 1.0
+
+class Mine(Base):
+    """Draws a number."""
+    sides: float = 6.0
+    meter: object = eqx.field(static=True, default=Meter(1.0))
+
+    def trial(self, key):
+        # a comment
+        value = helpers.scaled(jr.uniform(key)) * self.sides
+        return {"value": compiled(square(self.meter(self.read(value)))) * TABLE["a"]}
+'''
+CHANGES = {
+    "a method": ("jr.uniform(key)) * self.sides", "jr.uniform(key)) + self.sides", "Mine.trial"),
+    "a base class": ("value + LEVEL", "value - LEVEL", "Base.read"),
+    "a global number": ("LEVEL = 0.5", "LEVEL = 0.6", "Base.read"),
+    "a global table": ('"b": [2.0', '"b": [2.5', "Mine.trial"),
+    "a closure": ("square = closed(2)", "square = closed(3)", "closed.<locals>.<lambda>"),
+    "a lambda": ("value**power", "value * power", "closed.<locals>.<lambda>"),
+    "a compiled function": ("value - 1.0", "value - 2.0", "compiled"),
+    "a callable object's code": ("self.gain * value", "self.gain + value", "Meter.__call__"),
+    "a default inside": ("def read(self, value)", "def read(self, value, by=1)", "Base.read"),
+}
+HARMLESS = {
+    "a comment": ("# a comment", "# another comment, longer"),
+    "a docstring": ("Draws a number.", "Draws another number."),
+    "lines": ("LEVEL = 0.5", "\n\nLEVEL = 0.5"),
+}
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Import the study's modules from their text, anew each time."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def loaded(study=STUDY, helpers=HELPERS):
+        for name, text in (("helpers", helpers), ("mine", study)):
+            (tmp_path / f"{name}.py").write_text(text)
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        code._installed.cache_clear()
+        return importlib.import_module("mine")
+
+    yield loaded
+    for name in ("helpers", "mine"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_in_the_users_code_is_refused_by_name(load, tmp_path, change):
+    axes = {"sides": [1.0, 2.0]}
+    store = tmp_path / "runs"
+    before = load().Mine().sweep(axes, trials=2, store=store)
+    old, new, name = CHANGES[change]
+    assert old in STUDY
+    edited = load(STUDY.replace(old, new)).Mine()
+    with pytest.raises(StoreError, match="other code") as error:
+        edited.sweep(axes, trials=2, store=store)
+    assert name in error.value.message
+    assert "same_code=True" in error.value.hint
+    again = edited.sweep(axes, trials=2, store=store, same_code=True)
+    np.testing.assert_array_equal(again["value"], before["value"])
+
+
+def test_a_helper_in_another_module_of_the_user_counts(load, tmp_path):
+    axes = {"sides": [1.0, 2.0]}
+    load().Mine().sweep(axes, trials=2, store=tmp_path / "runs")
+    for change in (("SCALE = 2.0", "SCALE = 3.0"), ("SCALE * value", "SCALE + value")):
+        edited = load(helpers=HELPERS.replace(*change)).Mine()
+        with pytest.raises(StoreError, match=r"helpers\.scaled"):
+            edited.sweep(axes, trials=2, store=tmp_path / "runs")
+
+
+def test_what_an_object_holds_is_a_setting_not_code(load, tmp_path):
+    axes = {"sides": [1.0, 2.0]}
+    load().Mine().sweep(axes, trials=2, store=tmp_path / "runs")
+    edited = load(STUDY.replace("default=Meter(1.0)", "default=Meter(4.0)")).Mine()
+    with pytest.raises(StoreError, match="holds another study.*meter"):
+        edited.sweep(axes, trials=2, store=tmp_path / "runs")
+
+
+@pytest.mark.parametrize("change", HARMLESS)
+def test_comments_docstrings_and_lines_do_not_count(load, change):
+    before = describe(load().Mine())
+    assert describe(load(STUDY.replace(*HARMLESS[change])).Mine()) == before
+
+
+def test_functions_of_a_notebook_count(tmp_path):
+    """Classes made in `__main__` without a file, as in a notebook, and redefined there."""
+    script = """
+    import jax.random as jr
+    from limelight.core.errors import StoreError
+    from limelight.experiments import Experiment
+    source = '''
+    class Cell(Experiment):
+        sides: float = 6.0
+        def trial(self, key):
+            return {"value": jr.uniform(key) * FACTOR}
+    '''
+    import textwrap
+    FACTOR = 1.0
+    exec(textwrap.dedent(source))
+    Cell().sweep({"sides": [1.0]}, trials=2, store="runs")
+    exec(textwrap.dedent(source.replace("* FACTOR", "+ FACTOR")))
+    try:
+        Cell().sweep({"sides": [1.0]}, trials=2, store="runs")
+    except StoreError as error:
+        print("refused:", "Cell.trial" in error.message)
+    FACTOR = 2.0
+    exec(textwrap.dedent(source))
+    try:
+        Cell().sweep({"sides": [1.0]}, trials=2, store="runs")
+    except StoreError as error:
+        print("refused:", "Cell.trial" in error.message)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
+    )
+    assert done.stdout.split("\n")[:2] == ["refused: True"] * 2, done.stderr
+
+
+def test_a_script_and_its_import_are_one_study(tmp_path):
+    """What is `__main__` in one process is a module in another: a worker's, say."""
+    (tmp_path / "mine.py").write_text(
+        STUDY + "\nif __name__ == '__main__':\n    from limelight."
+        "engine.identity import describe, digest\n    print(digest(describe(Mine())))\n"
+    )
+    (tmp_path / "helpers.py").write_text(HELPERS)
+    other = "import mine; from limelight.engine.identity import describe, digest\n"
+    other += "print(digest(describe(mine.Mine())))"
+    runs = [["mine.py"], ["-c", other]]
+    seen = {
+        subprocess.run(
+            [sys.executable, *words], capture_output=True, text=True, cwd=tmp_path, timeout=120
+        ).stdout
+        for words in runs
+    }
+    assert len(seen) == 1
+    assert "" not in seen
+
+
+def test_ours_are_named_by_kind_wherever_they_live():
+    world = describe(Patterns())
+    assert world["is"] == kind_of(Patterns) == "world.patterns"
+    assert "its code" not in world
+    moved = dataclasses.replace(Patterns())
+    type(moved).__module__, before = "elsewhere", type(moved).__module__
+    try:
+        assert describe(moved) == world
+    finally:
+        type(moved).__module__ = before
+
+
+def test_optimizers_of_optax_differ_by_what_they_hold():
+    made = [optax.sgd(0.1), optax.sgd(0.2), optax.sgd(0.1, momentum=0.9), optax.adam(0.1)]
+    assert len({digest(describe(one)) for one in made}) == len(made)
+    assert digest(describe(optax.sgd(0.1))) == digest(describe(optax.sgd(0.1)))
+
+
+def test_import_paths_of_the_first_release_mean_kinds():
+    assert len(set(EARLIER.values())) == len(EARLIER)
+    old = {"is": "limelight.worlds.boolean.SparseBoolean", "length": 8, "inner": [{"is": "x"}]}
+    assert modern(old) == {"is": kind_of(SparseBoolean), "length": 8, "inner": [{"is": "x"}]}
+
+
+def test_code_is_told_from_settings(load):
+    one, two = (describe(load(text).Mine()) for text in (STUDY, STUDY.replace("- 1.0", "- 2.0")))
+    assert one != two
+    assert without_code(one) == without_code(two)
+    assert changed_code(one, two) == ["mine.compiled"]

@@ -1,0 +1,193 @@
+"""The members of every shelf, found by themselves, and examples of each to hold the laws on.
+
+A class stands on a shelf if it is exported and keeps the shelf's contract. It is then under the
+laws; a member without an example below is a failure.
+"""
+
+import inspect
+from types import ModuleType
+from typing import Any
+
+from limelight import experiments, measures, models, worlds
+from limelight.core.kinds import kind_of
+from limelight.experiments import Experiment
+from limelight.models.base import Recipe
+from limelight.worlds import (
+    Clusters,
+    Composites,
+    FourClasses,
+    GaussianPatches,
+    Images,
+    Pairs,
+    Patterns,
+    PatternSets,
+    Regions,
+    Sparse,
+    SparseBoolean,
+    Spatial,
+)
+from limelight.worlds.base import World
+
+WORLDS = {
+    "patterns": Patterns(tokens=16),
+    "patterns, noisy": Patterns(tokens=16, noise=0.05),
+    "patterns, loud": Patterns(tokens=16, noise=0.01, noisy_share=0.3),
+    "patterns, fixed coin": Patterns(tokens=16, positions="fixed", labels="coin"),
+    "patterns, no confusion": Patterns(tokens=16, confusing=0.0),
+    "pattern sets": PatternSets(Patterns(tokens=16, dimension=20)),
+    "four classes": FourClasses(tokens=16, noise=0.05),
+    "sparse": Sparse(Patterns(tokens=16), "drop_irrelevant", 9),
+    "images": Images(patch=2),
+    "images, shuffled": Images(patch=4, cell=4, noise=0.5, noisy_share=0.3, augment="crop"),
+    "images, held out": Images(part="test"),
+    "composites": Composites(relevant=0.8),
+    "composites, spurious": Composites(only=(3, 8), spurious=0.9, augment="flip"),
+    "boolean and": SparseBoolean(length=12, sparsity=3),
+    "boolean placed": SparseBoolean(length=12, sparsity=2, positions=(3, 7)),
+    "boolean majority": SparseBoolean(length=9, sparsity=5, rule="majority", label_noise=0.1),
+    "spatial grid": Spatial(tokens=16, dimension=5, density=0.5, partition="grid"),
+    "spatial random": Spatial(tokens=12, size=3, dimension=5, variance=0.1),
+    "gaussian tied": GaussianPatches(),
+    "gaussian untied": GaussianPatches(kernel="untied", partition="strided"),
+    "clusters": Clusters(clusters=3, size=4, dimension=16),
+    "clusters, reduced": Clusters(clusters=3, size=4, dimension=100_000),
+    "pairs": Pairs(clusters=3, size=4, dimension=1000),
+    "regions": Regions(side=4, clusters=2, dimension=32),
+}
+MODELS = {
+    "tokens": (Patterns(tokens=16, noise=0.05), models.Shallow(width=6)),
+    "groups": (Patterns(tokens=16), models.Shallow(width=6, groups=True)),
+    "heads and skip": (
+        Patterns(tokens=16),
+        models.Extended(models.Shallow(width=6), heads=2, skip=True),
+    ),
+    "two outputs": (
+        FourClasses(tokens=16),
+        models.FourWay(models.Shallow(width=6), separate=True),
+    ),
+    "scaled start": (
+        Patterns(tokens=16),
+        models.Shallow(width=6, start="scale", readout="shared"),
+    ),
+    "sequence": (
+        SparseBoolean(length=6, sparsity=2),
+        models.Sequence(width=8, heads=2, hidden=4),
+    ),
+    "vision": (Patterns(tokens=16), models.Vision(width=8, depth=2, heads=2, pool="class")),
+    "positional": (
+        Patterns(tokens=16),
+        models.Vision(width=8, attention="positional", outputs=3),
+    ),
+    "model (T)": (Spatial(tokens=16, dimension=5), models.Positional()),
+    "model (T), idealized": (
+        Spatial(tokens=16, dimension=5),
+        models.Positional(start="idealized"),
+    ),
+    "model (T), Gram": (GaussianPatches(), models.Positional(gram=True, logit_scale=0.25)),
+    "convolutional": (
+        Images(patch=2),
+        models.Convolutional(widths=(4, 6), strides=(1, 2), norm="group"),
+    ),
+    "residual": (Composites(), models.Convolutional(widths=(4, 8), strides=(1, 2), blocks=1)),
+    "constructed": (SparseBoolean(length=6, sparsity=2), models.Constructed(mapping="bag")),
+    "softmax smoother": (Clusters(clusters=3, size=4, dimension=16), models.Smoother()),
+    "nearest neighbours": (
+        Clusters(clusters=3, size=4, dimension=16),
+        models.Smoother(operator="knn-l2", neighbours=3),
+    ),
+}
+#: What a measure is read off in the laws: a world and a recipe of `MODELS`, or a pair of its own.
+SHALLOW, SMOOTHER = MODELS["groups"], MODELS["softmax smoother"]
+READ = {
+    **dict.fromkeys(
+        (
+            "Accuracy",
+            "AttentionMass",
+            "FeatureNorms",
+            "FeatureTurns",
+            "FreshLoss",
+            "Invariants",
+            "KeptTokens",
+            "LuckyNeurons",
+            "Margins",
+            "OutputProjections",
+            "OwnAttention",
+            "RoleMass",
+            "ValueParts",
+            "ValuePull",
+            "accuracy",
+            "fresh_loss",
+        ),
+        SHALLOW,
+    ),
+    **dict.fromkeys(
+        ("WorstErrors", "noise_left", "noise_parts", "noise_path", "purity", "worst_errors"),
+        SMOOTHER,
+    ),
+    "SetGrowth": (PatternSets(Patterns(tokens=16, dimension=20)), models.Shallow(width=6)),
+    "cross_errors": (Pairs(clusters=3, size=4, dimension=1000), models.Smoother()),
+    "filter_errors": (Regions(side=4, clusters=2, dimension=32), models.Smoother()),
+}
+#: Recipes that need a file: they are held to the laws in the tests of their own module.
+FROM_FILES = {"Loaded"}
+
+#: Experiments as small as they go: a figure's smoke scale, and what is made smaller still.
+EXPERIMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "Study": ("li2023", "fig1a", {"train.steps": 40, "model.width": 8}),
+    "Passage": ("li2023", "fig2", {"model.width": 8}),
+    "Screened": ("li2023", "fig5", {"train.steps": 40, "model.width": 8}),
+    "Finetune": ("li2023", "fig6c", {}),
+    "Pretraining": ("li2023", "fig6-starts", {}),
+    "SparseAnd": ("edelman2022", "fig2", {}),
+    "Parity": ("edelman2022", "fig3", {}),
+    "Representable": ("edelman2022", "capacity", {}),
+    "Denoising": ("xu2022", "trained", {}),
+    "Tolerance": ("xu2022", "networks", {}),
+    "Students": ("jelassi2022", "fig2", {}),
+    "Recovery": ("jelassi2022", "fig4", {}),
+    "Transfer": ("jelassi2022", "transfer", {}),
+    "Idealized": ("jelassi2022", "idealized", {}),
+    "LinearRules": ("jelassi2022", "linear", {}),
+    "SetShift": ("jelassi2022", "shift", {}),
+    "Encodings": ("jelassi2022", "fig1a", {}),
+    "Classify": ("jelassi2022", "fig7-digits", {}),
+}
+
+
+def members(shelf: ModuleType, contract: type) -> dict[str, type]:
+    """The final classes that a shelf exports and that keep its contract."""
+    return {
+        name: item
+        for name in shelf.__all__
+        if inspect.isclass(item := getattr(shelf, name))
+        and issubclass(item, contract)
+        and not inspect.isabstract(item)
+    }
+
+
+def world_members() -> dict[str, type]:
+    """Every world."""
+    return members(worlds, World)
+
+
+def recipe_members() -> dict[str, type]:
+    """Every recipe of a model that needs no file."""
+    return {n: c for n, c in members(models, Recipe).items() if n not in FROM_FILES}
+
+
+def experiment_members() -> dict[str, type]:
+    """Every experiment."""
+    return members(experiments, Experiment)
+
+
+def measure_members() -> dict[str, Any]:
+    """Everything on the shelf of measures that a study could be given, ready to be called."""
+    found = {}
+    for name in measures.__all__:
+        item = getattr(measures, name)
+        if inspect.isclass(item):
+            if not inspect.isabstract(item) and kind_of(item) is not None:
+                found[name] = item()
+        elif kind_of(item if inspect.isfunction(item) else type(item)) is not None:
+            found[name] = item
+    return found
