@@ -118,8 +118,7 @@ def test_descent_with_momentum_by_hand(every):
 
 def test_no_two_classes_have_one_name():
     source = Path(limelight.__file__).parent
-    files = [
-        p for shelf in ("train", "experiments", "theory") for p in (source / shelf).rglob("*.py")
-    ]
+    shelves = [source / shelf for shelf in ("train", "experiments", "theory")]
+    files = [file for shelf in shelves for file in shelf.rglob("*.py")]
     names = [name for file in files for name in re.findall(r"^class (\w+)", file.read_text(), re.M)]
     assert sorted(set(names)) == sorted(names)

@@ -56,3 +56,26 @@ def check_word(name: str, word: str, known: tuple[str, ...]) -> None:
     """Refuse a word that is not among the known ones."""
     if word not in known:
         raise InputError(f"{name} cannot be {word!r}", suggest(word, list(known)))
+
+
+def check_least(
+    part: object, names: tuple[str, ...], least: int | float = 1, prefix: str = ""
+) -> None:
+    """Refuse fields below the least value that makes sense.
+
+    Args:
+        part: What has the fields.
+        names: The fields.
+        least: Their least value.
+        prefix: Where the part stands, such as `train.`, for the message.
+    """
+    for name in names:
+        if not getattr(part, name) >= least:
+            raise InputError(f"{prefix}{name} = {getattr(part, name)}", f"at least {least:g}")
+
+
+def check_positive(part: object, names: tuple[str, ...], prefix: str = "") -> None:
+    """Refuse fields that are not above 0; the arguments are those of `check_least`."""
+    for name in names:
+        if not getattr(part, name) > 0:
+            raise InputError(f"{prefix}{name} = {getattr(part, name):g}", "a positive number")

@@ -104,11 +104,13 @@ class Classify(Experiment):
             )
         if self.aligned and (self.network == "cnn" or self.vit.pool == "class"):
             raise InputError(
-                "only positions of patches alone can start shuffled", "use a ViT with vit.pool=mean"
+                f"aligned = True with network = {self.network}, vit.pool = {self.vit.pool}:"
+                " only positions of patches alone can start shuffled",
+                "use a ViT with vit.pool = mean",
             )
         if self.aligned and self.world.cell % self.world.patch:
             raise InputError(
-                f"cells of {self.world.cell} pixels cut patches of {self.world.patch}",
+                f"world.cell = {self.world.cell} cuts patches, world.patch = {self.world.patch}",
                 "world.cell must be a multiple of world.patch",
             )
 

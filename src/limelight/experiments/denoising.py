@@ -13,7 +13,7 @@ import jax.random as jr
 import optax
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError
+from limelight.core.errors import check_least, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
@@ -122,11 +122,8 @@ class Denoising(Experiment):
 
     def check(self) -> None:
         """Refuse unknown networks and shapes that make no sense."""
-        if self.network not in NETWORKS:
-            raise InputError(f"unknown network {self.network!r}", "known: " + ", ".join(NETWORKS))
-        for name in ("batch", "steps", "images", "hidden"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} = {getattr(self, name)}", "at least 1")
+        check_word("network", self.network, tuple(NETWORKS))
+        check_least(self, ("batch", "steps", "images", "hidden"))
         self.world().check()
 
 

@@ -11,7 +11,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_least
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey
@@ -79,12 +79,11 @@ class Encodings(Experiment):
 
     def check(self) -> None:
         """Refuse files without a square grid of positions, and networks that have none."""
-        if self.draws < 1:
-            raise InputError(f"draws = {self.draws}", "at least 1")
+        check_least(self, ("draws",))
         if self.checkpoint:
             side_of(len(self.positions()))
         elif self.study.network == "cnn":
-            raise InputError("a CNN has no positions", "set study.network=vit")
+            raise InputError("study.network = cnn has no positions", "set it to vit")
         else:
             self.study.check()
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_least, check_positive
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
@@ -146,14 +146,10 @@ class Idealized(Experiment):
             raise InputError(f"size = {self.size}", "a set of one has no same-set entries")
         if not 0 <= self.density <= 1:
             raise InputError(f"density = {self.density:g}", "a probability, between 0 and 1")
-        if not (self.rate > 0 and self.ratio > 0 and self.temperature > 0 and self.linear > 0):
-            raise InputError("rate, ratio, temperature and linear must be positive")
-        if self.steps < 1 or self.longer < 1 or self.looks < LATE + 2:
-            raise InputError(
-                f"{self.steps} steps, {self.looks} looks", f"at least 1 and {LATE + 2}"
-            )
-        if self.draws < 0 or self.prune < 0:
-            raise InputError("draws and prune cannot be negative")
+        check_positive(self, ("rate", "ratio", "temperature", "linear"))
+        check_least(self, ("steps", "longer"))
+        check_least(self, ("looks",), LATE + 2)
+        check_least(self, ("draws", "prune"), 0)
 
 
 @lru_cache(maxsize=4)

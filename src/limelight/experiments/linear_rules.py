@@ -7,7 +7,7 @@ import jax.random as jr
 import optax
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_least
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey, Scalar
@@ -141,8 +141,7 @@ class LinearRules(Experiment):
     def check(self) -> None:
         """Refuse worlds and sizes that make no sense."""
         self.world.check()
-        if min(self.examples, self.iterations, self.search, self.draws) < 1:
-            raise InputError("examples, iterations, search and draws must be positive")
+        check_least(self, ("examples", "iterations", "search", "draws"))
         if self.draws > BATCH and self.draws % BATCH:
             raise InputError(f"draws = {self.draws}", f"a multiple of {BATCH:,}")
 

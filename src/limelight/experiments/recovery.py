@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError, check_least, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
@@ -118,8 +118,7 @@ class Recovery(Experiment):
             )
         check_examples(self.examples, self.capacity)
         check_word("target", self.target, TARGETS)
-        if self.tests < 1:
-            raise InputError(f"tests = {self.tests}", "at least 1")
+        check_least(self, ("tests",))
         if not all(0 <= frame <= self.descent.blocks for frame in self.frames):
             raise InputError(
                 f"frames = {self.frames}", f"blocks, from 0 to {self.descent.blocks}, in order"

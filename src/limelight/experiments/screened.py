@@ -54,7 +54,7 @@ class Screened(Experiment):
     def check(self) -> None:
         """Check both stages."""
         if self.world.scorer is not None:
-            raise InputError("the scoring model is trained here", "leave world.scorer unset")
+            raise InputError("world.scorer is set, but it is trained here", "leave it unset")
         self._study(self.world).check()
 
     @property

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array
 
-from limelight.core.errors import InputError
+from limelight.core.errors import check_least
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
@@ -94,5 +94,4 @@ class SetShift(Experiment):
     def check(self) -> None:
         """Refuse worlds that make no sense."""
         self.world.check()
-        if self.draws < 1 or self.grams < 1:
-            raise InputError("draws and grams must be positive")
+        check_least(self, ("draws", "grams"))

@@ -176,7 +176,10 @@ class Pretraining(Experiment):
         """Check the start; one that is read is not trained."""
         self.starts.check()
         if self.starts.folder:
-            raise InputError("starts that are read are not trained", "leave starts.folder empty")
+            raise InputError(
+                f"starts.folder = {self.starts.folder}: starts that are read are not trained",
+                "leave it empty",
+            )
 
 
 def save_starts(table: Table, starts: Starts, folder: str | Path, trial: int = 0) -> list[Path]:

@@ -9,7 +9,7 @@ import jax.random as jr
 import optax
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError, check_least, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
@@ -123,9 +123,7 @@ class Students(Experiment):
         self.world.check()
         check_word("student", self.student, tuple(STUDENTS))
         STUDENTS[self.student][0].check(self.world)
-        for name in ("steps", "batch", "examples", "tests"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} = {getattr(self, name)}", "at least 1")
+        check_least(self, ("steps", "batch", "examples", "tests"))
 
 
 def similarity(model: Model) -> Float[Array, "tokens tokens"]:

@@ -62,7 +62,7 @@ class Study(Experiment):
         if self.train is not None:
             self.train.check()
         elif self.traces:
-            raise InputError("traces need training", "give the study a train")
+            raise InputError("train = None, and traces need training", "give the study a train")
         for measures in (self.measures, self.traces):
             names = [measure_name(measure) for measure in measures]
             for name in names:

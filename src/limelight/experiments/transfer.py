@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError, check_least, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
@@ -176,9 +176,7 @@ class Transfer(Experiment):
             raise InputError(
                 "model.gram = True: the formulas are those of a free A", "set it to False"
             )
-        for name in ("pretraining", "most", "validation", "tests"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} = {getattr(self, name)}", "at least 1")
+        check_least(self, ("pretraining", "most", "validation", "tests"))
         if not self.reaches or not all(reach > 0 for reach in self.reaches):
             raise InputError(f"reaches = {self.reaches}", "one or more positive numbers")
 

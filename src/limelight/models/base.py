@@ -71,7 +71,9 @@ def check_maker(maker: Any, world: World, masked: bool = False) -> None:
     if isinstance(maker, Recipe):
         maker.check(world)
         if masked and not maker.honours_masks:
-            raise InputError("this model ignores removed tokens", "set model.groups=false")
+            raise InputError(
+                f"model = {type(maker).__name__} ignores removed tokens", "set model.groups=false"
+            )
     elif not callable(maker):
         raise InputError(f"model = {maker!r}", "a recipe, or a function of (key, world, truth)")
 

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError, check_least, check_positive, check_word
 from limelight.core.kinds import kind
 from limelight.core.numerics import tree_finite
 from limelight.core.types import Number
@@ -95,12 +95,8 @@ class Descent(eqx.Module):
     def check(self) -> None:
         """Refuse settings that make no sense."""
         check_word("descent.mode", self.mode, MODES)
-        for name in ("rate", "ratio", "pace", "reach"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"descent.{name} = {getattr(self, name):g}", "a positive number")
-        for name in ("steps", "every", "beyond"):
-            if not getattr(self, name) >= 1:
-                raise InputError(f"descent.{name} = {getattr(self, name)}", "at least 1")
+        check_positive(self, ("rate", "ratio", "pace", "reach"), "descent.")
+        check_least(self, ("steps", "every", "beyond"), prefix="descent.")
         if self.steps % self.every:
             raise InputError(
                 f"descent.steps = {self.steps} is not a multiple of {self.every}, descent.every",

@@ -13,7 +13,7 @@ import jax.random as jr
 import optax
 from jaxtyping import Array, Bool, Float
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError, check_least, check_positive, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.numerics import widened
@@ -152,13 +152,9 @@ class ImageTraining(eqx.Module):
             )
         check_word("course.precision", self.precision, PRECISIONS)
         check_word("course.numbers", self.numbers, NUMBERS)
-        for name in ("steps", "batch"):
-            if getattr(self, name) < 1:
-                raise InputError(f"course.{name} = {getattr(self, name)}", "at least 1")
-        if not self.rate > 0:
-            raise InputError(f"course.rate = {self.rate:g}", "a positive step size")
-        if not self.decay >= 0:
-            raise InputError(f"course.decay = {self.decay:g}", "0 or above")
+        check_least(self, ("steps", "batch"), prefix="course.")
+        check_positive(self, ("rate",), "course.")
+        check_least(self, ("decay",), 0, "course.")
         if self.clip is not None and not self.clip > 0:
             raise InputError(f"course.clip = {self.clip:g}", "a positive norm, or none")
         if not 0 <= self.examples <= world.available:
