@@ -131,26 +131,31 @@ READ = {
 #: Recipes that need a file: they are held to the laws in the tests of their own module.
 FROM_FILES = {"Loaded"}
 
+STARTS = {"starts.wide.course.steps": 4, "starts.narrow.course.steps": 4}
 #: Experiments as small as they go: a figure's smoke scale, and what is made smaller still.
 EXPERIMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "Study": ("li2023", "fig1a", {"train.steps": 40, "model.width": 8}),
     "Passage": ("li2023", "fig2", {"model.width": 8}),
     "Screened": ("li2023", "fig5", {"train.steps": 40, "model.width": 8}),
-    "Finetune": ("li2023", "fig6c", {}),
-    "Pretraining": ("li2023", "fig6-starts", {}),
+    "Finetune": ("li2023", "fig6c", {"course.steps": 4, "looked": 20} | STARTS),
+    "Pretraining": ("li2023", "fig6-starts", STARTS),
     "SparseAnd": ("edelman2022", "fig2", {}),
-    "Parity": ("edelman2022", "fig3", {}),
-    "Representable": ("edelman2022", "capacity", {}),
+    "Parity": ("edelman2022", "fig3", {"iterations": 20, "test": 256}),
+    "Representable": ("edelman2022", "capacity", {"train.steps": 10, "test": 100}),
     "Denoising": ("xu2022", "trained", {}),
-    "Tolerance": ("xu2022", "networks", {}),
+    "Tolerance": ("xu2022", "networks", {"study.course.steps": 6, "study.watched": 5}),
     "Students": ("jelassi2022", "fig2", {}),
-    "Recovery": ("jelassi2022", "fig4", {}),
-    "Transfer": ("jelassi2022", "transfer", {}),
+    "Recovery": ("jelassi2022", "fig4", {"descent.steps": 20, "frames": (0, 2), "examples": 400}),
+    "Transfer": (
+        "jelassi2022",
+        "transfer",
+        {"descent.steps": 20, "tuning.steps": 20, "tests": 400},
+    ),
     "Idealized": ("jelassi2022", "idealized", {}),
     "LinearRules": ("jelassi2022", "linear", {}),
     "SetShift": ("jelassi2022", "shift", {}),
-    "Encodings": ("jelassi2022", "fig1a", {}),
-    "Classify": ("jelassi2022", "fig7-digits", {}),
+    "Encodings": ("jelassi2022", "fig1a", {"study.course.steps": 5, "study.watched": 5}),
+    "Classify": ("jelassi2022", "fig7-digits", {"course.steps": 5, "watched": 5}),
 }
 
 
