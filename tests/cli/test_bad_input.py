@@ -204,7 +204,7 @@ def test_a_damaged_manifest_is_named_and_the_chunks_are_kept(call, copy, damage)
         ({"configuration": 5}, "manifest"),
         ({"configuration": {"axes": []}}, "manifest"),
         ({"format": 99}, "format 99"),
-        ({"paper": None}, "does not belong"),
+        ({"paper": None}, "cannot be rebuilt"),
         ({"paper": "li2024"}, "li2023"),
         ({"figure": "fig9"}, "fig9"),
         ({"scale": "tiny"}, "smoke"),

@@ -11,10 +11,9 @@ import optax
 import pytest
 
 from limelight.core.errors import StoreError
-from limelight.core.kinds import kind_of
+from limelight.core.kinds import EARLIER, kind_of
 from limelight.engine import code
 from limelight.engine.identity import changed_code, describe, digest, modern, without_code
-from limelight.engine.kinds import EARLIER
 from limelight.worlds import Patterns, SparseBoolean
 
 HELPERS = '''

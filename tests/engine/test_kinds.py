@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from limelight.engine.kinds import EARLIER
+from limelight.core.kinds import EARLIER
 from limelight.engine.store import STUDY
 
 RESULTS = Path(__file__).parents[2] / "results"

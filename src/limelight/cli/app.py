@@ -137,6 +137,7 @@ def in_flags(text: str, command: str | None = None) -> str:
         flag = "--" + option.replace("_", "-")
         text = re.sub(rf"(?<![\w.]){option}=True\b", flag, text)
         text = re.sub(rf"(?<![\w.]){option} ?= ?(?=\S)", f"{flag} ", text)
+        text = re.sub(rf"^{option}(?= cannot be )", flag, text)
     return text
 
 

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core.kinds import kind_of
+from limelight.core.kinds import EARLIER, GAINED, kind_of
 from limelight.engine import code
-from limelight.engine.kinds import EARLIER, GAINED
 
 #: Where a description holds the digests of a user's code, and the Python that they were made by.
 #: The names have a space, so that no field can be called so.

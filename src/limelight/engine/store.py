@@ -74,14 +74,14 @@ class Store:
             raise StoreError(
                 f"{self.path} holds another study: "
                 + difference(without_code(there), without_code(here)),
-                "choose another folder, or delete that one",
+                "choose another store=FOLDER, or delete that one",
             )
         if not same_code:
             names = changed_code(there, here)
             what = ", ".join(names) if names else "the version of Python"
             raise StoreError(
                 f"{self.path} holds results of other code: {what} changed since",
-                "choose another folder; if the change does not matter, say same_code=True",
+                "choose another store=FOLDER; if the change does not matter, say same_code=True",
             )
 
     # --- chunks ------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
     if not file.exists():
         raise StoreError(
             f"{path} is no run folder: it has no manifest.json",
-            "a run with a store makes one",
+            "limelight run KEY FIGURE makes one, and so does a sweep with a store",
         )
     manifest: Any = None
     with contextlib.suppress(OSError, ValueError):
@@ -183,13 +183,13 @@ def read_table(path: str | Path) -> Table:
     manifest = read_manifest(path)
     files = sorted((Path(path) / "chunks").glob("*.parquet"))
     if not files:
-        raise StoreError(f"{path} has no finished chunk yet", "resume it")
+        raise StoreError(f"{path} has no finished chunk yet", "limelight resume goes on with it")
     try:
         arrow = pa.concat_tables([_read_chunk(file, manifest["hash"]) for file in files])
     except (OSError, pa.ArrowException, ValueError) as error:
         raise StoreError(
             f"cannot read the chunks of {path}: {str(error).splitlines()[0]}",
-            "resume it: a damaged chunk is set aside and computed again",
+            "limelight resume sets a damaged chunk aside and computes it again",
         ) from None
     columns = Table.from_arrow(arrow).columns
     order = np.lexsort([columns["trial"], columns["cell"]])

@@ -62,7 +62,8 @@ def _parts() -> dict[str, Any]:
     found = {}
     for shelf in SHELVES:
         module = importlib.import_module(f"limelight.{shelf}")
-        for item in vars(module).values():
+        names = getattr(module, "__all__", None) or list(vars(module))
+        for item in (getattr(module, name) for name in names):
             part = item if inspect.isclass(item) or inspect.isfunction(item) else type(item)
             if (name := kind_of(part)) is not None:
                 found[name] = part

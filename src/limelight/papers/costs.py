@@ -35,7 +35,7 @@ def in_words(facts: dict[str, Any]) -> str:
     return f"{facts['trials']:,} trials in {duration(facts['seconds'])} on {count}{where}{rest}"
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: int | float) -> str:
     """Seconds up to two minutes, then minutes.
 
     Example:
