@@ -15,7 +15,7 @@ from limelight.papers.jelassi2022.images import AGREEING, ARM, LOCALITY, TOLERAN
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import TWO_COLUMNS, Axis, Mark, Panel, Picture, Points, Reference
 from limelight.table import Table
-from limelight.train.images import Course
+from limelight.train.images import ImageTraining
 from limelight.worlds.images import Images
 
 #: What is trained, by name: network, shuffled cells, whether positions start shuffled alike.
@@ -140,7 +140,7 @@ figure = Figure(
     " from positions alone competes",
     trial=Classify(
         Images(unit=False),
-        course=Course(steps=1500, batch=128, rate=3e-3, decay=0.01),
+        course=ImageTraining(steps=1500, batch=128, rate=3e-3, decay=0.01),
         watched=AGREEING,
     ),
     grid={ARM: list(ARMS.values())},

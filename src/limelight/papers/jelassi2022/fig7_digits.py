@@ -7,7 +7,7 @@ from limelight.experiments.classify import Classify
 from limelight.models.vit import Vision
 from limelight.papers.jelassi2022.fig7_cifar10 import compare
 from limelight.papers.recipe import Scale
-from limelight.train.images import Course
+from limelight.train.images import ImageTraining
 from limelight.worlds.images import Images
 
 figure = compare(
@@ -15,7 +15,7 @@ figure = compare(
     Classify(
         Images(unit=False),
         vit=Vision(width=64, depth=7, heads=4, hidden=64),
-        course=Course(1500, 128, 1e-3, decay=0.05, warmup=100, floor=0.01, clip=1.0),
+        course=ImageTraining(1500, 128, 1e-3, decay=0.05, warmup=100, floor=0.01, clip=1.0),
     ),
     trials=10,
     small=Scale(

@@ -9,7 +9,7 @@ from limelight.fit.estimates import mean
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
 from limelight.table import Table
-from limelight.train.images import Course
+from limelight.train.images import ImageTraining
 from limelight.worlds.images import Images
 
 #: What is trained, on which cells, and whether positions start shuffled like the patches.
@@ -26,7 +26,7 @@ SMOKE: dict[str, Any] = {
     "world": Images(unit=False),
     "vit": Vision(width=16, heads=2, hidden=32),
     "cnn": Convolutional(widths=(8, 16), strides=(1, 2)),
-    "course": Course(steps=60, batch=32),
+    "course": ImageTraining(steps=60, batch=32),
     "cnn_course": None,
 }
 
@@ -38,17 +38,17 @@ DEPARTURES = (
 )
 
 
-def half_precision(epochs: int, epoch: int, rate: float, **options: Any) -> Course:
+def half_precision(epochs: int, epoch: int, rate: float, **options: Any) -> ImageTraining:
     """Steps of 256 images in half precision, one epoch of warm-up, smoothed labels.
 
     Args:
         epochs: How often each image is drawn, on average.
         epoch: Steps of an epoch.
         rate: Peak step size.
-        options: Of `Course`.
+        options: Of `ImageTraining`.
     """
     fast = {"precision": "bfloat16", "numbers": "bfloat16"}
-    return Course(epochs * epoch, 256, rate, warmup=epoch, smoothing=0.1, **fast, **options)
+    return ImageTraining(epochs * epoch, 256, rate, warmup=epoch, smoothing=0.1, **fast, **options)
 
 
 def small(source: str) -> dict[str, Any]:
@@ -61,8 +61,12 @@ def small(source: str) -> dict[str, Any]:
         ),
         "vit": Vision(width=64, depth=2, heads=4, hidden=128),
         "cnn": Convolutional(widths=(32, 64, 128), strides=(1, 2, 2), norm="group"),
-        "course": Course(steps, 128, 1e-3, decay=0.05, warmup=steps // 8, floor=0.01, clip=1.0),
-        "cnn_course": Course(steps, 128, 0.05, optimizer="sgd", decay=5e-4, warmup=steps // 20),
+        "course": ImageTraining(
+            steps, 128, 1e-3, decay=0.05, warmup=steps // 8, floor=0.01, clip=1.0
+        ),
+        "cnn_course": ImageTraining(
+            steps, 128, 0.05, optimizer="sgd", decay=5e-4, warmup=steps // 20
+        ),
     }
 
 

@@ -15,7 +15,7 @@ from limelight.experiments.starts import Start, Starts
 from limelight.fit import estimates
 from limelight.models.vit import Vision
 from limelight.table import Table
-from limelight.train.images import Course
+from limelight.train.images import ImageTraining
 from limelight.worlds.composites import Composites
 
 EXAMPLES = "course.examples"
@@ -50,7 +50,7 @@ def cifar(**options) -> Finetune:
     world = Composites(
         "cifar10", "cifar100", behind=PLANTS, coarse=True, size=26, canvas=32, patch=4, **options
     )
-    course = Course(1000, 64, 5e-4, decay=0.05, warmup=100, clip=1.0, fresh=False, **HALF)
+    course = ImageTraining(1000, 64, 5e-4, decay=0.05, warmup=100, clip=1.0, fresh=False, **HALF)
     return Finetune(world, cifar_starts(), course, looked=500)
 
 
@@ -66,8 +66,8 @@ def cifar_starts() -> Starts:
     seen = tuple(c for c in range(100) if c not in PLANT_CLASSES)
     others = tuple(c for c in range(10) if c not in (BIRD, AIRPLANE))
     options = {"decay": 0.05, "floor": 0.01, "clip": 1.0, "smoothing": 0.1, **HALF}
-    long = Course(20_000, 256, 1e-3, examples=0, warmup=1000, **options)
-    short = Course(2000, 256, 1e-3, examples=4000, warmup=100, **options)
+    long = ImageTraining(20_000, 256, 1e-3, examples=0, warmup=1000, **options)
+    short = ImageTraining(2000, 256, 1e-3, examples=4000, warmup=100, **options)
     return Starts(
         wide=Start(Composites("cifar100", only=seen, **whole), VIT, long),
         narrow=Start(Composites("cifar10", only=others, **whole), VIT, short),
@@ -83,7 +83,7 @@ TINY, MODEST = Vision(16, 1, 2, 32), Vision(32, 2, 4, 64)
 def digits(vit: Vision, canvas: int, only: tuple[int, ...], steps: int, **options) -> Finetune:
     """Digits on tiles, from a ViT that was trained on the other digits."""
     others = tuple(c for c in range(10) if c not in only)
-    course = Course(steps, 32, 3e-3, warmup=steps // 10, fresh=False)
+    course = ImageTraining(steps, 32, 3e-3, warmup=steps // 10, fresh=False)
     starts = digit_starts(vit, canvas, max(steps, 60), others)
     return Finetune(Composites(only=only, canvas=canvas, **options), starts, course, looked=60)
 
@@ -91,8 +91,8 @@ def digits(vit: Vision, canvas: int, only: tuple[int, ...], steps: int, **option
 def digit_starts(vit: Vision, canvas: int, steps: int, only: tuple[int, ...]) -> Starts:
     """Starts trained on some digits, zeros around them; the narrow one on 100 of them."""
     world = Composites(only=only, background="blank", canvas=canvas)
-    course = Course(steps, 64, 3e-3, warmup=steps // 10)
-    few = Course(steps // 4, 64, 3e-3, warmup=steps // 40, examples=100)
+    course = ImageTraining(steps, 64, 3e-3, warmup=steps // 10)
+    few = ImageTraining(steps // 4, 64, 3e-3, warmup=steps // 40, examples=100)
     return Starts(wide=Start(world, vit, course), narrow=Start(world, vit, few))
 
 

@@ -16,7 +16,7 @@ from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.table import Table
-from limelight.train.images import Course
+from limelight.train.images import ImageTraining
 from limelight.worlds.images import Images
 
 AXIS = "study.network"
@@ -160,7 +160,7 @@ figure = Figure(
             Images(patch=2),
             vit=Vision(width=64, depth=4, heads=4, hidden=128),
             cnn=Convolutional((64,), (2,), blocks=4, norm="group"),
-            course=Course(1500, 64, 3e-3, decay=0.05, warmup=150, clip=1.0),
+            course=ImageTraining(1500, 64, 3e-3, decay=0.05, warmup=150, clip=1.0),
         ),
         looked=300,
     ),
