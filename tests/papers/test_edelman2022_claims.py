@@ -335,7 +335,7 @@ def test_the_difference_of_squares_is_that_of_two_straight_lines():
     half = critical.boundary(table).values
     T = np.array(fig2_wide.LENGTHS, dtype=float)
     left = [np.polyfit(x, half, 1, full=True)[1][0] for x in (np.sqrt(T), np.log(T))]
-    assert fig2_wide.against_log(table, np.sqrt).value == pytest.approx(left[0] - left[1])
+    assert fig2_wide.better[1].estimate(table).value == pytest.approx(left[0] - left[1])
 
 
 def test_the_wider_grid_says_nothing_of_what_it_does_not_hold():
