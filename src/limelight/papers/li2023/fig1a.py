@@ -8,7 +8,7 @@ from limelight.claims import AtLeast, Bands, Estimate, Inside
 from limelight.experiments import Study
 from limelight.measures import Accuracy, FreshLoss
 from limelight.models import Shallow
-from limelight.papers.li2023 import boundary_pictures
+from limelight.papers.li2023 import boundary
 from limelight.papers.li2023.boundary import LEVELS, exponent, gap, laws, relevant, straightness
 from limelight.papers.li2023.protocols import EXAMPLES, PAIR, SUM_FRACTIONS, fixed_sum
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
@@ -27,7 +27,7 @@ from limelight.worlds import Patterns
 )
 def transition(table: Table) -> Estimate:
     """Share of alpha_* with success at most 0.1 at the smallest N, at least 0.9 at the largest."""
-    _, _, success, _ = boundary_pictures.success_rates(table)
+    _, _, success, _ = boundary.success_rates(table)
     good = (success[0] <= 0.1) & (success[-1] >= 0.9)
     note = f"{good.sum()} of {len(good)} fractions"
     return Estimate(float(good.mean()), None, len(table), note)
@@ -63,7 +63,7 @@ def draw_phase(table: Table) -> Picture:
     """Where trials succeed, N50 with straight lines through it, and where Theorem 1 applies."""
     least = relevant_needed(0.5, 0.1, 0.2, 0.0)  # of relevant tokens, by condition (8)
     validity = Validity(least**-2.0, "right", "Theorem 1 does not apply")
-    return boundary_pictures.draw_phase(table, validity)
+    return boundary.draw_phase(table, validity)
 
 
 SMALL = {"model.width": 100, "measures": (FreshLoss(100), Accuracy(100))}
@@ -92,8 +92,8 @@ figure = Figure(
         ),
     ),
     claims=(transition, straight, *law, *gap_law),
-    pictures={"phase": draw_phase, "law": boundary_pictures.draw_law},
-    summary=boundary_pictures.summary,
+    pictures={"phase": draw_phase, "law": boundary.draw_law},
+    summary=boundary.summary,
     reference="Figure 1(a)",
     departures="step size 2, batch 16 and steps are ours (the paper states none); token noise is "
     "0, so that equal tokens are grouped exactly; positions are permuted in every example; the "
