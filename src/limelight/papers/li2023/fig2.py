@@ -17,8 +17,6 @@ from limelight.worlds import Patterns
 
 ERROR = "model.key_error"
 
-# --- claims -----------------------------------------------------------------------------------
-
 
 def medians(table: Table, error: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Fractions, and the median passage at each, in the table and in every bootstrap draw.
@@ -63,9 +61,6 @@ straight = claims(
 )(straightness)
 
 
-# --- pictures and words -----------------------------------------------------------------------
-
-
 def draw_times(table: Table) -> Picture:
     """Median iterations to success against one over the relevant fraction, with the line."""
     error = float(table.values(ERROR)[0])
@@ -92,23 +87,25 @@ def draw_times(table: Table) -> Picture:
 
 
 def summary(table: Table) -> list[str]:
-    """The median for every fraction and error, and the lines through them."""
-    lines = []
-    for error in table.values(ERROR):
-        fractions, middle, _ = medians(table, error)
-        lines.append(f"median iterations to test loss below 0.001, delta = {error:g}:")
-        lines += [f"  alpha_* {a:.2f}: {t:.0f}" for a, t in zip(fractions, middle, strict=True)]
-        try:
-            found = straightness(table, error)
-        except Undecided as why:
-            lines.append(f"  no line in 1/alpha_*: {why.message}")
-            continue
-        squared = "R^2 {:.4f} [{:.4f}, {:.4f}]".format(found.value, *found.interval or ())
-        lines.append(f"  line in 1/alpha_*: {squared}; {found.note}")
-    return lines
-
-
-# --- the recipe -------------------------------------------------------------------------------
+    """The median for every error and fraction, and the lines through them."""
+    errors = table.values(ERROR).tolist()
+    middle = [
+        ({ERROR: error, "world.relevant": fraction}, median)
+        for error in errors
+        for fraction, median in zip(*medians(table, error)[:2], strict=True)
+    ]
+    columns = {
+        "R^2 of a line in 1/alpha_*": lambda error: straightness(table, error),
+        "line": lambda error: straightness(table, error).note,
+    }
+    return [
+        *fit.tabulate(
+            middle,
+            {ERROR: "delta", "world.relevant": "alpha_*"},
+            {"median iterations to test loss < 0.001": float},
+        ),
+        *fit.tabulate([({"delta": error}, error) for error in errors], "delta", columns),
+    ]
 
 
 def tenths(*fractions: float) -> list[tuple[float, float]]:

@@ -8,21 +8,10 @@ from itertools import chain
 
 import numpy as np
 
-from limelight import plot
+from limelight import fit
 from limelight.claims import AtLeast, Claim, Estimate, Inside
-from limelight.papers.li2023 import fig1a
-from limelight.papers.li2023.boundary import (
-    LEVELS,
-    LOOSE,
-    NEEDED,
-    STRICT,
-    exponent,
-    line,
-    n50,
-    relevant,
-    slope_guide,
-    unresolved,
-)
+from limelight.papers.li2023 import boundary, fig1a
+from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, n50, relevant
 from limelight.papers.li2023.protocols import EXAMPLES, PAIR, SUM_FRACTIONS, fixed_sum
 from limelight.papers.li2023.quotients import Quotients, growth, quotients, smallest
 from limelight.papers.recipe import Scale, claims, scales
@@ -33,9 +22,6 @@ ARM = "model.frozen"
 ARMS = {"trained": False, "frozen": True}
 BOTH = {ARM: list(ARMS.values())}
 UP_TO_512 = [*EXAMPLES, 128, 192, 256, 384, 512]
-
-
-# --- claims -----------------------------------------------------------------------------------
 
 
 def arm(table: Table, frozen: bool) -> Table:
@@ -55,7 +41,7 @@ def least_saving(table: Table, level: float) -> Estimate:
 
 def frozen_exponent(table: Table, level: float) -> Estimate:
     """Log-log slope of the frozen N50 in 1/alpha_*, test loss below {level:g}."""
-    return exponent(arm(table, True), level, relevant)
+    return boundary.exponent(arm(table, True), level, relevant)
 
 
 def savings_growth(table: Table, level: float) -> Estimate:
@@ -90,19 +76,16 @@ def arm_claims(prefix: str, where: str) -> tuple[Claim, ...]:
     return tuple(chain.from_iterable(zip(advantage, order, grows, strict=True)))
 
 
-# --- pictures and words -----------------------------------------------------------------------
-
-
 def draw_arms(table: Table) -> Picture:
     """N50 of both arms against one over the relevant fraction, with the predicted slopes."""
     found, guides = [], []
     for (name, frozen), slope in zip(ARMS.items(), (2.0, 4.0), strict=True):
         edge = n50(arm(table, frozen))
-        one = line(f"{name} attention", edge, 1 / relevant(edge))
+        one = boundary.line(f"{name} attention", edge, 1 / relevant(edge))
         found.append(one)
         label = f"slope {slope:g}, predicted, {name}"
-        guides += slope_guide(label, 1 / relevant(edge), np.asarray(one.y), slope)
-    return against_fraction(found, guides, NEEDED)
+        guides += boundary.slope_guide(label, 1 / relevant(edge), np.asarray(one.y), slope)
+    return boundary.logarithmic(found, r"$1/\alpha_*$", guides=guides)
 
 
 def draw_savings(table: Table) -> Picture:
@@ -113,54 +96,33 @@ def draw_savings(table: Table) -> Picture:
         Series(f"test loss < {level:g}", x[level], found.values, *found.intervals.T)
         for level, found in ratios.items()
     ]
-    guides = slope_guide("slope 2, predicted", x[STRICT], ratios[STRICT].values, 2.0)
-    return against_fraction(series, guides, "N50 frozen / N50 trained")
-
-
-def against_fraction(series: list[Series], guides: list, y_label: str) -> Picture:
-    """Lines over one over the relevant fraction, on logarithmic axes."""
-    return plot.lines(
-        series,
-        guides=guides,
-        x_label=r"$1/\alpha_*$",
-        y_label=y_label,
-        log_x=True,
-        log_y=True,
-        note=unresolved(series),
-    )
+    guides = boundary.slope_guide("slope 2, predicted", x[STRICT], ratios[STRICT].values, 2.0)
+    return boundary.logarithmic(series, r"$1/\alpha_*$", "N50 frozen / N50 trained", guides=guides)
 
 
 def summary(table: Table) -> list[str]:
     """N50 of both arms, their ratio, and what happens below the transition."""
-    lines = []
-    for level in (STRICT, LOOSE):
-        found = savings(table, level)
-        edges = [n50(arm(table, frozen), level) for frozen in ARMS.values()]
-        points = [dict(zip(relevant(e).tolist(), e.thresholds, strict=True)) for e in edges]
-        lines.append(f"N50 with test loss below {level:g}: trained, frozen, frozen/trained")
-        for i, a in enumerate(found.where["world.relevant"]):
-            low, high = found.interval(i)
-            both = "   ".join(str(part[float(a)]) for part in points)
-            lines.append(
-                f"  alpha_* {a:.2f}: {both}   ratio {found.values[i]:.2f} [{low:.2f}, {high:.2f}]"
-            )
     few = table.values("train.examples")[0]
-    return [*lines, f"with {few} examples:", *below_transition(table.where(train__examples=few))]
+    fractions = savings(table, STRICT).where["world.relevant"]
+    return [
+        *boundary.n50_lines(table),
+        *fit.tabulate(
+            [({"a": fraction}, place) for place, fraction in enumerate(fractions)],
+            {"a": "alpha_*"},
+            boundary.at_both(lambda place, level: savings(table, level).estimate(place)),
+            title="N50 frozen / N50 trained:",
+        ),
+        *fit.tabulate(
+            table.where(train__examples=few),
+            {"world.relevant": "alpha_*", ARM: "frozen"},
+            {
+                "test loss": lambda rows: rows["test_loss"].mean(),
+                "accuracy": lambda rows: rows["accuracy"].mean(),
+            },
+            title=f"with {few} examples:",
+        ),
+    ]
 
-
-def below_transition(table: Table) -> list[str]:
-    """Loss and accuracy of both arms where neither can succeed: the fewest examples."""
-    lines = []
-    for at, rows in table.cells("world.relevant"):
-        parts = [
-            f"{name} loss {part['test_loss'].mean():.2f}, accuracy {part['accuracy'].mean():.3f}"
-            for name, part in ((name, arm(rows, frozen)) for name, frozen in ARMS.items())
-        ]
-        lines.append(f"  alpha_* {at['world.relevant']:.2f}: {'; '.join(parts)}")
-    return lines
-
-
-# --- the recipe -------------------------------------------------------------------------------
 
 figure = replace(
     fig1a.figure,

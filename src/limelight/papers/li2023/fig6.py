@@ -4,23 +4,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from limelight import plot
+from limelight import fit, plot
 from limelight.claims import Above, Below, Estimate, Inside
 from limelight.fit.curves import slopes
 from limelight.fit.estimates import lowest
-from limelight.papers.li2023 import reach
+from limelight.papers.li2023 import composites, reach
 from limelight.papers.li2023.composites import (
     ALL,
     CUT,
-    DEPARTURES,
     EXAMPLES,
-    FRACTIONS,
-    MODEST,
-    TINY,
-    by_fraction,
-    cifar,
     cut,
-    digits,
     fractions,
     gain,
     mean,
@@ -32,8 +25,6 @@ from limelight.papers.li2023.composites import (
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
 from limelight.plot import Picture, Points, Reference
 from limelight.table import Table
-
-# --- accuracy ---------------------------------------------------------------------------------
 
 
 def over_sizes(table: Table, read: Callable[[Table], np.ndarray]) -> Estimate:
@@ -111,8 +102,6 @@ def attended(table: Table) -> Estimate:
     return over_sizes(whole, lambda rows: rows["mass.end"].astype(float) - rows["mass.start"])
 
 
-# --- examples needed --------------------------------------------------------------------------
-
 CASES = (
     {"suffix": "", "level": 0.775, "ours": ""},
     {"suffix": ".70", "level": 0.7, "ours": "; the level is ours"},
@@ -137,8 +126,6 @@ by_interpolation = reach.reach_claims(
     "6b.reach-law.60",
     "added after the first table had been seen, where N50 jumps from gap to gap",
 )
-
-# --- pictures and words -----------------------------------------------------------------------
 
 #: Lines that a panel has colours for.
 LINES = 7
@@ -185,18 +172,12 @@ def draw_attention(table: Table) -> Picture:
 
 def summary(table: Table) -> list[str]:
     """Accuracy of every cell, N50 at every level, and N by interpolation."""
-    lines = []
-    for n in sizes(table):
-        rows = sized(table, n)
-        control = points(cut(rows, ALL, blind=True)).mean()
-        lines.append(
-            f"N {n:g}: accuracy by alpha_* {by_fraction(rows)} %; as many removed of any kind"
-            f" {control:.1f} %"
-        )
-    return lines + reach.summary(table)
-
-
-# --- the recipe -------------------------------------------------------------------------------
+    control = {"of any kind": lambda rows: points(cut(rows, ALL, blind=True)).mean()}
+    title = (
+        "accuracy in %, by alpha_*, and with as many patches of any kind removed as at the last:"
+    )
+    columns = composites.by_fraction(table) | control
+    return [*fit.tabulate(table, {EXAMPLES: "N"}, columns, title=title), *reach.summary(table)]
 
 
 def with_control(*levels: float) -> list[tuple[bool, float]]:
@@ -206,11 +187,11 @@ def with_control(*levels: float) -> list[tuple[bool, float]]:
 
 figure = Figure(
     statement="removing background patches raises accuracy and lowers the examples needed",
-    trial=cifar(),
+    trial=composites.cifar(),
     # Over these fractions alpha^-2 grows by a factor of 1.9, and trials differ little: by N50 these
     # sizes decide whether it falls, by interpolation with which power.
     grid={
-        CUT: with_control(*FRACTIONS),
+        CUT: with_control(*composites.FRACTIONS),
         EXAMPLES: [1000, 1750, 3000, 5000, 9000, 16_000, 28_000, 50_000],
     },
     trials=10,
@@ -218,7 +199,7 @@ figure = Figure(
         smoke=Scale(
             trials=2,
             grid={CUT: with_control(0.5, ALL), EXAMPLES: [40, 300]},
-            settings=vars(digits(TINY, 10, (0, 1, 2), 30)),
+            settings=vars(composites.digits(composites.TINY, 10, (0, 1, 2), 30)),
         ),
         small=Scale(
             trials=5,
@@ -226,7 +207,7 @@ figure = Figure(
                 CUT: with_control(0.4, 0.6, 0.75, 0.9, ALL),
                 EXAMPLES: [25, 50, 100, 200, 400],
             },
-            settings=vars(digits(MODEST, 12, (0, 1, 2), 400)),
+            settings=vars(composites.digits(composites.MODEST, 12, (0, 1, 2), 400)),
         ),
     ),
     claims=(
@@ -246,6 +227,6 @@ figure = Figure(
     },
     summary=summary,
     reference="Figure 6(a) and (b)",
-    departures=f"{DEPARTURES}; 1,000 steps of 64 for every N",
+    departures=f"{composites.DEPARTURES}; 1,000 steps of 64 for every N",
     shared=(*CUT, EXAMPLES),
 )

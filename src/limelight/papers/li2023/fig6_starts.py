@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from limelight import fit
 from limelight.claims import AtLeast, Estimate
 from limelight.experiments.starts import Pretraining, save_starts
 from limelight.papers.li2023.composites import DEPARTURES, TINY, cifar_starts, digits
@@ -44,11 +45,11 @@ def draw_accuracy(table: Table) -> Picture:
 
 def summary(table: Table) -> list[str]:
     """Accuracy of the starts."""
-    columns = (table[name] for name in ("starts.which", "accuracy", "chance", "training_loss"))
-    return [
-        f"{which}: accuracy {found:.3f}, chance {chance:.3f}, training loss {loss:.3f}"
-        for which, found, chance, loss in zip(*columns, strict=True)
-    ]
+    column = lambda name: lambda rows: float(rows[name][0])
+    names = ("accuracy", "chance", "training_loss")
+    return fit.tabulate(
+        table, {"starts.which": "start"}, {name.replace("_", " "): column(name) for name in names}
+    )
 
 
 def save_models(table: Table, folder: str | Path) -> list[Path]:

@@ -2,21 +2,14 @@
 
 import numpy as np
 
-from limelight import plot
+from limelight import fit, plot
 from limelight.claims import Above, Estimate
 from limelight.fit.estimates import lowest
+from limelight.papers.li2023 import composites
 from limelight.papers.li2023.composites import (
-    AIRPLANE,
     ALL,
-    BIRD,
-    DEPARTURES,
-    FRACTIONS,
     RELEVANT,
-    TINY,
-    by_fraction,
-    cifar,
     cut,
-    digits,
     fractions,
     gain,
     mean,
@@ -98,30 +91,32 @@ def draw_accuracy(table: Table) -> Picture:
 
 def summary(table: Table) -> list[str]:
     """Accuracy by fraction, for every arm."""
-    return [f"{name}, by alpha_*: {by_fraction(arm(table, *at))} %" for at, name in ARMS.items()]
+    arms = [({"arm": name}, arm(table, *at)) for at, name in ARMS.items()]
+    columns = composites.by_fraction(table)
+    return fit.tabulate(arms, {"arm": ""}, columns, title="accuracy in %, by alpha_*:")
 
 
 figure = Figure(
     statement="removing spurious backgrounds raises accuracy from both starts",
-    trial=cifar(only=(BIRD, AIRPLANE), spurious=0.9),
-    grid={ARM: list(ARMS), RELEVANT: list(FRACTIONS)},
+    trial=composites.cifar(only=(composites.BIRD, composites.AIRPLANE), spurious=0.9),
+    grid={ARM: list(ARMS), RELEVANT: list(composites.FRACTIONS)},
     trials=10,
     scales=scales(
         smoke=Scale(
             trials=2,
             grid={RELEVANT: [0.5, ALL]},
-            settings=vars(digits(TINY, 10, (3, 8), 20, spurious=0.9)),
+            settings=vars(composites.digits(composites.TINY, 10, (3, 8), 20, spurious=0.9)),
         ),
         small=Scale(
             grid={RELEVANT: [0.4, 0.7, ALL]},
-            settings=vars(digits(TINY, 12, (3, 8), 150, spurious=0.9)),
+            settings=vars(composites.digits(composites.TINY, 12, (3, 8), 150, spurious=0.9)),
         ),
     ),
     claims=(rises, better_start, correlated),
     pictures={"accuracy": draw_accuracy},
     summary=summary,
     reference="Figure 6(c)",
-    departures=f"{DEPARTURES}; 1,000 steps of 64; beside the paper's, a protocol of ours in which"
-    " backgrounds tell nothing",
+    departures=f"{composites.DEPARTURES}; 1,000 steps of 64; beside the paper's, a protocol of ours"
+    " in which backgrounds tell nothing",
     shared=(*ARM, RELEVANT),
 )

@@ -18,8 +18,6 @@ from limelight.table import Table
 #: The scale of the output layer at the start, the paper's $\xi$.
 SCALE = 0.01
 
-# --- what is read off a table -----------------------------------------------------------------
-
 
 def growth(name: str) -> Callable[[Table], Estimate]:
     """A trace at the end over itself at the start."""
@@ -85,9 +83,6 @@ def margin_power(table: Table) -> Estimate:
         lost = len(rows) - len(slopes)
         raise Undecided(f"{lost} of {len(rows)} trials have too few looks", n=len(rows))
     return average(np.array(slopes))
-
-
-# --- claims -----------------------------------------------------------------------------------
 
 
 def _claim(

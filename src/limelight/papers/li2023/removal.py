@@ -35,8 +35,6 @@ NAMES = {
     "attention": "least attended removed",
 }
 
-# --- the trial --------------------------------------------------------------------------------
-
 
 def trial(steps: int, every: int, *, dimension: int = 10, patterns: int = 5) -> Screened:
     """One trial; the policy is a number, so that one program serves all of them."""
@@ -82,9 +80,6 @@ def cuts(kept: Iterable[int]) -> list[tuple[int, int]]:
 
 def _tested(examples: int) -> tuple:
     return FreshLoss(examples), Accuracy(examples), KeptTokens(examples)
-
-
-# --- what is read off a table -----------------------------------------------------------------
 
 
 def cell(table: Table, policy: str, kept: int, where: Mapping[str, Any]) -> Table:
@@ -155,8 +150,6 @@ def loss_claims(
     return (random, *others)
 
 
-# --- pictures and words -----------------------------------------------------------------------
-
 #: A setting in words, for the terminal and for a caption.
 SYMBOLS = {
     "world.inner.relevant": ("alpha_*", r"$\alpha_*$"),
@@ -202,32 +195,23 @@ def draw_loss_at(table: Table, where: Mapping[str, Any]) -> Picture:
 
 def summary(table: Table) -> list[str]:
     """Paired differences to the whole example, every setting, policy and number of tokens."""
-    lines = []
-    for where in settings(table):
-        words = ", ".join(f"{SYMBOLS[name][0]} {value:g}" for name, value in where.items())
-        loss = cell(table, "random", WHOLE, where)["test_loss"].mean()
-        lines.append(
-            f"{words or 'one setting'}: test loss {loss:.4f} whole; paired difference,"
-            " 5 to 95 %; realised alpha_*, alpha_#; share of votes changed"
-        )
-        lines += [
-            _difference(table, POLICIES[at["world.policy"]], at["world.kept"], where)
-            for at, _ in table.cells(*CUT)
-            if at["world.kept"] != WHOLE
-        ]
-    return [line for line in lines if line]
-
-
-def _difference(table: Table, policy: str, kept: int, where: Mapping[str, Any]) -> str:
-    rows = cell(table, policy, kept, where)
-    if not len(rows):
-        return ""
-    found = change(table, policy, where, kept)
-    low, high = found.interval or (np.nan, np.nan)
-    relevant, confusing, changed = (
-        rows[f"tokens.{name}"].mean() for name in ("relevant", "confusing", "vote_changed")
-    )
-    return (
-        f"  {NAMES[policy]:22} {kept} kept: {found.value:+.4f} [{low:+.4f}, {high:+.4f}];"
-        f" {relevant:.2f}, {confusing:.2f}; {changed:.3f}"
+    names = {name: words for name, (words, _) in SYMBOLS.items() if name in table.axes}
+    cells = []
+    for at, rows in table.cells(*names, *CUT):
+        policy, kept = POLICIES[at["world.policy"]], at["world.kept"]
+        if kept != WHOLE:
+            found = change(table, policy, {name: at[name] for name in names}, kept)
+            cells.append(({**at, "policy": NAMES[policy]}, (rows, found)))
+    mean = lambda column: lambda cell: cell[0][column].mean()
+    return fit.tabulate(
+        cells,
+        {**names, "policy": "tokens", "world.kept": "kept"},
+        {
+            "test loss": mean("test_loss"),
+            "whole": lambda cell: cell[0]["test_loss"].mean() - cell[1].value,
+            "difference, 5 to 95 %": lambda cell: cell[1],
+            "realised alpha_*": mean("tokens.relevant"),
+            "alpha_#": mean("tokens.confusing"),
+            "votes changed": mean("tokens.vote_changed"),
+        },
     )

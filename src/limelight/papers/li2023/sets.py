@@ -27,8 +27,6 @@ from limelight.worlds import Patterns, PatternSets
 
 FIRST = "world.first"
 
-# --- claims -----------------------------------------------------------------------------------
-
 
 @claims(
     "G2.{words}.common",
@@ -109,9 +107,6 @@ def idle_mass(table: Table) -> np.ndarray:
     return np.tensordot(queries, logs, axes=1)
 
 
-# --- pictures and words -----------------------------------------------------------------------
-
-
 def draw_share(table: Table) -> Picture:
     """Share of the first member in what keys and queries grow along, against its frequency."""
     found = [
@@ -149,22 +144,21 @@ def draw_mass(table: Table) -> Picture:
 
 def summary(table: Table) -> list[str]:
     """Direction, share and attention by frequency."""
-    lines = [
-        "frequency of the first member: its share in the growth of keys, of queries; smallest"
-        " cosine between members, keys, queries; mass on idle sets, start -> end"
-    ]
-    for at, rows in table.cells(FIRST):
-        names = ("key.first", "query.first", "key.common", "query.common")
-        key, query, keys, queries = (trace(rows, f"sets.{n}")[:, -1].mean() for n in names)
-        mass = idle_mass(rows).mean(axis=0)
-        lines.append(
-            f"  {at[FIRST]:.2f}: {key:.3f}, {query:.3f}; {keys:.3f}, {queries:.3f};"
-            f" {mass[0]:.3f} -> {mass[-1]:.3f} after {logged_steps(table, rows)[-1]} steps"
-        )
-    return lines
+    last = lambda name: lambda rows: trace(rows, f"sets.{name}")[:, -1].mean()
+    return fit.tabulate(
+        table,
+        {FIRST: "frequency of the first member"},
+        {
+            "share in keys": last("key.first"),
+            "in queries": last("query.first"),
+            "least cosine, keys": last("key.common"),
+            "queries": last("query.common"),
+            "mass on idle sets, start": lambda rows: idle_mass(rows)[:, 0].mean(),
+            "end": lambda rows: idle_mass(rows)[:, -1].mean(),
+        },
+        title=f"growth of sets and attention after {logged_steps(table, table)[-1]} steps:",
+    )
 
-
-# --- the recipe -------------------------------------------------------------------------------
 
 QUIET = {"world.base.noise": None, "train.every": 5}
 
