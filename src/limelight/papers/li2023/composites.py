@@ -136,10 +136,20 @@ def gain(table: Table, blind: bool = False) -> np.ndarray:
     return points(bare) - points(whole) if len(whole) == len(bare) else np.zeros(0)
 
 
+def accuracies(table: Table) -> tuple[np.ndarray, np.ndarray]:
+    r"""$\alpha_*$ as counted, and accuracy in percent there, background alone removed.
+
+    Returns:
+        The fractions, ascending; fractions by trials.
+    """
+    levels = fractions(table)
+    found = [points(cut(table, fraction)) for fraction in levels]
+    return np.array([realised(table, fraction) for fraction in levels]), np.stack(found)
+
+
 def by_fraction(table: Table) -> dict[str, Callable[[Table], float]]:
     """Columns of a summary: accuracy at every fraction, in percent."""
-
-    def column(fraction: float) -> Callable[[Table], float]:
-        return lambda rows: points(cut(rows, fraction)).mean()
-
-    return {f"{realised(table, a):.2f}": column(a) for a in fractions(table)}
+    return {
+        f"{realised(table, a):.2f}": lambda rows, a=a: points(cut(rows, a)).mean()
+        for a in fractions(table)
+    }

@@ -1,5 +1,7 @@
 """Definition 1 through training: does its envelope hold the attention that is measured?"""
 
+from functools import partial
+
 import numpy as np
 
 from limelight import plot
@@ -76,21 +78,21 @@ CLAIMS = (
         AtLeast(0.95),
         at="li2023, Definition 1",
         statistic="share of looks before settling with mass >= p_n",
-    )(share_of_looks(above_low)),
+    )(partial(share_of_looks, holds=above_low)),
     claim(
         "D1.envelope",
         "Definition 1 brackets that mass through training (q from the own-pattern logit).",
         AtLeast(0.95),
         at="li2023, Definition 1",
         statistic="share of looks before settling with mass inside [p_n, 1 - (S - s) phi_n]",
-    )(share_of_looks(inside)),
+    )(partial(share_of_looks, holds=inside)),
     claim(
         "L2.leak",
         "No token of another pattern gets more than nu_n from a pattern-1 query (Lemma 2).",
         AtLeast(0.95),
         at="li2023, Lemma 2",
         statistic="share of looks before settling with the largest such weight at most nu_n",
-    )(share_of_looks(little_leaks)),
+    )(partial(share_of_looks, holds=little_leaks)),
 )
 
 

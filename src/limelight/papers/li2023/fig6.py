@@ -13,12 +13,12 @@ from limelight.papers.li2023.composites import (
     ALL,
     CUT,
     EXAMPLES,
+    accuracies,
     cut,
     fractions,
     gain,
     mean,
     points,
-    realised,
     sized,
     sizes,
 )
@@ -43,10 +43,9 @@ def in_fraction(table: Table) -> Estimate:
     """Slope of accuracy in alpha_*, points a tenth, mean over N, by trial."""
 
     def slope(rows: Table) -> np.ndarray:
-        levels = fractions(rows)
-        x = np.array([realised(rows, a) for a in levels])
+        x, trials = accuracies(rows)
         x = x - x.mean()
-        return 0.1 * (x @ np.stack([points(cut(rows, a)) for a in levels])) / (x @ x)
+        return 0.1 * (x @ trials) / (x @ x)
 
     return over_sizes(table, slope)
 
@@ -70,10 +69,7 @@ def at_every_size(table: Table) -> Estimate:
 )
 def in_examples(table: Table) -> Estimate:
     """Points of accuracy a doubling of N, mean over alpha_*, by trial."""
-    found = [
-        np.mean([points(cut(sized(table, n), a)) for a in fractions(table)], axis=0)
-        for n in sizes(table)
-    ]
+    found = [accuracies(sized(table, n))[1].mean(axis=0) for n in sizes(table)]
     return mean(slopes(np.log2(sizes(table)), np.stack(found)))
 
 
@@ -133,14 +129,13 @@ LINES = 7
 
 def draw_accuracy(table: Table) -> Picture:
     """Accuracy against the relevant fraction, one line for each number of examples."""
-    counts, levels = sizes(table), fractions(table)
+    counts = sizes(table)
     few = counts if len(counts) <= LINES else sorted({*counts[::2], counts[-1]})
-    x = [realised(table, a) for a in levels]
     found, crosses = [], []
     for i, n in enumerate(few):
         rows = sized(table, n)
-        trials = np.stack([points(cut(rows, a)) for a in levels], axis=1)
-        found.append(plot.band(f"N = {n:g}", x, trials))
+        x, trials = accuracies(rows)
+        found.append(plot.band(f"N = {n:g}", x, trials.T))
         control = points(cut(rows, ALL, blind=True)).mean()
         crosses.append(Points("", [x[0]], [control], colour=i, marker="x"))
     return plot.lines(

@@ -6,16 +6,7 @@ from limelight import fit, plot
 from limelight.claims import Above, Estimate
 from limelight.fit.estimates import lowest
 from limelight.papers.li2023 import composites
-from limelight.papers.li2023.composites import (
-    ALL,
-    RELEVANT,
-    cut,
-    fractions,
-    gain,
-    mean,
-    points,
-    realised,
-)
+from limelight.papers.li2023.composites import ALL, RELEVANT, accuracies, gain, mean
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import Picture
 from limelight.table import Table
@@ -56,9 +47,9 @@ def better_start(table: Table) -> Estimate:
     """Accuracy from the wide start less from the narrow one, points, mean over alpha_*."""
     bias = float(table["world.spurious"].max())
     wide, narrow = (arm(table, which, bias) for which in ("wide", "narrow"))
-    pairs = [points(cut(wide, a)) - points(cut(narrow, a)) for a in fractions(table)]
+    pairs = accuracies(wide)[1] - accuracies(narrow)[1]
     note = "one start of each kind: the interval is of fine-tuning alone"
-    return mean(np.mean(pairs, axis=0), note=note)
+    return mean(pairs.mean(axis=0), note=note)
 
 
 @claim(
@@ -77,10 +68,8 @@ def draw_accuracy(table: Table) -> Picture:
     """Accuracy against the relevant fraction, for both starts, and without the correlation."""
     found = []
     for at, name in ARMS.items():
-        rows = arm(table, *at)
-        levels = fractions(rows)
-        trials = np.stack([points(cut(rows, a)) for a in levels], axis=1)
-        found.append(plot.band(name, [realised(rows, a) for a in levels], trials))
+        x, trials = accuracies(arm(table, *at))
+        found.append(plot.band(name, x, trials.T))
     return plot.lines(
         found,
         x_label=r"label-relevant fraction $\alpha_*$",

@@ -5,6 +5,7 @@ by a level of ours. The pictures are in `lemma2_pictures`.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -19,25 +20,17 @@ from limelight.table import Table
 SCALE = 0.01
 
 
-def growth(name: str) -> Callable[[Table], Estimate]:
+def growth(table: Table, name: str) -> Estimate:
     """A trace at the end over itself at the start."""
-
-    def estimate(table: Table) -> Estimate:
-        log = trace(rows_of(table), name)
-        return average(log[:, -1] / log[:, 0])
-
-    return estimate
+    log = trace(rows_of(table), name)
+    return average(log[:, -1] / log[:, 0])
 
 
-def at_the_end(name: str, over: str | None = None) -> Callable[[Table], Estimate]:
+def at_the_end(table: Table, name: str, over: str = "") -> Estimate:
     """A trace at the end, over another one if named."""
-
-    def estimate(table: Table) -> Estimate:
-        rows = rows_of(table)
-        last = trace(rows, name)[:, -1]
-        return average(last / trace(rows, over)[:, -1] if over else last)
-
-    return estimate
+    rows = rows_of(table)
+    last = trace(rows, name)[:, -1]
+    return average(last / trace(rows, over)[:, -1] if over else last)
 
 
 def pulling(table: Table, rows: Table) -> np.ndarray:
@@ -103,28 +96,28 @@ CLAIMS = (
         "pull",
         "Lucky neurons pull the value of their pattern at least as printed",
         PULL,
-        share_of_looks(lucky_pull, pulling),
+        partial(share_of_looks, holds=lucky_pull, counts=pulling),
         AtLeast(0.95),
     ),
     _claim(
         "pull.shared",
         "The same with one sign a neuron, as in the proofs",
         PULL + ", shared_scaled readout",
-        share_of_looks(lucky_pull, pulling, "shared_scaled"),
+        partial(share_of_looks, holds=lucky_pull, counts=pulling, readout="shared_scaled"),
         AtLeast(0.95),
     ),
     _claim(
         "pull.others",
         "Other neurons pull no harder than 1/(a sqrt B)",
         "share of looks with margins below 1 at which 95 % of others have |V_i| at most that",
-        share_of_looks(other_pull, pulling),
+        partial(share_of_looks, holds=other_pull, counts=pulling),
         AtLeast(0.95),
     ),
     _claim(
         "rows",
         "Lucky output rows grow along their own feature",
         "mean projection of lucky rows on their own value feature at the end over the start",
-        growth("rows.lucky.own"),
+        partial(growth, name="rows.lucky.own"),
         AtLeast(2.0),
         "claim 1",
     ),
@@ -132,7 +125,7 @@ CLAIMS = (
         "rows.idle",
         "Lucky output rows stay below xi along idle features",
         "mean size of the projections of lucky rows on idle value features at the end",
-        at_the_end("rows.lucky.idle"),
+        partial(at_the_end, name="rows.lucky.idle"),
         AtMost(SCALE),
         "claim 1",
     ),
@@ -140,7 +133,7 @@ CLAIMS = (
         "keys",
         "Key features of the discriminative patterns grow",
         "length of W_K mu_1 at the end over the start",
-        growth("norm.key.1"),
+        partial(growth, name="norm.key.1"),
         AtLeast(1.1),
         "claim 2",
     ),
@@ -148,7 +141,7 @@ CLAIMS = (
         "queries",
         "Query features of the discriminative patterns grow",
         "length of W_Q mu_1 at the end over the start",
-        growth("norm.query.1"),
+        partial(growth, name="norm.query.1"),
         AtLeast(1.1),
         "claim 2",
     ),
@@ -156,7 +149,7 @@ CLAIMS = (
         "idle",
         "Key features of the other patterns do not grow",
         "mean length of W_K mu_k, k >= 3, at the end over the start",
-        growth("norm.key.idle"),
+        partial(growth, name="norm.key.idle"),
         AtMost(1.1),
         "claim 2",
     ),
@@ -164,7 +157,7 @@ CLAIMS = (
         "turn",
         "Key features of the discriminative patterns grow without turning",
         "cosine of W_K mu_k at the end with itself at the start, mean of k = 1, 2",
-        at_the_end("turn.key"),
+        partial(at_the_end, name="turn.key"),
         AtLeast(0.9),
         "claim 2",
     ),
@@ -172,7 +165,7 @@ CLAIMS = (
         "values",
         "Value features of the other patterns move little beside those of 1 and 2",
         "mean distance that W_V mu_k, k >= 3, has moved over that of k = 1, 2",
-        at_the_end("value.moved.idle", "value.moved.own"),
+        partial(at_the_end, name="value.moved.idle", over="value.moved.own"),
         AtMost(0.5),
         "claim 3",
     ),
@@ -180,7 +173,7 @@ CLAIMS = (
         "values.along",
         "Value features of patterns 1 and 2 move along the sum of the lucky rows",
         "cosine of the distance moved with the sum of the rows that were lucky at the start",
-        at_the_end("value.aligned"),
+        partial(at_the_end, name="value.aligned"),
         AtLeast(0.9),
         "claim 3",
     ),

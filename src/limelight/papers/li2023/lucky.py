@@ -1,15 +1,16 @@
 """Lemmas 3 and 4: how many neurons are lucky at the start, and whether they stay so."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from limelight.claims import AtLeast, Claim, Estimate, Undecided
+from limelight.claims import AtLeast, Estimate, Undecided
 from limelight.core.errors import InputError
 from limelight.measures.neurons import VARIANTS
 from limelight.papers.li2023.concentration import average
 from limelight.papers.li2023.traces import over_steps, rows_of, trace
-from limelight.papers.recipe import claims
+from limelight.papers.recipe import claim, claims
 from limelight.plot import Picture, Reference
 from limelight.table import Table
 from limelight.theory.li2023 import lucky_share
@@ -65,23 +66,15 @@ kept = claims(
 )(retention)
 
 
-def kept_with_shared_signs(table: Table) -> Estimate:
-    """The same with a readout of one sign per neuron."""
-    return retention(table, "argmax", "kept_signed", "shared_scaled")
+shared = claim(
+    "L4.shared",
+    "Lemma 4 with one sign a neuron, as in the proofs (argmax, right output sign).",
+    AtLeast(0.95),
+    at="li2023, Lemma 4",
+    statistic="share of W(0) and U(0) still in W(T) and U(T), shared_scaled readout",
+)(partial(retention, variant="argmax", which="kept_signed", readout="shared_scaled"))
 
-
-CLAIMS = (
-    *excess_share,
-    *kept,
-    Claim(
-        "L4.shared",
-        "Lemma 4 with one sign a neuron, as in the proofs (argmax, right output sign).",
-        "share of W(0) and U(0) still in W(T) and U(T), shared_scaled readout",
-        kept_with_shared_signs,
-        AtLeast(0.95),
-        "li2023, Lemma 4",
-    ),
-)
+CLAIMS = (*excess_share, *kept, shared)
 
 
 def draw_lucky(table: Table) -> Picture:

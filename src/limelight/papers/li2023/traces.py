@@ -36,16 +36,12 @@ def moving(table: Table, rows: Table) -> np.ndarray:
 
 
 def share_of_looks(
-    holds: Looks, counts: Looks = moving, readout: str = "position"
-) -> Callable[[Table], Estimate]:
+    table: Table, holds: Looks, counts: Looks = moving, readout: str = "position"
+) -> Estimate:
     """Share of the looks that count at which something holds, mean over trials."""
-
-    def estimate(table: Table) -> Estimate:
-        rows = rows_of(table, readout)
-        counted = counts(table, rows)
-        return average((holds(table, rows) & counted).sum(axis=1) / counted.sum(axis=1))
-
-    return estimate
+    rows = rows_of(table, readout)
+    counted = counts(table, rows)
+    return average((holds(table, rows) & counted).sum(axis=1) / counted.sum(axis=1))
 
 
 def steps_of(table: Table, rows: Table) -> np.ndarray:
