@@ -13,7 +13,6 @@ from limelight.fit import Edge, Threshold, curves
 from limelight.fit.curves import Part
 from limelight.fit.laws import LawName
 from limelight.papers.recipe import claims
-from limelight.plot import Guide, Marked, Picture, Series, TopAxis, Validity, fit_label
 from limelight.plot.marks import Line
 from limelight.table import Table
 
@@ -156,7 +155,7 @@ def laws(prefix: str, where: str) -> tuple[Claim, ...]:
 
 def line(
     label: str, edge: Edge, x: np.ndarray, *, only: np.ndarray | None = None, bounds: bool = True
-) -> Series:
+) -> plot.Series:
     """N50 over a variable; what the data do not bound is open.
 
     Args:
@@ -171,29 +170,29 @@ def line(
     if not bounds:
         low, high = np.where(edge.resolved, (low, high), np.nan)
     use = np.full(len(edge), True) if only is None else only
-    return Series(label, x[use], middle[use], low[use], high[use])
+    return plot.Series(label, x[use], middle[use], low[use], high[use])
 
 
 def slope_guide(
     label: str, x: np.ndarray, y: np.ndarray, power: float, at: np.ndarray | None = None
-) -> list[Guide]:
+) -> list[plot.Guide]:
     """A power of x through the middle of the known points, drawn over `at`; none without points."""
     known = np.isfinite(y)
     if not known.any():
         return []
     middle = np.exp(np.mean(np.log(y[known]) - power * np.log(x[known])))
-    return [Guide(label, x if at is None else at, middle * x**power)]
+    return [plot.Guide(label, x if at is None else at, middle * x**power)]
 
 
-def straight_guide(label: str, edge: Edge, x: np.ndarray, at: np.ndarray) -> list[Guide]:
+def straight_guide(label: str, edge: Edge, x: np.ndarray, at: np.ndarray) -> list[plot.Guide]:
     """A straight line of N50 in x, drawn over `at` where it is positive; none with few points."""
     use = edge.resolved
     if use.sum() < 3 or np.ptp(x[use]) < 1e-9:
         return []
     found = fit.linear(x[use], edge.values[use])
     fitted = found.predict(x)
-    label = fit_label(label, found.r_squared)
-    return [Guide(label, at, np.where(fitted > 0, fitted, np.nan))]
+    label = plot.fit_label(label, found.r_squared)
+    return [plot.Guide(label, at, np.where(fitted > 0, fitted, np.nan))]
 
 
 def success_rates(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -201,7 +200,7 @@ def success_rates(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return plot.success_rates(table, *PLANE, "test_loss", STRICT, below=True)
 
 
-def draw_phase(table: Table, validity: Validity | None = None) -> Picture:
+def draw_phase(table: Table, validity: plot.Validity | None = None) -> plot.Picture:
     """Where trials succeed, N50 with straight lines through it, and where a theorem applies."""
     edge = n50(table)
     x = relevant(edge) ** -2.0
@@ -218,12 +217,12 @@ def draw_phase(table: Table, validity: Validity | None = None) -> Picture:
             *straight_guide(r"line in $(\alpha_*-\alpha_\#)^{-2}$", edge, gap(edge) ** -2.0, x),
         ],
         validity=validity,
-        marked=Marked("training not converged", unconverged_cells(table, *PLANE)),
-        top=TopAxis(r"$\alpha_*$", fractions),
+        marked=plot.Marked("training not converged", unconverged_cells(table, *PLANE)),
+        top=plot.TopAxis(r"$\alpha_*$", fractions),
     )
 
 
-def draw_law(table: Table) -> Picture:
+def draw_law(table: Table) -> plot.Picture:
     """N50 against one over the relevant fraction, on logarithmic axes, with slopes of 2 beside."""
     edges = {level: n50(table, level) for level in (STRICT, LOOSE)}
     found = [
@@ -240,13 +239,13 @@ def draw_law(table: Table) -> Picture:
 
 
 def logarithmic(
-    found: Sequence[Series],
+    found: Sequence[plot.Series],
     x_label: str,
     y_label: str = NEEDED,
     *,
     guides: Sequence[Line] = (),
     log_x: bool = True,
-) -> Picture:
+) -> plot.Picture:
     """Boundaries, or their ratios, on logarithmic axes; whether marks are missing is said."""
     known = all(np.isfinite(one.arrays()[1]).all() for one in found)
     return plot.lines(

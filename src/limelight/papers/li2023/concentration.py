@@ -12,7 +12,6 @@ from limelight.experiments import Study
 from limelight.fit import estimates
 from limelight.measures import Accuracy, AttentionMass, FreshLoss, RoleMass
 from limelight.models import Shallow
-from limelight.plot import Picture
 from limelight.table import Table
 from limelight.theory.li2023 import mass_ceiling
 from limelight.train.minibatch import Train
@@ -120,7 +119,7 @@ def excess(table: Table) -> Estimate:
     return Estimate(worst - allowance, None, len(table), note)
 
 
-def draw_roles(table: Table) -> Picture:
+def draw_roles(table: Table) -> plot.Picture:
     """From which query role to which key role attention goes, before and after training."""
     at, rows = main_cell(table)
     names = [n for n in Role.NAMES if not np.isnan(rows[f"trace.roles.{n}.{n}"]).all()]

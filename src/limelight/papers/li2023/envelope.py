@@ -15,7 +15,6 @@ from limelight.papers.li2023.traces import (
     trace,
 )
 from limelight.papers.recipe import claim
-from limelight.plot import Guide, Picture
 from limelight.table import Table
 from limelight.theory.li2023 import Envelopes, attention_envelopes
 
@@ -96,7 +95,7 @@ CLAIMS = (
 )
 
 
-def draw_envelope(table: Table) -> Picture:
+def draw_envelope(table: Table) -> plot.Picture:
     """Attention of a pattern-1 query on pattern 1, with the envelopes, in the first trial."""
     rows = rows_of(table)
     steps = steps_of(table, rows)
@@ -119,7 +118,7 @@ def draw_envelope(table: Table) -> Picture:
     )
 
 
-def draw_leak(table: Table) -> Picture:
+def draw_leak(table: Table) -> plot.Picture:
     r"""Largest weight of a pattern-1 query on one token of another pattern, with $\nu_n$."""
     rows = rows_of(table)
     steps = steps_of(table, rows)
@@ -129,6 +128,6 @@ def draw_leak(table: Table) -> Picture:
         table,
         {"largest weight on another token": "value.leak"},
         "attention weight of one token",
-        guides=[Guide(r"Lemma 2, at most $\nu_n$", steps, nu)],
+        guides=[plot.Guide(r"Lemma 2, at most $\nu_n$", steps, nu)],
         limits=(0.0, 1.1 * top),
     )

@@ -4,6 +4,7 @@ The paper moves $\alpha_\#$ with $\alpha_*$, which confounds the two; `fig1a_rat
 do not.
 """
 
+from limelight import plot
 from limelight.claims import AtLeast, Bands, Estimate, Inside
 from limelight.experiments import Study
 from limelight.measures import Accuracy, FreshLoss
@@ -12,7 +13,6 @@ from limelight.papers.li2023 import boundary
 from limelight.papers.li2023.boundary import LEVELS, exponent, gap, laws, relevant, straightness
 from limelight.papers.li2023.protocols import EXAMPLES, PAIR, SUM_FRACTIONS, fixed_sum
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
-from limelight.plot import Picture, Validity
 from limelight.table import Table
 from limelight.theory.li2023 import relevant_needed
 from limelight.train.minibatch import Train
@@ -59,10 +59,10 @@ def gap_law(table: Table, level: float) -> Estimate:
     return exponent(table, level, gap)
 
 
-def draw_phase(table: Table) -> Picture:
+def draw_phase(table: Table) -> plot.Picture:
     """Where trials succeed, N50 with straight lines through it, and where Theorem 1 applies."""
     least = relevant_needed(0.5, 0.1, 0.2, 0.0)  # of relevant tokens, by condition (8)
-    validity = Validity(least**-2.0, "right", "Theorem 1 does not apply")
+    validity = plot.Validity(least**-2.0, "right", "Theorem 1 does not apply")
     return boundary.draw_phase(table, validity)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from limelight import fit
+from limelight import fit, plot
 from limelight.claims import Bands, Estimate, Undecided
 from limelight.engine.grid import assign
 from limelight.fit import Comparison, Edge
@@ -21,7 +21,6 @@ from limelight.papers.li2023.protocols import (
     fixed_sum,
 )
 from limelight.papers.recipe import Scale, claims, scales
-from limelight.plot import Picture
 from limelight.table import Table
 
 FREE = "free powers of all three"
@@ -98,17 +97,17 @@ PROTOCOLS = {
 }
 
 
-def draw_fraction(table: Table) -> Picture:
+def draw_fraction(table: Table) -> plot.Picture:
     """N50 of all protocols against one over the relevant fraction: they do not collapse."""
     return draw_against(table, 1 / relevant(n50(table)), r"$1/\alpha_*$")
 
 
-def draw_gap(table: Table) -> Picture:
+def draw_gap(table: Table) -> plot.Picture:
     """N50 of all protocols against one over the gap."""
     return draw_against(table, 1 / gap(n50(table)), r"$1/(\alpha_*-\alpha_\#)$")
 
 
-def draw_collapse(table: Table) -> Picture:
+def draw_collapse(table: Table) -> plot.Picture:
     """N50 of all protocols against the best product of free powers."""
     a, b, g = powers(table, STRICT)
     if not np.isfinite([a, b, g]).all():
@@ -118,7 +117,7 @@ def draw_collapse(table: Table) -> Picture:
     return draw_against(table, np.exp(columns @ np.array([a, b, g])), words)
 
 
-def draw_against(table: Table, x: np.ndarray, x_label: str) -> Picture:
+def draw_against(table: Table, x: np.ndarray, x_label: str) -> plot.Picture:
     """N50 of every protocol against one variable, with the power law through all of them."""
     edge = n50(table)
     a, b = relevant(edge), edge.x("world.confusing")

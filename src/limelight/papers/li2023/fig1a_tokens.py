@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from limelight import fit
+from limelight import fit, plot
 from limelight.claims import Estimate, Inside, Undecided
 from limelight.engine.grid import assign
 from limelight.measures import Accuracy, FreshLoss
@@ -13,7 +13,6 @@ from limelight.papers.li2023.boundary import n50, n50_lines
 from limelight.papers.li2023.protocols import PAIR, fixed_sum
 from limelight.papers.li2023.quotients import ENOUGH, quotients
 from limelight.papers.recipe import Scale, claim, scales
-from limelight.plot import Picture
 from limelight.table import Table
 
 
@@ -39,7 +38,7 @@ def noise_ratio(table: Table) -> Estimate:
     return Estimate(value, (float(low), float(high)), found.n, note)
 
 
-def draw_tokens(table: Table) -> Picture:
+def draw_tokens(table: Table) -> plot.Picture:
     """The success map of the trials with token noise."""
     return fig1a.draw_phase(table.where(world__noise=0.01))
 

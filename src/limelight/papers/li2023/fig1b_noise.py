@@ -11,7 +11,6 @@ from limelight.papers.li2023 import fig1b_sigma
 from limelight.papers.li2023.boundary import LEVELS, logarithmic, n50, n50_lines
 from limelight.papers.li2023.quotients import quotients, single
 from limelight.papers.recipe import Scale, claim, claims, scales
-from limelight.plot import Picture
 from limelight.table import Table
 
 
@@ -42,13 +41,13 @@ def noise_cost(table: Table) -> Estimate:
     return estimates.paired(loud, quiet, method="bootstrap", level=0.9, least=2)
 
 
-def draw_noise(table: Table) -> Picture:
+def draw_noise(table: Table) -> plot.Picture:
     """N50 at both criteria against the token noise."""
     found = fig1b_sigma.both_levels(table, "world.noise")
     return logarithmic(found, r"token noise $c_0$, per coordinate", log_x=False)
 
 
-def draw_loss(table: Table) -> Picture:
+def draw_loss(table: Table) -> plot.Picture:
     """Mean test loss against examples, one line for each token noise."""
     return plot.lines(
         plot.over_cells(table, "train.examples", "test_loss", "world.noise", name="$c_0$ = {:g}"),

@@ -7,7 +7,7 @@ is new in every example (`fig1b_noise`).
 
 import numpy as np
 
-from limelight import fit
+from limelight import fit, plot
 from limelight.claims import AtLeast, Claim, Estimate, Undecided
 from limelight.experiments import Study
 from limelight.measures import Accuracy, FreshLoss
@@ -16,7 +16,6 @@ from limelight.papers.li2023 import boundary
 from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, n50
 from limelight.papers.li2023.quotients import quotients, single
 from limelight.papers.recipe import Figure, Scale, claims, scales
-from limelight.plot import Picture, Series
 from limelight.table import Table
 from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
@@ -48,7 +47,7 @@ def sigma_claims(prefix: str, where: str) -> tuple[Claim, ...]:
     )(error_ratio)
 
 
-def draw_sigma(table: Table) -> Picture:
+def draw_sigma(table: Table) -> plot.Picture:
     """N50 at both criteria against the error, for each start."""
     found = [
         series
@@ -59,7 +58,7 @@ def draw_sigma(table: Table) -> Picture:
     return boundary.logarithmic(found, x_label, log_x=False)
 
 
-def both_levels(table: Table, axis: str, words: str = "") -> list[Series]:
+def both_levels(table: Table, axis: str, words: str = "") -> list[plot.Series]:
     """N50 along an axis at both criteria."""
     edges = {level: n50(table, level) for level in (STRICT, LOOSE)}
     return [

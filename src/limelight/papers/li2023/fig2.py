@@ -10,7 +10,6 @@ from limelight.models import Shallow
 from limelight.papers.li2023.boundary import DRAWS, POINTS
 from limelight.papers.li2023.protocols import PAIR
 from limelight.papers.recipe import Figure, Scale, claims, scales
-from limelight.plot import Picture
 from limelight.table import Table
 from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
@@ -61,7 +60,7 @@ straight = claims(
 )(straightness)
 
 
-def draw_times(table: Table) -> Picture:
+def draw_times(table: Table) -> plot.Picture:
     """Median iterations to success against one over the relevant fraction, with the line."""
     error = float(table.values(ERROR)[0])
     a, middle, drawn = medians(table, error)

@@ -8,14 +8,13 @@ from itertools import chain
 
 import numpy as np
 
-from limelight import fit
+from limelight import fit, plot
 from limelight.claims import AtLeast, Claim, Estimate, Inside
 from limelight.papers.li2023 import boundary, fig1a
 from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, n50, relevant
 from limelight.papers.li2023.protocols import EXAMPLES, PAIR, SUM_FRACTIONS, fixed_sum
 from limelight.papers.li2023.quotients import Quotients, growth, quotients, smallest
 from limelight.papers.recipe import Scale, claims, scales
-from limelight.plot import Picture, Series
 from limelight.table import Table
 
 ARM = "model.frozen"
@@ -34,49 +33,47 @@ def savings(table: Table, level: float) -> Quotients:
     return table.cached(("savings", level), lambda: quotients(n50(table, level), ARM, True, False))
 
 
-def least_saving(table: Table, level: float) -> Estimate:
-    """Smallest N50 frozen / N50 trained, test loss below {level:g}."""
-    return smallest(savings(table, level))
-
-
-def frozen_exponent(table: Table, level: float) -> Estimate:
-    """Log-log slope of the frozen N50 in 1/alpha_*, test loss below {level:g}."""
-    return boundary.exponent(arm(table, True), level, relevant)
-
-
-def savings_growth(table: Table, level: float) -> Estimate:
-    """Log-log slope of N50 frozen / N50 trained in 1/alpha_*, test loss below {level:g}."""
-    found = savings(table, level)
-    return growth(found, 1 / found.where["world.relevant"])
-
-
 def arm_claims(prefix: str, where: str) -> tuple[Claim, ...]:
     """The advantage, the order of the frozen boundary, and how the advantage grows."""
-    advantage = claims(
+
+    @claims(
         prefix + ".advantage{suffix}",
         f"Trained attention needs fewer examples at every alpha_* ({where}).",
         AtLeast(1.0),
         at="li2023, Figure 3",
         cases=LEVELS,
-    )(least_saving)
-    order = claims(
+    )
+    def advantage(table: Table, level: float) -> Estimate:
+        """Smallest N50 frozen / N50 trained, test loss below {level:g}."""
+        return smallest(savings(table, level))
+
+    @claims(
         prefix + ".order{suffix}",
         f"With frozen attention examples needed grow as alpha_*^-4 ({where}).",
         Inside(3.0, 5.0),
         at="li2023, Proposition 1 (13)",
         cases=LEVELS,
-    )(frozen_exponent)
-    grows = claims(
+    )
+    def order(table: Table, level: float) -> Estimate:
+        """Log-log slope of the frozen N50 in 1/alpha_*, test loss below {level:g}."""
+        return boundary.exponent(arm(table, True), level, relevant)
+
+    @claims(
         prefix + ".growth{suffix}",
         f"The advantage grows as alpha_*^-2 ({where}).",
         Inside(1.0, 3.0),
         at="li2023, Theorem 1 (10) and Proposition 1 (13)",
         cases=LEVELS,
-    )(savings_growth)
+    )
+    def grows(table: Table, level: float) -> Estimate:
+        """Log-log slope of N50 frozen / N50 trained in 1/alpha_*, test loss below {level:g}."""
+        found = savings(table, level)
+        return growth(found, 1 / found.where["world.relevant"])
+
     return tuple(chain.from_iterable(zip(advantage, order, grows, strict=True)))
 
 
-def draw_arms(table: Table) -> Picture:
+def draw_arms(table: Table) -> plot.Picture:
     """N50 of both arms against one over the relevant fraction, with the predicted slopes."""
     found, guides = [], []
     for (name, frozen), slope in zip(ARMS.items(), (2.0, 4.0), strict=True):
@@ -88,12 +85,12 @@ def draw_arms(table: Table) -> Picture:
     return boundary.logarithmic(found, r"$1/\alpha_*$", guides=guides)
 
 
-def draw_savings(table: Table) -> Picture:
+def draw_savings(table: Table) -> plot.Picture:
     """How many times fewer examples trained attention needs, at both criteria."""
     ratios = {level: savings(table, level) for level in (STRICT, LOOSE)}
     x = {level: 1 / found.where["world.relevant"] for level, found in ratios.items()}
     series = [
-        Series(f"test loss < {level:g}", x[level], found.values, *found.intervals.T)
+        plot.Series(f"test loss < {level:g}", x[level], found.values, *found.intervals.T)
         for level, found in ratios.items()
     ]
     guides = boundary.slope_guide("slope 2, predicted", x[STRICT], ratios[STRICT].values, 2.0)

@@ -7,13 +7,12 @@ from limelight.claims import AtLeast, AtMost
 from limelight.papers.li2023 import concentration
 from limelight.papers.li2023.concentration import LABELS
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import Picture, Reference, Series
 from limelight.table import Table
 
 TOKENS = ("world.tokens", "world.confusing")
 
 
-def draw_mass(table: Table) -> Picture:
+def draw_mass(table: Table) -> plot.Picture:
     """Mass on the relevant tokens over steps, by query role, with the ceilings."""
     at, rows = concentration.main_cell(table)
     ceiling = concentration.ceilings(table, at)
@@ -22,14 +21,14 @@ def draw_mass(table: Table) -> Picture:
     found = [
         plot.band(LABELS[role], steps, log) for role, log in logs.items() if not np.isnan(log).all()
     ]
-    rest = Series("all queries, on other tokens", steps, 1 - logs["all"].mean(axis=0))
+    rest = plot.Series("all queries, on other tokens", steps, 1 - logs["all"].mean(axis=0))
     return plot.lines(
         [*found, rest],
         x_label="training step",
         y_label=r"attention mass on $\mathcal{S}_*$",
         references=[
-            Reference("ceiling, all", ceiling["all"], LABELS["all"]),
-            Reference("ceiling, non-disc.", ceiling["idle"], LABELS["idle"]),
+            plot.Reference("ceiling, all", ceiling["all"], LABELS["all"]),
+            plot.Reference("ceiling, non-disc.", ceiling["idle"], LABELS["idle"]),
         ],
         limits=(0, 1),
         note=concentration.in_words(at),

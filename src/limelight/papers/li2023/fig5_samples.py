@@ -11,7 +11,6 @@ from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, at_both, n50
 from limelight.papers.li2023.quotients import Quotients, quotients, single
 from limelight.papers.li2023.removal import CUT, FEW, NAMES, WHOLE, cuts, small, smoke, trial
 from limelight.papers.recipe import Scale, claims, scales
-from limelight.plot import Picture
 from limelight.table import Table
 from limelight.worlds import POLICIES
 
@@ -47,7 +46,7 @@ def saving(table: Table, policy: str, level: float) -> Estimate:
     return single(sample_ratio(table, policy, level))
 
 
-def draw_success(table: Table, level: float) -> Picture:
+def draw_success(table: Table, level: float) -> plot.Picture:
     """Success against examples, whole and with tokens removed by each policy."""
 
     def success(rows: Table) -> Estimate:

@@ -23,7 +23,6 @@ from limelight.papers.li2023.composites import (
     sizes,
 )
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
-from limelight.plot import Picture, Points, Reference
 from limelight.table import Table
 
 
@@ -127,7 +126,7 @@ by_interpolation = reach.reach_claims(
 LINES = 7
 
 
-def draw_accuracy(table: Table) -> Picture:
+def draw_accuracy(table: Table) -> plot.Picture:
     """Accuracy against the relevant fraction, one line for each number of examples."""
     counts = sizes(table)
     few = counts if len(counts) <= LINES else sorted({*counts[::2], counts[-1]})
@@ -137,7 +136,7 @@ def draw_accuracy(table: Table) -> Picture:
         x, trials = accuracies(rows)
         found.append(plot.band(f"N = {n:g}", x, trials.T))
         control = points(cut(rows, ALL, blind=True)).mean()
-        crosses.append(Points("", [x[0]], [control], colour=i, marker="x"))
+        crosses.append(plot.Points("", [x[0]], [control], colour=i, marker="x"))
     return plot.lines(
         [*found, *crosses],
         x_label=r"label-relevant fraction $\alpha_*$",
@@ -149,7 +148,7 @@ def draw_accuracy(table: Table) -> Picture:
     )
 
 
-def draw_attention(table: Table) -> Picture:
+def draw_attention(table: Table) -> plot.Picture:
     """Attention on the object before and after training, by number of examples."""
     whole = cut(table, fractions(table)[0])
     return plot.lines(
@@ -157,7 +156,7 @@ def draw_attention(table: Table) -> Picture:
             *plot.over_cells(whole, EXAMPLES, "mass.start", name="before training"),
             *plot.over_cells(whole, EXAMPLES, "mass.end", name="after training"),
         ],
-        references=[Reference("even\nattention", float(whole["alpha"].mean()))],
+        references=[plot.Reference("even\nattention", float(whole["alpha"].mean()))],
         x_label="training examples $N$",
         y_label="attention mass on the object",
         log_x=True,

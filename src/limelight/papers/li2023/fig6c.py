@@ -8,7 +8,6 @@ from limelight.fit.estimates import lowest
 from limelight.papers.li2023 import composites
 from limelight.papers.li2023.composites import ALL, RELEVANT, accuracies, gain, mean
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import Picture
 from limelight.table import Table
 
 ARM = ("starts.which", "world.spurious")
@@ -64,7 +63,7 @@ def correlated(table: Table) -> Estimate:
     return mean(gain(arm(table, "wide", high)) - gain(arm(table, "wide", low)))
 
 
-def draw_accuracy(table: Table) -> Picture:
+def draw_accuracy(table: Table) -> plot.Picture:
     """Accuracy against the relevant fraction, for both starts, and without the correlation."""
     found = []
     for at, name in ARMS.items():

@@ -14,7 +14,7 @@ from limelight.measures import (
     ValueParts,
     ValuePull,
 )
-from limelight.papers.li2023 import envelope, lemma2, lemma2_pictures, lucky
+from limelight.papers.li2023 import envelope, lemma2, lucky
 from limelight.papers.li2023.concentration import SHORT, trial, without_noise
 from limelight.papers.li2023.traces import READOUT
 from limelight.papers.recipe import Figure, Scale, scales
@@ -76,12 +76,12 @@ figure = Figure(
         "kept": lucky.draw_kept,
         "envelope": envelope.draw_envelope,
         "leak": envelope.draw_leak,
-        "features": lemma2_pictures.draw_features,
-        "rows": lemma2_pictures.draw_rows,
-        "pull": lemma2_pictures.draw_pull,
-        "value": lemma2_pictures.draw_value,
-        "margin": lemma2_pictures.draw_margin,
-        "drift": lemma2_pictures.draw_drift,
+        "features": lemma2.draw_features,
+        "rows": lemma2.draw_rows,
+        "pull": lemma2.draw_pull,
+        "value": lemma2.draw_value,
+        "margin": lemma2.draw_margin,
+        "drift": lemma2.draw_drift,
     },
     summary=summary,
     reference="Definitions 1 and 2, Lemmas 2 to 4",

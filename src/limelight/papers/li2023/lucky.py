@@ -5,13 +5,13 @@ from functools import partial
 
 import numpy as np
 
+from limelight import plot
 from limelight.claims import AtLeast, Estimate, Undecided
 from limelight.core.errors import InputError
 from limelight.measures.neurons import VARIANTS
 from limelight.papers.li2023.concentration import average
 from limelight.papers.li2023.traces import over_steps, rows_of, trace
 from limelight.papers.recipe import claim, claims
-from limelight.plot import Picture, Reference
 from limelight.table import Table
 from limelight.theory.li2023 import lucky_share
 
@@ -77,18 +77,18 @@ shared = claim(
 CLAIMS = (*excess_share, *kept, shared)
 
 
-def draw_lucky(table: Table) -> Picture:
+def draw_lucky(table: Table) -> plot.Picture:
     """Share of lucky neurons over training, by variant, with Lemma 3's line."""
     logs = {f"{variant}, all": f"lucky.{variant}.share" for variant in VARIANTS}
     return over_steps(
         table,
         logs | {"argmax, right output sign": "lucky.argmax.signed"},
         "share of neurons, each set",
-        references=[Reference("Lemma 3", bound_of(table))],
+        references=[plot.Reference("Lemma 3", bound_of(table))],
     )
 
 
-def draw_kept(table: Table) -> Picture:
+def draw_kept(table: Table) -> plot.Picture:
     """Share of the first lucky neurons that are still lucky, by output sign (argmax variant)."""
     return over_steps(
         table,
@@ -98,6 +98,6 @@ def draw_kept(table: Table) -> Picture:
             "wrong output sign": "lucky.argmax.kept_wrong",
         },
         r"share of $\mathcal{W}(0), \mathcal{U}(0)$ kept",
-        references=[Reference("Lemma 4", 1.0)],
+        references=[plot.Reference("Lemma 4", 1.0)],
         limits=(0, 1.02),
     )

@@ -27,7 +27,6 @@ from limelight.papers.li2023.composites import (
 )
 from limelight.papers.li2023.quotients import quotients, single
 from limelight.papers.recipe import claim
-from limelight.plot import Picture, TopAxis
 from limelight.table import Table
 
 #: Test accuracy at which a trial succeeds: the paper's, and two that a smaller network may reach.
@@ -128,7 +127,7 @@ def reach_claims(saving: str, law: str, when: str) -> tuple[Claim, Claim]:
     )
 
 
-def draw_samples(table: Table) -> Picture:
+def draw_samples(table: Table) -> plot.Picture:
     """Success by fraction and number of examples, with N50, at the level that shows most of it."""
     level = shown(table)
     edge = n50(table, level)
@@ -144,7 +143,7 @@ def draw_samples(table: Table) -> Picture:
         x_label=r"$\alpha_*^{-2}$",
         y_label="training examples $N$",
         edge=line("N50, 95 % interval", edge, counted(table, edge) ** -2.0),
-        top=TopAxis(r"$\alpha_*$", np.round(x, 2)),
+        top=plot.TopAxis(r"$\alpha_*$", np.round(x, 2)),
         bar_label=f"share of trials with accuracy of at least {level:.1%}",
     )
 

@@ -17,7 +17,6 @@ from limelight.measures import Accuracy, FreshLoss, KeptTokens
 from limelight.models import Shallow
 from limelight.papers.li2023.boundary import DRAWS
 from limelight.papers.recipe import claim, claims
-from limelight.plot import Picture, Series
 from limelight.table import Table
 from limelight.train.minibatch import Train
 from limelight.worlds import POLICIES, Patterns, Sparse
@@ -166,14 +165,14 @@ def settings(table: Table) -> list[dict[str, Any]]:
     return [at for at, _ in table.cells(*names)] if names else [{}]
 
 
-def draw_loss(table: Table) -> Picture:
+def draw_loss(table: Table) -> plot.Picture:
     """Test loss against removed tokens at the setting of the claims, or the first there is."""
     known = settings(table)
     agree = [at for at in known if all(at[name] == MAIN.get(name, at[name]) for name in at)]
     return draw_loss_at(table, (agree or known)[0])
 
 
-def draw_loss_at(table: Table, where: Mapping[str, Any]) -> Picture:
+def draw_loss_at(table: Table, where: Mapping[str, Any]) -> plot.Picture:
     """Test loss against removed tokens by policy; bands are 95 % of the paired difference."""
     found = []
     for code in table.values("world.policy"):
@@ -188,7 +187,7 @@ def draw_loss_at(table: Table, where: Mapping[str, Any]) -> Picture:
         low, high = whole.mean() + np.array(ends).reshape(-1, 2).T
         mean = [part.mean() for part in loss]
         removed = WHOLE - np.array(counts)
-        found.append(Series(NAMES[policy], removed, mean, np.maximum(low, 0), high))
+        found.append(plot.Series(NAMES[policy], removed, mean, np.maximum(low, 0), high))
     note = ", ".join(f"{SYMBOLS[name][1]} = {value:g}" for name, value in where.items())
     return plot.lines(found, x_label="removed tokens, of 50", y_label="test hinge loss", note=note)
 

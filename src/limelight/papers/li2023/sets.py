@@ -21,7 +21,6 @@ from limelight.papers.li2023.boundary import DRAWS
 from limelight.papers.li2023.concentration import average, logged_steps, trial, world
 from limelight.papers.li2023.traces import band, steps_of, trace
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
-from limelight.plot import Guide, Picture
 from limelight.table import Table
 from limelight.worlds import Patterns, PatternSets
 
@@ -107,7 +106,7 @@ def idle_mass(table: Table) -> np.ndarray:
     return np.tensordot(queries, logs, axes=1)
 
 
-def draw_share(table: Table) -> Picture:
+def draw_share(table: Table) -> plot.Picture:
     """Share of the first member in what keys and queries grow along, against its frequency."""
     found = [
         plot.band(name, firsts, share.T)
@@ -120,15 +119,15 @@ def draw_share(table: Table) -> Picture:
     return plot.lines(
         found,
         guides=[
-            Guide("follows the frequency", firsts, firsts),
-            Guide("each member along itself", firsts, np.full(len(firsts), 0.5)),
+            plot.Guide("follows the frequency", firsts, firsts),
+            plot.Guide("each member along itself", firsts, np.full(len(firsts), 0.5)),
         ],
         x_label="frequency of the first member in its set",
         y_label="its share in the growth",
     )
 
 
-def draw_mass(table: Table) -> Picture:
+def draw_mass(table: Table) -> plot.Picture:
     """Attention on the non-discriminative sets over steps, all queries, by frequency."""
     steps = steps_of(table, table)
     return plot.lines(
