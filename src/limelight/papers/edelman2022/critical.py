@@ -90,7 +90,7 @@ def critical_lines(table: Table, success: str, level: str) -> list[str]:
         [({"T": T}, i) for i, T in enumerate(found.places)],
         "T",
         {
-            "m*": lambda i: on_grid(found.values[i]),
+            "m*": lambda i: on_grid(float(found.values[i])),
             "standard error": lambda i: f"{errors[i]:.1f}",
             "95 %": lambda i: "[{}, {}]".format(*map(on_grid, found.interval[:, i])),
             "m50": lambda i: found.thresholds[i],

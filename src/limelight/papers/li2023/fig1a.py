@@ -4,6 +4,8 @@ The paper moves $\alpha_\#$ with $\alpha_*$, which confounds the two; `fig1a_rat
 do not.
 """
 
+from functools import partial
+
 from limelight import plot
 from limelight.claims import AtLeast, Bands, Estimate, Inside
 from limelight.experiments import Study
@@ -18,13 +20,10 @@ from limelight.theory.li2023 import relevant_needed
 from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
 
+stated = partial(claim, at="li2023, Figure 1(a)")
 
-@claim(
-    "1a.transition",
-    "Success goes from rare to sure as examples are added.",
-    Bands(0.2, 0.8),
-    at="li2023, Figure 1(a)",
-)
+
+@stated("1a.transition", "Success goes from rare to sure as examples are added.", Bands(0.2, 0.8))
 def transition(table: Table) -> Estimate:
     """Share of alpha_* with success at most 0.1 at the smallest N, at least 0.9 at the largest."""
     _, _, success, _ = boundary.success_rates(table)
@@ -33,12 +32,7 @@ def transition(table: Table) -> Estimate:
     return Estimate(float(good.mean()), None, len(table), note)
 
 
-@claim(
-    "1a.line",
-    "The boundary is almost a straight line in alpha_*^-2.",
-    AtLeast(0.8),
-    at="li2023, Figure 1(a)",
-)
+@stated("1a.line", "The boundary is almost a straight line in alpha_*^-2.", AtLeast(0.8))
 def straight(table: Table) -> Estimate:
     """R^2 of N50 on alpha_*^-2."""
     return straightness(table, relevant)

@@ -78,8 +78,8 @@ def every_cell(table: Table) -> list[str]:
     stuck = table["training_loss"] >= boundary.CONVERGED
 
     def ratio(loss: float, level: float) -> Estimate:
-        loss = np.where(stuck, loss, table["test_loss"])
-        columns = {**table.columns, "test_loss": loss, "training_loss": np.zeros(len(table))}
+        counted = np.where(stuck, loss, table["test_loss"])
+        columns = {**table.columns, "test_loss": counted, "training_loss": np.zeros(len(table))}
         return error_ratio(Table(columns, table.axes, table.manifest), "perturb", level)
 
     return fit.tabulate(

@@ -8,7 +8,7 @@ from limelight.experiments import Passage
 from limelight.measures import FreshLoss
 from limelight.models import Shallow
 from limelight.papers.li2023.boundary import DRAWS, POINTS
-from limelight.papers.li2023.protocols import PAIR
+from limelight.papers.li2023.protocols import PAIR, fixed_ratio
 from limelight.papers.recipe import Figure, Scale, claims, scales
 from limelight.table import Table
 from limelight.train.minibatch import Train
@@ -107,11 +107,6 @@ def summary(table: Table) -> list[str]:
     ]
 
 
-def tenths(*fractions: float) -> list[tuple[float, float]]:
-    """Fractions of relevant tokens, each with a tenth of it as confusion tokens."""
-    return [(relevant, round(relevant / 10, 6)) for relevant in fractions]
-
-
 figure = Figure(
     statement="the number of iterations is linear in 1/alpha_*",
     trial=Passage(
@@ -121,14 +116,14 @@ figure = Figure(
         traces=(FreshLoss(200),),
     ),
     grid={
-        PAIR: tenths(0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7),
+        PAIR: fixed_ratio((0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7), 10),
         ERROR: [0.2, 0.4],
     },
     trials=50,
     scales=scales(
         smoke=Scale(
             trials=2,
-            grid={PAIR: tenths(0.2, 0.4, 0.6), ERROR: [0.2]},
+            grid={PAIR: fixed_ratio((0.2, 0.4, 0.6), 10), ERROR: [0.2]},
             settings={
                 "world.tokens": 50,
                 "model.width": 50,
@@ -138,7 +133,7 @@ figure = Figure(
         ),
         small=Scale(
             trials=4,
-            grid={PAIR: tenths(0.1, 0.2, 0.3, 0.5, 0.7), ERROR: [0.2]},
+            grid={PAIR: fixed_ratio((0.1, 0.2, 0.3, 0.5, 0.7), 10), ERROR: [0.2]},
             settings={
                 "world.tokens": 100,
                 "model.width": 100,

@@ -1,6 +1,7 @@
 r"""Figure 6(a) and (b): fewer background patches, higher accuracy, fewer examples."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -25,6 +26,8 @@ from limelight.papers.li2023.composites import (
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
 from limelight.table import Table
 
+stated = partial(claim, at="li2023, Figure 6(a)")
+
 
 def over_sizes(table: Table, read: Callable[[Table], np.ndarray]) -> Estimate:
     """A reading of the cells with one number of examples, averaged over those, trial by trial."""
@@ -32,12 +35,7 @@ def over_sizes(table: Table, read: Callable[[Table], np.ndarray]) -> Estimate:
     return mean(np.mean(found, axis=0) if found else np.zeros(0))
 
 
-@claim(
-    "6a.alpha",
-    "Accuracy rises as background patches are removed.",
-    Above(0.0),
-    at="li2023, Figure 6(a)",
-)
+@stated("6a.alpha", "Accuracy rises as background patches are removed.", Above(0.0))
 def in_fraction(table: Table) -> Estimate:
     """Slope of accuracy in alpha_*, points a tenth, mean over N, by trial."""
 
@@ -49,23 +47,13 @@ def in_fraction(table: Table) -> Estimate:
     return over_sizes(table, slope)
 
 
-@claim(
-    "6a.every",
-    "It does so at every number of examples.",
-    Above(0.0),
-    at="li2023, Figure 6(a)",
-)
+@stated("6a.every", "It does so at every number of examples.", Above(0.0))
 def at_every_size(table: Table) -> Estimate:
     """Accuracy without background less with all of it, points, the least certain N."""
     return lowest((f"N {n:g}", mean(gain(sized(table, n)))) for n in sizes(table))
 
 
-@claim(
-    "6a.samples",
-    "Accuracy rises with the number of examples.",
-    Above(0.0),
-    at="li2023, Figure 6(a)",
-)
+@stated("6a.samples", "Accuracy rises with the number of examples.", Above(0.0))
 def in_examples(table: Table) -> Estimate:
     """Points of accuracy a doubling of N, mean over alpha_*, by trial."""
     found = [accuracies(sized(table, n))[1].mean(axis=0) for n in sizes(table)]

@@ -1,5 +1,7 @@
 """Figure 6(c): backgrounds that give the label away, removed."""
 
+from functools import partial
+
 import numpy as np
 
 from limelight import fit, plot
@@ -9,6 +11,8 @@ from limelight.papers.li2023 import composites
 from limelight.papers.li2023.composites import ALL, RELEVANT, accuracies, gain, mean
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.table import Table
+
+stated = partial(claim, at="li2023, Figure 6(c)")
 
 ARM = ("starts.which", "world.spurious")
 #: A start, and the share of the first class that has a background.
@@ -24,11 +28,8 @@ def arm(table: Table, which: str, spurious: float) -> Table:
     return table.rows((table["starts.which"] == which) & (table["world.spurious"] == spurious))
 
 
-@claim(
-    "6c.rises",
-    "From both starts accuracy rises as spurious backgrounds are removed.",
-    Above(0.0),
-    at="li2023, Figure 6(c)",
+@stated(
+    "6c.rises", "From both starts accuracy rises as spurious backgrounds are removed.", Above(0.0)
 )
 def rises(table: Table) -> Estimate:
     """Accuracy without background less with all of it, points, the less certain start."""
@@ -36,12 +37,7 @@ def rises(table: Table) -> Estimate:
     return lowest((w, mean(gain(arm(table, w, bias)))) for w in ("wide", "narrow"))
 
 
-@claim(
-    "6c.start",
-    "The start that was trained on more is better.",
-    Above(0.0),
-    at="li2023, Figure 6(c)",
-)
+@stated("6c.start", "The start that was trained on more is better.", Above(0.0))
 def better_start(table: Table) -> Estimate:
     """Accuracy from the wide start less from the narrow one, points, mean over alpha_*."""
     bias = float(table["world.spurious"].max())
