@@ -12,15 +12,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from limelight import fit
-from limelight.claims import (
-    Above,
-    AtLeast,
-    AtMost,
-    Bands,
-    Below,
-    Estimate,
-    Undecided,
-)
+from limelight.claims import Above, AtLeast, AtMost, Bands, Below, Estimate, Undecided
 from limelight.experiments.sparse_and import SparseAnd
 from limelight.fit.estimates import share
 from limelight.fit.laws import line_fits
@@ -218,17 +210,7 @@ figure = Figure(
         smoke=smaller(4, [32], [20, 120], iterations=120, holdout=2000, first=500, share=1.0),
         small=smaller(10, [50, 100, 200], [40, 70, 100], iterations=200, share=0.0),
     ),
-    claims=(
-        fitted,
-        rises,
-        gradual,
-        sublinear,
-        ratio,
-        within,
-        logarithm,
-        above_reference,
-        examples,
-    ),
+    claims=(fitted, rises, gradual, sublinear, ratio, within, logarithm, above_reference, examples),
     pictures=critical.PICTURES,
     summary=summary,
     reference="Figure 2",

@@ -50,10 +50,7 @@ def draw(table: Table) -> plot.Picture:
     """Holdout accuracy and training loss of every trial, one column per number of examples."""
     lowest = table["trace.accuracy"].min()
     return plot.Picture(
-        [
-            *_row(table, "trace.accuracy", ACCURACY, 0.99),
-            *_row(table, "trace.loss", LOSS, 1e-4),
-        ],
+        [*_row(table, "trace.accuracy", ACCURACY, 0.99), *_row(table, "trace.loss", LOSS, 1e-4)],
         columns=len(table.values(SIZE)),
         width=plot.TWO_COLUMNS,
         height=3.9,

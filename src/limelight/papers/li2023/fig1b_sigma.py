@@ -110,10 +110,7 @@ figure = Figure(
         train=Train(steps=800, batch=16, rate=1.0, every=20),
         measures=(FreshLoss(200), Accuracy(200)),
     ),
-    grid={
-        START: starts((*ERRORS, 1.2), ERRORS),
-        "train.examples": [4, 6, 8, 12, 16, 24, 32, 48],
-    },
+    grid={START: starts((*ERRORS, 1.2), ERRORS), "train.examples": [4, 6, 8, 12, 16, 24, 32, 48]},
     trials=50,
     scales=scales(
         smoke=Scale(

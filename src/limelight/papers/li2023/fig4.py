@@ -39,9 +39,7 @@ figure = Figure(
     statement="the attention on label-relevant tokens rises close to 1, on the others it falls "
     "close to 0",
     trial=concentration.trial(),
-    grid={
-        TOKENS: [(50, 0.04), (50, 0.06), (50, 0.0), (100, 0.04), (200, 0.04), (200, 0.0)],
-    },
+    grid={TOKENS: [(50, 0.04), (50, 0.06), (50, 0.0), (100, 0.04), (200, 0.04), (200, 0.0)]},
     trials=20,
     scales=scales(
         smoke=Scale(
@@ -63,10 +61,7 @@ figure = Figure(
             at="li2023, Figure 4",
         )(concentration.rise),
         claim(
-            "4.one",
-            "It rises close to 1.",
-            AtLeast(0.95),
-            at="li2023, Figure 4 and Proposition 2",
+            "4.one", "It rises close to 1.", AtLeast(0.95), at="li2023, Figure 4 and Proposition 2"
         )(concentration.final),
         claim(
             "4.ceiling",

@@ -92,12 +92,7 @@ def cell(table: Table, policy: str, kept: int, where: Mapping[str, Any]) -> Tabl
 
 
 def change(
-    table: Table,
-    policy: str,
-    where: Mapping[str, Any],
-    kept: int = FEW,
-    *,
-    relative: bool = False,
+    table: Table, policy: str, where: Mapping[str, Any], kept: int = FEW, *, relative: bool = False
 ) -> Estimate:
     """Paired difference of test loss to the whole example, over its loss if `relative`."""
     few, whole = (cell(table, policy, k, where) for k in (kept, WHOLE))
