@@ -11,7 +11,7 @@ from limelight.table import Table
 #: Coordinates, and what stands there: the rows of a cell, a point of an edge, anything.
 Cells = Iterable[tuple[Mapping[str, Any], Any]]
 #: A column: its head, and how its entry is read off a cell.
-Columns = Mapping[str, Callable[[Any], Any]]
+Columns = Mapping[str, str | Callable[[Any], Any]]
 
 
 def tabulate(
@@ -28,19 +28,19 @@ def tabulate(
         table: The rows, whose cells are read; or cells themselves, each its coordinates and what
             is read there, such as the points of an `Edge`.
         by: The coordinates that tell cells apart, in order; a mapping names their heads.
-        columns: What is read off a cell: a number, an `Estimate` or text. Where it is undecided,
-            the entry says why.
+        columns: What is read off a cell: a number, an `Estimate` or text; or the name of a column
+            of the table, for its mean. Where an entry is undecided, it says why.
         title: One line above.
         most: Cells at most; what is left out is said.
 
     Example:
         >>> table = Table({"n": np.array([8, 8, 16]), "loss": np.array([0.5, 0.25, 0.125])}, ("n",))
-        >>> mean = {"mean loss": lambda rows: rows["loss"].mean()}
-        >>> for line in tabulate(table, {"n": "examples"}, mean):
+        >>> columns = {"mean loss": "loss", "trials": len}
+        >>> for line in tabulate(table, {"n": "examples"}, columns):
         ...     print(line)
-          examples  mean loss
-                 8      0.375
-                16      0.125
+          examples  mean loss  trials
+                 8      0.375       2
+                16      0.125       1
         >>> tabulate([({"n": 8}, 2), ({"n": 16}, 4)], "n", {"square": lambda x: x * x})
         ['   n  square', '   8       4', '  16      16']
     """
@@ -90,9 +90,9 @@ def in_words(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
 
 
-def _entry(read: Callable[[Any], Any], part: Any) -> str:
+def _entry(read: str | Callable[[Any], Any], part: Any) -> str:
     try:
-        return in_words(read(part))
+        return in_words(part[read].mean() if isinstance(read, str) else read(part))
     except Undecided as why:
         return why.message
 
