@@ -107,11 +107,6 @@ def sizes(table: Table) -> list[float]:
     return [float(value) for value in table.values(EXAMPLES)]
 
 
-def sized(table: Table, examples: float) -> Table:
-    """The rows with one number of examples."""
-    return table.rows(table[EXAMPLES] == examples)
-
-
 def cut(table: Table, fraction: float, blind: bool = False) -> Table:
     """The rows with one fraction, background alone removed or blindly; in order of trial."""
     rows = table.rows(table[RELEVANT] == fraction)

@@ -20,7 +20,6 @@ from limelight.papers.li2023.composites import (
     gain,
     mean,
     points,
-    sized,
     sizes,
 )
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
@@ -31,7 +30,7 @@ stated = partial(claim, at="li2023, Figure 6(a)")
 
 def over_sizes(table: Table, read: Callable[[Table], np.ndarray]) -> Estimate:
     """A reading of the cells with one number of examples, averaged over those, trial by trial."""
-    found = [read(sized(table, n)) for n in sizes(table)]
+    found = [read(rows) for _, rows in table.cells(EXAMPLES)]
     return mean(np.mean(found, axis=0) if found else np.zeros(0))
 
 
@@ -50,14 +49,16 @@ def in_fraction(table: Table) -> Estimate:
 @stated("6a.every", "It does so at every number of examples.", Above(0.0))
 def at_every_size(table: Table) -> Estimate:
     """Accuracy without background less with all of it, points, the least certain N."""
-    return lowest((f"N {n:g}", mean(gain(sized(table, n)))) for n in sizes(table))
+    cells = table.cells(EXAMPLES)
+    return lowest((f"N {at[EXAMPLES]:g}", mean(gain(rows))) for at, rows in cells)
 
 
 @stated("6a.samples", "Accuracy rises with the number of examples.", Above(0.0))
 def in_examples(table: Table) -> Estimate:
     """Points of accuracy a doubling of N, mean over alpha_*, by trial."""
-    found = [accuracies(sized(table, n))[1].mean(axis=0) for n in sizes(table)]
-    return mean(slopes(np.log2(sizes(table)), np.stack(found)))
+    cells = {at[EXAMPLES]: accuracies(rows)[1] for at, rows in table.cells(EXAMPLES)}
+    found = np.stack([trials.mean(axis=0) for trials in cells.values()])
+    return mean(slopes(np.log2(list(cells)), found))
 
 
 @claim(
@@ -120,7 +121,7 @@ def draw_accuracy(table: Table) -> plot.Picture:
     few = counts if len(counts) <= LINES else sorted({*counts[::2], counts[-1]})
     found, crosses = [], []
     for i, n in enumerate(few):
-        rows = sized(table, n)
+        rows = table.where(course__examples=n)
         x, trials = accuracies(rows)
         found.append(plot.band(f"N = {n:g}", x, trials.T))
         control = points(cut(rows, ALL, blind=True)).mean()

@@ -44,11 +44,8 @@ def draw_accuracy(table: Table) -> plot.Picture:
 
 def summary(table: Table) -> list[str]:
     """Accuracy of the starts."""
-    column = lambda name: lambda rows: float(rows[name][0])
-    names = ("accuracy", "chance", "training_loss")
-    return fit.tabulate(
-        table, {"starts.which": "start"}, {name.replace("_", " "): column(name) for name in names}
-    )
+    columns = {"accuracy": "accuracy", "chance": "chance", "training loss": "training_loss"}
+    return fit.tabulate(table, {"starts.which": "start"}, columns)
 
 
 def save_models(table: Table, folder: str | Path) -> list[Path]:

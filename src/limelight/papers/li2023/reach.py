@@ -22,7 +22,6 @@ from limelight.papers.li2023.composites import (
     fractions,
     mean,
     realised,
-    sized,
     sizes,
 )
 from limelight.papers.li2023.quotients import quotients, single
@@ -134,7 +133,8 @@ def draw_samples(table: Table) -> plot.Picture:
     levels, counts = fractions(table), sizes(table)
     x = np.array([realised(table, a) for a in levels])
     success = [
-        [np.mean(cut(sized(table, n), a)["accuracy"] >= level) for a in levels] for n in counts
+        [np.mean(cut(rows, a)["accuracy"] >= level) for a in levels]
+        for rows in (table.where(course__examples=n) for n in counts)
     ]
     return plot.phase_diagram(
         x**-2.0,
