@@ -101,7 +101,7 @@ def summary(table: Table) -> list[str]:
             "trained accuracy": "learned.accuracy",
             "gap": "learned.gap",
         },
-        title="bound: log covering number of a head, median",
+        title="bound: log covering number of a head, median over trials; the rest are means",
     )
 
 
