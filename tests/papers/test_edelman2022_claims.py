@@ -125,7 +125,7 @@ def test_growth_faster_than_the_length_is_not_sublinear():
     sizes = [int(m) for m in np.geomspace(20, 2000, 15)]
     table = and_table(lambda T, m: float(m > 0.02 * T**1.5), (100, 200, 400, 800), sizes, 20)
     assert verdicts(table)["A3a.sublinear"] == "fails"
-    assert "A3, all parts: fails" in fig2.overall(table)
+    assert "A3, all parts: fails" in fig2.summary(table)
 
 
 def test_a_small_grid_decides_what_its_needs_allow():
@@ -165,8 +165,8 @@ def test_critical_sizes_off_the_grid_are_said_to_be():
     success = np.zeros(60, dtype=bool)
     success[[*range(15, 20), *range(20, 26), *range(30, 36)]] = True  # 0, 5, 6 and 6, 0, 0 of 10
     known = Table({**table.columns, "success": success}, table.axes, table.manifest)
-    assert "<=50" in critical.critical_lines(known)[1]
-    assert ">70" in critical.critical_lines(table)[0]
+    assert "<=50" in critical.critical_lines(known, "success", ".99")[3]
+    assert ">70" in critical.critical_lines(table, "success", ".99")[2]
 
 
 # --- parity -------------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ def test_beyond_the_paper(axis, middle, verdict):
     name = NAMES[axis]
     table = beyond_table(axis, middle)
     assert set(verdicts(table, name).values()) == {verdict}
-    assert len(paper.figure(name).lines(table)) == 2 * len(table.values(axis))
+    assert len(paper.figure(name).lines(table)) == 1 + 2 * len(table.values(axis))
     assert render(paper.figure(name).plot(table), "png", 40).startswith(b"\x89PNG")
 
 
@@ -335,7 +335,7 @@ def test_the_difference_of_squares_is_that_of_two_straight_lines():
     half = critical.boundary(table).values
     T = np.array(fig2_wide.LENGTHS, dtype=float)
     left = [np.polyfit(x, half, 1, full=True)[1][0] for x in (np.sqrt(T), np.log(T))]
-    assert fig2_wide.against_log(table, np.sqrt).value == pytest.approx(left[0] - left[1])
+    assert fig2_wide.better[1].estimate(table).value == pytest.approx(left[0] - left[1])
 
 
 def test_the_wider_grid_says_nothing_of_what_it_does_not_hold():

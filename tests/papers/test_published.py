@@ -3,6 +3,8 @@
 import json
 import shlex
 import shutil
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +14,7 @@ from limelight.core.errors import InputError, StoreError
 from limelight.engine.run import Engine
 from limelight.papers import KEYS, load
 from limelight.papers.published import (
+    _pictures,
     decide_published,
     decide_running,
     default_store,
@@ -83,6 +86,12 @@ def test_a_table_of_ones_own_has_no_recipe(manifest):
     with pytest.raises(InputError, match="does not belong") as error:
         recipe_of(manifest, "here")
     assert "sweep" in error.value.hint
+
+
+def test_a_picture_with_fixed_arguments_keeps_its_caption(run):
+    fixed = replace(DICE, pictures={name: partial(draw) for name, draw in DICE.pictures.items()})
+    captions = [[part.caption for part in _pictures(f, open_table(run))[0]] for f in (DICE, fixed)]
+    assert captions[0] == captions[1] != []
 
 
 def test_a_section_says_how_to_run_it_again(run, tmp_path):

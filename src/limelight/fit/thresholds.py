@@ -94,6 +94,12 @@ class Threshold:
         odds = self.slope * np.log(numbers(x, "x") / self.value) + logit(self.rate)
         return np.asarray(expit(odds))
 
+    @property
+    def open_ends(self) -> tuple[float, float]:
+        """The interval for a picture: an end that the data do not bound is 0 or infinite."""
+        low, high = self.interval
+        return 0.0 if self.censored_low else low, np.inf if self.censored_high else high
+
     def __str__(self) -> str:
         low, high = self.interval
         ends = f"[{'<' * self.censored_low}{low:.3g}, {'>' * self.censored_high}{high:.3g}]"

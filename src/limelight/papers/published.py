@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -237,7 +238,8 @@ def _pictures(figure: Figure, table: Table) -> tuple[list[Illustration], list[st
 
 
 def _first_line(draw: Any) -> str:
-    return (draw.__doc__ or "").strip().splitlines()[0] if draw.__doc__ else ""
+    draw = draw.func if isinstance(draw, partial) else draw
+    return (draw.__doc__ or "").strip().partition("\n")[0]
 
 
 def _settings(manifest: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from limelight import plot
+from limelight import fit, plot
 from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments.representable import Representable
 from limelight.fit import estimates
@@ -27,9 +27,6 @@ RESOLUTION = 1.0
 NAMES = {"built": "constructed", "tuned": "trained from the construction", "learned": "trained"}
 #: Inputs and outputs of the value map of each kind of head; its query-key map is square.
 WIDTHS = {"built": (4, 1), "tuned": (4, 1), "learned": (32, 32)}
-
-
-# --- bounds -------------------------------------------------------------------------------------
 
 
 def with_bounds(table: Table) -> Table:
@@ -67,9 +64,6 @@ def real_heads() -> tuple[HeadNorms, ...]:
     return tuple(HeadNorms.of_report(head["norms"]) for head in heads)
 
 
-# --- claims -------------------------------------------------------------------------------------
-
-
 @claim(
     "capacity.exact",
     "A construction is right on every input at every length.",
@@ -96,20 +90,19 @@ def growth(table: Table) -> Estimate:
     return Estimate(float(max(ratios)), None, len(ratios), f"T = {first} against {last}")
 
 
-# --- words and pictures -------------------------------------------------------------------------
-
-
 def summary(table: Table) -> list[str]:
     """Bound, accuracy and gap by length."""
-    lines = []
-    for at, rows in with_bounds(table).cells(LENGTH):
-        bounds = [f"{NAMES[n]} {np.median(rows[f'{n}.bound']):.2e}" for n in ("built", "learned")]
-        lines.append(
-            f"T = {at[LENGTH]}: log covering number {', '.join(bounds)};"
-            f" trained accuracy {rows['learned.accuracy'].mean():.3f},"
-            f" gap {rows['learned.gap'].mean():.3g}"
-        )
-    return lines
+    return fit.tabulate(
+        with_bounds(table),
+        {LENGTH: "T"},
+        {
+            "bound, constructed": lambda rows: np.median(rows["built.bound"]),
+            "bound, trained": lambda rows: np.median(rows["learned.bound"]),
+            "trained accuracy": "learned.accuracy",
+            "gap": "learned.gap",
+        },
+        title="bound: log covering number of a head, median over trials; the rest are means",
+    )
 
 
 def draw(table: Table) -> plot.Picture:
@@ -151,8 +144,6 @@ def draw(table: Table) -> plot.Picture:
         ),
     )
 
-
-# --- recipe -------------------------------------------------------------------------------------
 
 figure = Figure(
     statement=(

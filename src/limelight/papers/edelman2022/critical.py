@@ -6,12 +6,14 @@ interval holds the percentiles of 1000. $m_{50}$ is the threshold by likelihood,
 $m^*$ and never mixed with it.
 """
 
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from limelight import fit, plot
+from limelight.claims import Claim, all_parts
 from limelight.engine.grid import Axes
 from limelight.papers.recipe import Scale
 from limelight.table import Table
@@ -33,9 +35,6 @@ def smaller(
     """A smaller scale of a figure of this kind, computed in float32; `grid` changes other axes."""
     changed = {LENGTH: lengths[0], "numbers": "float32", **settings}
     return Scale(trials, {LENGTH: lengths, SIZE: sizes, **(grid or {})}, changed)
-
-
-# --- what is read off a table -------------------------------------------------------------------
 
 
 def counted(table: Table, success: str = "success") -> fit.CriticalSizes:
@@ -64,36 +63,45 @@ def reference(table: Table) -> Float[np.ndarray, " lengths"]:
     return np.array([examples_needed(int(T), sparsity) for T in lengths], dtype=float)
 
 
-# --- words --------------------------------------------------------------------------------------
-
-
 def summary(table: Table, loose: bool = False) -> list[str]:
     """Critical sizes, with a second threshold where asked for, laws of m50 and success by cell."""
-    lines = ["critical examples (accuracy above .99): m* +- paper's standard error [95 %], m50"]
-    lines += critical_lines(table)
-    if loose:
-        lines += ["the same with accuracy above .975:", *critical_lines(table, "success_loose")]
-    return [*lines, *law_lines(table), *rate_lines(table)]
+    found = counted(table)
+    rates = [({"T": T}, row) for T, row in zip(found.places, found.rates, strict=True)]
+    sizes = {str(m): itemgetter(j) for j, m in enumerate(found.sizes)}
+    return [
+        *critical_lines(table, "success", ".99"),
+        *(critical_lines(table, "success_loose", ".975") if loose else ()),
+        *law_lines(found),
+        *fit.tabulate(rates, "T", sizes, title="share of trials above .99, by examples:"),
+    ]
 
 
-def critical_lines(table: Table, success: str = "success") -> list[str]:
-    """m*, its errors, m50 and the reference, one line per length."""
+def critical_lines(table: Table, success: str, level: str) -> list[str]:
+    """m*, the paper's standard error, our interval, m50 and the reference, one line per length."""
     found, needed = counted(table, success), reference(table)
     errors = found.deviations(FEW)
-    lines = []
-    for i, threshold in enumerate(found.thresholds):
-        low, high = found.interval[:, i]
-        lines.append(
-            f"  T = {found.places[i]}: m* {_sized(found, found.values[i])} +- {errors[i]:.1f}"
-            f" [{_sized(found, low)}, {_sized(found, high)}], m50 {threshold},"
-            f" consistent learner {needed[i]:.0f}"
-        )
-    return lines
+
+    def on_grid(size: float) -> str:
+        if np.isinf(size):
+            return f">{found.sizes[-1]}"
+        return f"<={found.sizes[0]}" if size == found.sizes[0] else f"{size:g}"
+
+    return fit.tabulate(
+        [({"T": T}, i) for i, T in enumerate(found.places)],
+        "T",
+        {
+            "m*": lambda i: on_grid(float(found.values[i])),
+            "standard error": lambda i: f"{errors[i]:.1f}",
+            "95 %": lambda i: "[{}, {}]".format(*map(on_grid, found.interval[:, i])),
+            "m50": lambda i: found.thresholds[i],
+            "consistent learner": lambda i: f"{needed[i]:.0f}",
+        },
+        title=f"critical examples, accuracy above {level}:",
+    )
 
 
-def law_lines(table: Table) -> list[str]:
+def law_lines(found: fit.CriticalSizes) -> list[str]:
     """A line, a logarithm and a power through m50, and how much of its variance each explains."""
-    found = counted(table)
     middle = [t.value if t.resolved else np.nan for t in found.thresholds]
     if np.isfinite(middle).sum() < 3:
         return []
@@ -101,22 +109,9 @@ def law_lines(table: Table) -> list[str]:
     return ["laws of m50 in T (intervals: scatter of the points):", *lines]
 
 
-def rate_lines(table: Table) -> list[str]:
-    """Success rates, one line per length."""
-    found = counted(table)
-    head = "  m = " + " ".join(f"{m:>4}" for m in found.sizes)
-    rows = zip(found.places, found.rates, strict=True)
-    lines = [f"  T = {T:>4} " + " ".join(f"{p:4.2f}" for p in row) for T, row in rows]
-    return ["share of trials above .99:", head, *lines]
-
-
-def _sized(found: fit.CriticalSizes, size: float) -> str:
-    if np.isinf(size):
-        return f">{found.sizes[-1]}"
-    return f"<={found.sizes[0]}" if size == found.sizes[0] else f"{size:g}"
-
-
-# --- pictures -----------------------------------------------------------------------------------
+def overall(table: Table, name: str, *parts: Claim) -> str:
+    """What becomes of a sentence that has several parts."""
+    return f"{name}, all parts: {all_parts(part.decide(table, '').verdict for part in parts)}"
 
 
 def iterations(table: Table) -> str:
@@ -142,14 +137,7 @@ def draw_critical(table: Table) -> plot.Picture:
     found = counted(table)
     T = found.places.astype(float)
     star = np.where(np.isinf(found.values), np.nan, found.values)
-    half = [
-        (
-            t.value if t.resolved else np.nan,
-            0.0 if t.censored_low else t.low,
-            np.inf if t.censored_high else t.high,
-        )
-        for t in found.thresholds
-    ]
+    half = [(t.value if t.resolved else np.nan, *t.open_ends) for t in found.thresholds]
     off = ", ".join(f"{length:g}" for length in T[np.isinf(found.values)])
     return plot.lines(
         [

@@ -6,21 +6,13 @@ sharp transition"), the number in a rule is ours: a ratio of 4 where the lengths
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtr
 
 from limelight import fit
-from limelight.claims import (
-    Above,
-    AtLeast,
-    AtMost,
-    Bands,
-    Below,
-    Estimate,
-    Undecided,
-    all_parts,
-)
+from limelight.claims import Above, AtLeast, AtMost, Bands, Below, Estimate, Undecided
 from limelight.experiments.sparse_and import SparseAnd
 from limelight.fit.estimates import share
 from limelight.fit.laws import line_fits
@@ -34,9 +26,7 @@ LENGTHS = (100, 150, 200, 250, 300, 350, 400, 500, 600, 700, 800)
 SIZES = tuple(range(50, 201, 10))
 #: An interval that is left open.
 OPEN = (np.nan, np.nan)
-
-
-# --- whether samples are fitted -------------------------------------------------------------------
+stated = partial(claim, at="edelman2022, Figure 2")
 
 
 @claim(
@@ -58,14 +48,10 @@ def fitted(table: Table) -> Estimate:
     return found if last >= 1000 else replace(found, interval=OPEN, note=f"{note}; 1000 needed")
 
 
-# --- how success rises with the number of examples ------------------------------------------------
-
-
-@claim(
+@stated(
     "A2a.rises",
     "At every length success becomes more frequent with more examples.",
     Above(0.0),
-    at="edelman2022, Figure 2",
     statistic="smallest Cochran-Armitage z over the lengths with both outcomes,"
     " ends one-sided at 5 % after Holm",
 )
@@ -88,11 +74,10 @@ def rises(table: Table) -> Estimate:
     return Estimate(weakest, ends, found.n, note)
 
 
-@claim(
+@stated(
     "A2b.gradual",
     "Success rises without a sharp step (our reading: over more than 20 examples).",
     Above(20.0),
-    at="edelman2022, Figure 2",
 )
 def gradual(table: Table) -> Estimate:
     """Median over T of the 10 to 90 % rise of a logistic curve in m."""
@@ -105,14 +90,8 @@ def gradual(table: Table) -> Estimate:
     )
 
 
-# --- how the critical number of examples grows with the length ------------------------------------
-
-
-@claim(
-    "A3a.sublinear",
-    "The critical number of examples grows slower than the length.",
-    Below(1.0),
-    at="edelman2022, Figure 2",
+@stated(
+    "A3a.sublinear", "The critical number of examples grows slower than the length.", Below(1.0)
 )
 def sublinear(table: Table) -> Estimate:
     """Slope of ln m* on ln T."""
@@ -123,11 +102,10 @@ def sublinear(table: Table) -> Estimate:
     return found.estimate(slope, "" if spans else "3 lengths over a factor 4 needed")
 
 
-@claim(
+@stated(
     "A3b.ratio",
     "From T = 100 to 800 the critical number of examples grows at most fourfold (our reading).",
     AtMost(4.0),
-    at="edelman2022, Figure 2",
 )
 def ratio(table: Table) -> Estimate:
     """m*(800) / m*(100)."""
@@ -135,12 +113,7 @@ def ratio(table: Table) -> Estimate:
     return on_paper_grid(found, found.ratio(800, 100), said="")
 
 
-@claim(
-    "A3c.within",
-    "200 examples are enough at every length up to 800.",
-    Bands(0.025, 0.975),
-    at="edelman2022, Figure 2",
-)
+@stated("A3c.within", "200 examples are enough at every length up to 800.", Bands(0.025, 0.975))
 def within(table: Table) -> Estimate:
     """Smallest share of resamples with m* on the grid."""
     found = counted(table)
@@ -153,12 +126,7 @@ def within(table: Table) -> Estimate:
     )
 
 
-@claim(
-    "A4.log",
-    "A logarithm of the length describes m* better than a line.",
-    Above(0.0),
-    at="edelman2022, Figure 2",
-)
+@stated("A4.log", "A logarithm of the length describes m* better than a line.", Above(0.0))
 def logarithm(table: Table) -> Estimate:
     """Squares left by a + b T minus squares left by a + b ln T."""
     found = counted(table)
@@ -218,31 +186,16 @@ def on_paper_grid(
     return replace(estimate, interval=OPEN, note=note)
 
 
-# --- words --------------------------------------------------------------------------------------
-
-#: Sentences that have several parts.
-SENTENCES = {"A2": (rises, gradual), "A3": (sublinear, ratio, within)}
-
-
 def summary(table: Table) -> list[str]:
     """Critical sizes at both thresholds, success by cell, sentences with several parts."""
     broken = int(table["diverged"].sum())
     return [
         *critical.summary(table, loose=True),
         f"largest score gap {table['gap'].max():.1f}; {broken} trials diverged",
-        *overall(table),
+        critical.overall(table, "A2", rises, gradual),
+        critical.overall(table, "A3", sublinear, ratio, within),
     ]
 
-
-def overall(table: Table) -> list[str]:
-    """What becomes of the sentences that have several parts."""
-    return [
-        f"{name}, all parts: {all_parts(part.decide(table, '').verdict for part in parts)}"
-        for name, parts in SENTENCES.items()
-    ]
-
-
-# --- recipe -------------------------------------------------------------------------------------
 
 trial = SparseAnd(
     world=SparseBoolean(length=100, sparsity=3, rule="and"), numbers="bfloat16", share=1 / 16
@@ -257,17 +210,7 @@ figure = Figure(
         smoke=smaller(4, [32], [20, 120], iterations=120, holdout=2000, first=500, share=1.0),
         small=smaller(10, [50, 100, 200], [40, 70, 100], iterations=200, share=0.0),
     ),
-    claims=(
-        fitted,
-        rises,
-        gradual,
-        sublinear,
-        ratio,
-        within,
-        logarithm,
-        above_reference,
-        examples,
-    ),
+    claims=(fitted, rises, gradual, sublinear, ratio, within, logarithm, above_reference, examples),
     pictures=critical.PICTURES,
     summary=summary,
     reference="Figure 2",

@@ -6,9 +6,10 @@ Here the same trials, with the same draws, are run both ways.
 
 from functools import partial
 
+from limelight import fit
 from limelight.claims import Estimate, Inside
 from limelight.engine.grid import assign
-from limelight.fit.estimates import ends_of, paired_shares
+from limelight.fit.estimates import paired_shares
 from limelight.papers.edelman2022 import variants
 from limelight.papers.edelman2022.critical import BANDS, LENGTH, SIZE, smaller
 from limelight.papers.recipe import Figure, claim, scales
@@ -32,10 +33,9 @@ def same(table: Table) -> Estimate:
 
 
 def summary(table: Table) -> list[str]:
-    """The difference, in words."""
-    found = same.estimate(table)
-    low, high = ends_of(found)
-    return [f"success, bfloat16 less float32: {found.value:+.3f} [{low:+.3f}, {high:+.3f}]"]
+    """Both shares of success, and the difference."""
+    shares = {kind: table.where(numbers=kind)["success"].mean() for kind in KINDS}
+    return fit.tabulate([(shares, table)], KINDS, {"bfloat16 less float32": same.estimate})
 
 
 figure = Figure(

@@ -9,6 +9,7 @@ known.
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -16,12 +17,13 @@ from limelight import fit
 from limelight.claims import Above, AtMost, Estimate, Undecided
 from limelight.papers.edelman2022 import critical, fig2, variants
 from limelight.papers.edelman2022.critical import LENGTH, MANY, SIZE, boundary, counted
-from limelight.papers.recipe import Figure, claim, scales
+from limelight.papers.recipe import Figure, claim, claims, scales
 from limelight.table import Table
 
 LENGTHS, SIZES = [100, 150, 200, 300, 400, 600, 800], list(range(40, 401, 40))
 #: Lengths that a comparison of laws needs.
 LEAST = 6
+ours = partial(claim, at="limelight")
 
 sublinear = replace(fig2.sublinear, name="wide.sublinear", reference="limelight")
 logarithm = replace(
@@ -32,23 +34,17 @@ logarithm = replace(
 )
 
 
-@claim(
+@ours(
     "wide.ratio",
     "From T = 100 to 800 the critical number of examples grows at most fourfold.",
     AtMost(4.0),
-    at="limelight",
 )
 def ratio(table: Table) -> Estimate:
     """m*(800) / m*(100)."""
     return counted(table).ratio(800, 100)
 
 
-@claim(
-    "wide.enough",
-    "With 200 examples half of the trials succeed at T = 800.",
-    AtMost(200.0),
-    at="limelight",
-)
+@ours("wide.enough", "With 200 examples half of the trials succeed at T = 800.", AtMost(200.0))
 def enough(table: Table) -> Estimate:
     """m50 at T = 800, likelihood interval."""
     found = counted(table)
@@ -60,30 +56,18 @@ def enough(table: Table) -> Estimate:
     return Estimate(half.value, half.interval if known else (np.nan, np.nan), half.n)
 
 
-@claim(
-    "wide.log50",
-    "A logarithm of the length describes m50 better than a line.",
+@claims(
+    "wide.{name}",
+    "A logarithm of the length describes m50 better than {words}.",
     Above(0.0),
     at="limelight",
+    cases=(
+        {"name": "log50", "words": "a line", "law": "a + b T", "other": np.asarray},
+        {"name": "root", "words": "its square root", "law": "a + b sqrt(T)", "other": np.sqrt},
+    ),
 )
-def than_a_line(table: Table) -> Estimate:
-    """Squares of m50 left by a + b T minus squares left by a + b ln T."""
-    return against_log(table, np.asarray)
-
-
-@claim(
-    "wide.root",
-    "A logarithm of the length describes m50 better than its square root.",
-    Above(0.0),
-    at="limelight",
-)
-def than_a_root(table: Table) -> Estimate:
-    """Squares of m50 left by a + b sqrt(T) minus squares left by a + b ln T."""
-    return against_log(table, np.sqrt)
-
-
-def against_log(table: Table, other: Callable[[np.ndarray], np.ndarray]) -> Estimate:
-    """Squares of m50 left by a line in `other(T)`, less what a line in ln T leaves."""
+def better(table: Table, other: Callable[[np.ndarray], np.ndarray]) -> Estimate:
+    """Squares of m50 left by {law} minus squares left by a + b ln T."""
     edge = boundary(table)
     T = edge.x(LENGTH).astype(float)
     note = "m50 " + ", ".join(f"{m:.0f}" for m in edge.values)
@@ -103,7 +87,7 @@ figure = Figure(
         smoke=critical.smaller(2, [16], [20, 60], **critical.QUICK),
         small=critical.smaller(10, [25, 50, 100], [40, 80, 160], iterations=200),
     ),
-    claims=(sublinear, ratio, enough, logarithm, than_a_line, than_a_root),
+    claims=(sublinear, ratio, enough, logarithm, *better),
     pictures=critical.PICTURES,
     summary=critical.summary,
     reference=variants.REFERENCE,

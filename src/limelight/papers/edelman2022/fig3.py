@@ -6,14 +6,15 @@ quarter of the time spent on the plateau.
 """
 
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
 from limelight import fit, plot
-from limelight.claims import Above, AtMost, Bands, Estimate, Undecided, all_parts
+from limelight.claims import Above, AtMost, Bands, Estimate, Undecided
 from limelight.experiments.parity import LEARNED, Parity
 from limelight.fit.curves import Falls, falls
-from limelight.papers.edelman2022.critical import LENGTH, iterations
+from limelight.papers.edelman2022.critical import LENGTH, iterations, overall
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.table import Table
 from limelight.worlds import SparseBoolean
@@ -29,9 +30,7 @@ PANELS = {10: 500, 15: 2000}
 BUDGET = 10_000
 #: Runs per length that a claim needs.
 LEAST = 10
-
-
-# --- what is read off a table -------------------------------------------------------------------
+stated = partial(claim, at="edelman2022, Figure 3")
 
 
 def transitions(table: Table) -> Falls:
@@ -64,14 +63,10 @@ def right_at(table: Table, lengths: Iterable[int]) -> list[tuple[int, int, int]]
     return [(T, int((rows["accuracy"] > RIGHT).sum()), len(rows)) for T, rows in runs.items()]
 
 
-# --- claims -------------------------------------------------------------------------------------
-
-
-@claim(
+@stated(
     "B1.abrupt",
     "The loss stays on its plateau, then falls abruptly, to perfect classification.",
     Above(0.5),
-    at="edelman2022, Figure 3",
     statistic="share, of the runs below .1, whose fall from .6 takes less than a quarter of the"
     " plateau (our reading), exact interval; all must end at accuracy above .999",
 )
@@ -91,11 +86,10 @@ def abrupt(table: Table) -> Estimate:
     return Estimate(sharp / n, (low if not wrong else min(low, 0.5), high), n, note)
 
 
-@claim(
+@stated(
     "B2a.learned",
     "Every run learns a parity of 3 among 10, 15 and 20 bits within 10,000 iterations.",
     Bands(0.741, 1.0),
-    at="edelman2022, Figure 3",
 )
 def learned(table: Table) -> Estimate:
     """Smallest share of runs with accuracy above .999, up to its exact upper end."""
@@ -106,12 +100,11 @@ def learned(table: Table) -> Estimate:
     return Estimate(share, (share, most), sum(n for *_, n in parts), note)
 
 
-@claim(
+@stated(
     "B2b.panels",
     "Half of the runs learn within the plotted ranges (axes, not statements): 500 iterations"
     " at T = 10 and 2000 at T = 15.",
     AtMost(1.0),
-    at="edelman2022, Figure 3",
 )
 def panels(table: Table) -> Estimate:
     """Larger ratio of the median time to the range; unfinished runs count as the budget."""
@@ -127,11 +120,10 @@ def panels(table: Table) -> Estimate:
     return Estimate(value, (low, high), sum(map(len, runs.values())), "; ".join(notes))
 
 
-@claim(
+@stated(
     "B3.slower",
     "More bits take longer.",
     Above(0.0),
-    at="edelman2022, Figure 3",
     statistic="smaller z of one-sided Mann-Whitney tests, 10 against 15 and 15 against 20 bits,"
     " ends at 5 % after Holm",
 )
@@ -159,28 +151,27 @@ def not_beyond(table: Table) -> Estimate:
     return Estimate(max(s / n for _, s, n in parts), None, sum(n for *_, n in parts), note)
 
 
-# --- words and pictures -------------------------------------------------------------------------
-
-
 def learned_lines(table: Table) -> list[str]:
     """Runs that learned and when, by length."""
-    lines = []
-    for at, rows in table.cells(LENGTH):
+
+    def times(rows: Table) -> str:
         found = transitions(rows)
-        right = int((rows["accuracy"] > RIGHT).sum())
-        times = sorted(found.reaches[found.done].astype(int).tolist())
-        listed = ", ".join(map(str, times)) or "none"
-        lines.append(
-            f"T = {at[LENGTH]}: {right} of {len(rows)} learned; below .1 at iterations {listed};"
-            f" last dropout-off loss {np.nanmedian(rows['last_clean']):.2g} (median)"
-        )
-    return lines
+        return ", ".join(f"{time:.0f}" for time in sorted(found.reaches[found.done])) or "none"
+
+    return fit.tabulate(
+        table,
+        {LENGTH: "T"},
+        {
+            "learned": lambda rows: f"{(rows['accuracy'] > RIGHT).sum()} of {len(rows)}",
+            "last dropout-off loss (median)": lambda rows: np.nanmedian(rows["last_clean"]),
+            "below .1 at iterations": times,
+        },
+    )
 
 
 def summary(table: Table) -> list[str]:
     """Runs that learned and when, and what becomes of B2."""
-    verdict = all_parts(part.decide(table, "").verdict for part in (learned, panels))
-    return [*learned_lines(table), f"B2, all parts: {verdict}"]
+    return [*learned_lines(table), overall(table, "B2", learned, panels)]
 
 
 def draw_loss(table: Table) -> plot.Picture:
@@ -242,8 +233,6 @@ def draw_times(table: Table) -> plot.Picture:
     )
     return plot.Picture([panel], note=iterations(table))
 
-
-# --- recipe -------------------------------------------------------------------------------------
 
 figure = Figure(
     statement="loss stays at chance and then falls abruptly; no parity is learned beyond 50 bits",

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from limelight import plot
+from limelight import fit, plot
 from limelight.engine.grid import assign
 from limelight.papers.edelman2022 import fig2
 from limelight.papers.edelman2022.critical import LENGTH, SIZE, iterations, smaller
@@ -25,30 +25,32 @@ LOSS = plot.Axis("training loss", log=True)
 
 
 def summary(table: Table) -> list[str]:
-    """Best and final accuracy, and when the sample is fitted, by number of examples."""
-    lines = []
-    for at, rows in table.cells(LENGTH, SIZE):
-        first = rows["first_success"]
-        fitted = rows["fitted"][np.isfinite(rows["fitted"])]
-        lost = int((rows["success"].astype(bool) & (rows["last_accuracy"] <= 0.99)).sum())
-        when = f"median iteration {np.median(fitted):.0f}" if len(fitted) else "never"
-        lines.append(
-            f"T = {at[LENGTH]}, m = {at[SIZE]}: {int(rows['success'].sum())} of {len(rows)} above"
-            f" .99, {int((first <= 500).sum())} by iteration 500, {lost} below it again at the end;"
-            f" last accuracy {np.median(rows['last_accuracy']):.3f} (median);"
-            f" sample fitted by {len(fitted)}, {when}"
-        )
-    return lines
+    """Successes, last accuracy, and when the sample is fitted, by number of examples."""
+    won = lambda rows: rows["success"].astype(bool)
+    fitted = lambda rows: rows["fitted"][np.isfinite(rows["fitted"])]
+    return fit.tabulate(
+        table,
+        {LENGTH: "T", SIZE: "m"},
+        {
+            "above .99": lambda rows: f"{won(rows).sum()} of {len(rows)}",
+            "by iteration 500": lambda rows: (rows["first_success"] <= 500).sum(),
+            "below again at the end": lambda rows: (
+                won(rows) & (rows["last_accuracy"] <= 0.99)
+            ).sum(),
+            "last accuracy (median)": lambda rows: np.median(rows["last_accuracy"]),
+            "sample fitted by": lambda rows: len(fitted(rows)),
+            "at iteration (median)": lambda rows: (
+                np.median(fitted(rows)) if len(fitted(rows)) else "never"
+            ),
+        },
+    )
 
 
 def draw(table: Table) -> plot.Picture:
     """Holdout accuracy and training loss of every trial, one column per number of examples."""
     lowest = table["trace.accuracy"].min()
     return plot.Picture(
-        [
-            *_row(table, "trace.accuracy", ACCURACY, 0.99),
-            *_row(table, "trace.loss", LOSS, 1e-4),
-        ],
+        [*_row(table, "trace.accuracy", ACCURACY, 0.99), *_row(table, "trace.loss", LOSS, 1e-4)],
         columns=len(table.values(SIZE)),
         width=plot.TWO_COLUMNS,
         height=3.9,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight import plot
+from limelight import fit, plot
 from limelight.claims import Claim, Estimate
 from limelight.engine.grid import assign
 from limelight.papers.edelman2022 import fig2
@@ -67,9 +67,6 @@ def variant(
     )
 
 
-# --- what is read off a table -------------------------------------------------------------------
-
-
 def steps(table: Table, axis: str) -> Estimate:
     """Smallest log ratio of m50 from one value to the next, over values and lengths."""
     values = table.values(axis)
@@ -96,15 +93,9 @@ def _ratios(table: Table, axis: str, pairs: list[tuple[Any, Any]], statistic: Ca
     return edge.smallest(lambda m: statistic(logs(m)), used=used, draws=MANY, note=note)
 
 
-# --- words and pictures -------------------------------------------------------------------------
-
-
 def lines(table: Table, axis: str) -> list[str]:
     """m50 by length and value."""
-    return [
-        f"T = {at[LENGTH]}, {WORDS[axis]} = {at[axis]:g}: m50 {found}"
-        for at, found in boundary(table)
-    ]
+    return fit.tabulate(boundary(table), {LENGTH: "T", axis: WORDS[axis]}, {"m50": str})
 
 
 def draw(table: Table, axis: str, name: str = "{}", note: str = BANDS) -> plot.Picture:

@@ -1,10 +1,10 @@
 """li2023: how a shallow ViT learns from label-relevant tokens.
 
 One module per figure, named after it. What several share: `protocols`, how both fractions of tokens
-move; `boundary`, the number of examples needed, drawn in `boundary_pictures`, and `quotients`,
-its ratios; `concentration`, attention during training, and `traces`, how a log is read; `removal`,
-Figures 5 and 8; `composites`, Figure 6, and `reach`, its numbers of examples. `lucky`, `envelope`,
-`lemma2` and `lemma2_pictures` are the parts of `lemmas`.
+move; `boundary`, the number of examples needed, and `quotients`, its ratios; `concentration`,
+attention during training, and `traces`, how a log is read; `removal`, Figures 5 and 8;
+`composites`, Figure 6, and `reach`, its numbers of examples. `lucky`, `envelope` and `lemma2` are
+the parts of `lemmas`.
 """
 
 from limelight.papers.contents import Paper, Statement
@@ -35,28 +35,16 @@ paper = Paper(
         "T": "train.steps",
         "N": "train.examples",
     },
-    statements=(
-        Statement(
-            "theorem1",
-            "samples, batch, steps and width that suffice",
-            "limelight.theory.li2023:learning",
-        ),
-        Statement(
-            "proposition1",
-            "the same with keys and queries frozen",
-            "limelight.theory.li2023:learning",
-            {"frozen": True},
-        ),
-        Statement(
-            "proposition2",
-            "attention mass that any weights can reach",
-            "limelight.theory.li2023:mass_bound",
-        ),
-        Statement(
-            "definition1", "the envelope of attention", "limelight.theory.li2023:envelope_bound"
-        ),
-        Statement("lemma3", "how many neurons are lucky", "limelight.theory.li2023:lucky_neurons"),
-        Statement("lemma4", "whether they stay lucky", "limelight.theory.li2023:lucky_kept"),
+    statements=tuple(
+        Statement(label, title, f"limelight.theory.li2023:{function}", fixed)
+        for label, title, function, fixed in (
+            ("theorem1", "samples, batch, steps and width that suffice", "learning", {}),
+            ("proposition1", "the same with keys and queries frozen", "learning", {"frozen": True}),
+            ("proposition2", "attention mass that any weights can reach", "mass_bound", {}),
+            ("definition1", "the envelope of attention", "envelope_bound", {}),
+            ("lemma3", "how many neurons are lucky", "lucky_neurons", {}),
+            ("lemma4", "whether they stay lucky", "lucky_kept", {}),
+        )
     ),
     figures={
         "fig1a": "examples needed against the fraction of label-relevant tokens",

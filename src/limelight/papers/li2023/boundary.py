@@ -2,17 +2,18 @@ r"""N50, the number of examples at which half of the trials succeed: estimated, 
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from limelight import fit
-from limelight.claims import Claim, Estimate, Inside, Undecided
+from limelight import fit, plot
+from limelight.claims import Claim, Estimate, Inside
 from limelight.fit import Edge, Threshold, curves
 from limelight.fit.curves import Part
 from limelight.fit.laws import LawName
 from limelight.papers.recipe import claims
-from limelight.plot import Guide, Series, fit_label
+from limelight.plot.marks import Line
 from limelight.table import Table
 
 #: A trial succeeds when its test hinge loss is below the first, as in the paper; the second shows
@@ -29,9 +30,17 @@ FLOOR = 4.0
 POINTS = 5
 DRAWS = 1000
 NEEDED = "N50, training examples"
-
-
-# --- thresholds -------------------------------------------------------------------------------
+#: What a phase diagram is drawn over.
+PLANE = ("world.relevant", "train.examples")
+#: Axes in words, for a terminal.
+SYMBOLS = {
+    "world.relevant": "alpha_*",
+    "world.confusing": "alpha_#",
+    "world.noise": "c_0",
+    "model.start": "start",
+    "model.value_error": "sigma",
+    "model.frozen": "frozen",
+}
 
 
 def n50(table: Table, level: float = STRICT) -> Edge:
@@ -97,8 +106,6 @@ def usable(edge: Edge) -> np.ndarray:
     return edge.resolved & (edge.values >= FLOOR)
 
 
-# --- laws -------------------------------------------------------------------------------------
-
 #: A variable of every point of a boundary.
 Variable = Callable[[Edge], np.ndarray]
 
@@ -146,12 +153,9 @@ def laws(prefix: str, where: str) -> tuple[Claim, ...]:
     return law
 
 
-# --- pictures and words -----------------------------------------------------------------------
-
-
 def line(
     label: str, edge: Edge, x: np.ndarray, *, only: np.ndarray | None = None, bounds: bool = True
-) -> Series:
+) -> plot.Series:
     """N50 over a variable; what the data do not bound is open.
 
     Args:
@@ -161,50 +165,124 @@ def line(
         only: Which points; all unless given.
         bounds: Whether a point that is not resolved, which has no mark, keeps its interval.
     """
-    low = np.where([found.censored_low for found in edge.thresholds], 0.0, edge.low)
-    high = np.where([found.censored_high for found in edge.thresholds], np.inf, edge.high)
+    low, high = np.array([found.open_ends for found in edge.thresholds]).reshape(-1, 2).T
     middle = np.where(edge.resolved, edge.values, np.nan)
     if not bounds:
         low, high = np.where(edge.resolved, (low, high), np.nan)
     use = np.full(len(edge), True) if only is None else only
-    return Series(label, x[use], middle[use], low[use], high[use])
+    return plot.Series(label, x[use], middle[use], low[use], high[use])
 
 
 def slope_guide(
     label: str, x: np.ndarray, y: np.ndarray, power: float, at: np.ndarray | None = None
-) -> list[Guide]:
+) -> list[plot.Guide]:
     """A power of x through the middle of the known points, drawn over `at`; none without points."""
     known = np.isfinite(y)
     if not known.any():
         return []
     middle = np.exp(np.mean(np.log(y[known]) - power * np.log(x[known])))
-    return [Guide(label, x if at is None else at, middle * x**power)]
+    return [plot.Guide(label, x if at is None else at, middle * x**power)]
 
 
-def straight_guide(label: str, edge: Edge, x: np.ndarray, at: np.ndarray) -> list[Guide]:
+def straight_guide(label: str, edge: Edge, x: np.ndarray, at: np.ndarray) -> list[plot.Guide]:
     """A straight line of N50 in x, drawn over `at` where it is positive; none with few points."""
     use = edge.resolved
     if use.sum() < 3 or np.ptp(x[use]) < 1e-9:
         return []
     found = fit.linear(x[use], edge.values[use])
     fitted = found.predict(x)
-    label = fit_label(label, found.r_squared)
-    return [Guide(label, at, np.where(fitted > 0, fitted, np.nan))]
+    label = plot.fit_label(label, found.r_squared)
+    return [plot.Guide(label, at, np.where(fitted > 0, fitted, np.nan))]
 
 
-def unresolved(series: Sequence[Series]) -> str:
-    """What a caption says where points of a line are missing."""
-    known = all(np.isfinite(one.arrays()[1]).all() for one in series)
-    return "" if known else "no mark: not resolved"
+def success_rates(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Fractions, sizes, and the share of trials that succeed; with the trials of each cell."""
+    return plot.success_rates(table, *PLANE, "test_loss", STRICT, below=True)
 
 
-def in_words(estimate: Callable[..., Estimate], *arguments: Any) -> str:
-    """An estimate with its interval, or why there is none."""
-    try:
-        found = estimate(*arguments)
-    except Undecided as why:
-        return f"unresolved ({why.message})"
-    if not np.isfinite(found.value):
-        return f"unresolved ({found.note})"
-    low, high = found.interval or (np.nan, np.nan)
-    return f"{found.value:.2f} [{low:.2f}, {high:.2f}]"
+def draw_phase(table: Table, validity: plot.Validity | None = None) -> plot.Picture:
+    """Where trials succeed, N50 with straight lines through it, and where a theorem applies."""
+    edge = n50(table)
+    x = relevant(edge) ** -2.0
+    fractions, sizes, success, _ = success_rates(table)
+    return plot.phase_diagram(
+        fractions**-2.0,
+        sizes,
+        success,
+        x_label=r"$\alpha_*^{-2}$",
+        y_label="training examples $N$",
+        edge=line("N50, 95 % interval", edge, x),
+        theory=[
+            *straight_guide(r"line in $\alpha_*^{-2}$", edge, x, x),
+            *straight_guide(r"line in $(\alpha_*-\alpha_\#)^{-2}$", edge, gap(edge) ** -2.0, x),
+        ],
+        validity=validity,
+        marked=plot.Marked("training not converged", unconverged_cells(table, *PLANE)),
+        top=plot.TopAxis(r"$\alpha_*$", fractions),
+    )
+
+
+def draw_law(table: Table) -> plot.Picture:
+    """N50 against one over the relevant fraction, on logarithmic axes, with slopes of 2 beside."""
+    edges = {level: n50(table, level) for level in (STRICT, LOOSE)}
+    found = [
+        line(f"N50, test loss < {level:g}", edge, 1 / relevant(edge))
+        for level, edge in edges.items()
+    ]
+    strict = edges[STRICT]
+    x, y = 1 / relevant(strict), np.where(usable(strict), strict.values, np.nan)
+    guides = [
+        *slope_guide(r"slope 2: $N \propto \alpha_*^{-2}$", x, y, 2.0),
+        *slope_guide(r"$N \propto (\alpha_*-\alpha_\#)^{-2}$", 1 / gap(strict), y, 2.0, at=x),
+    ]
+    return logarithmic(found, r"$1/\alpha_*$", guides=guides)
+
+
+def logarithmic(
+    found: Sequence[plot.Series],
+    x_label: str,
+    y_label: str = NEEDED,
+    *,
+    guides: Sequence[Line] = (),
+    log_x: bool = True,
+) -> plot.Picture:
+    """Boundaries, or their ratios, on logarithmic axes; whether marks are missing is said."""
+    known = all(np.isfinite(one.arrays()[1]).all() for one in found)
+    return plot.lines(
+        found,
+        guides=guides,
+        x_label=x_label,
+        y_label=y_label,
+        log_x=log_x,
+        log_y=True,
+        note="" if known else "no mark: not resolved",
+    )
+
+
+def at_both(read: Callable[..., Any]) -> dict[str, Callable[[Any], Any]]:
+    """Two columns of a summary: what is read at each criterion."""
+    return {f"test loss < {level:g}": partial(read, level=level) for level in (STRICT, LOOSE)}
+
+
+def n50_lines(table: Table) -> list[str]:
+    """N50 of every curve, at both criteria."""
+    edge = n50(table)
+    return fit.tabulate(
+        [(at, place) for place, (at, _) in enumerate(edge)],
+        {name: SYMBOLS.get(name, name) for name in edge.coordinates},
+        at_both(lambda place, level: n50(table, level).thresholds[place]),
+        title="N50, the examples at which half of the trials succeed, 95 % interval:",
+    )
+
+
+def summary(table: Table) -> list[str]:
+    """N50 for each fraction, and what it follows, in the fraction and in the gap."""
+    laws = fit.tabulate(
+        [({"x": "alpha_*"}, relevant), ({"x": "alpha_* - alpha_#"}, gap)],
+        "x",
+        {
+            "R^2 of a line in x^-2": lambda x: straightness(table, x),
+            "exponent in 1/x": lambda x: exponent(table, STRICT, x),
+        },
+    )
+    return [*n50_lines(table), *laws]

@@ -5,6 +5,7 @@ classes; at smoke and small scale digits on tiles, which need no file. All cells
 their trials' randomness, so that cells are compared by paired differences.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -33,8 +34,6 @@ DEPARTURES = (
     " a patch that is half object keeps its other half; bfloat16 but for weights, norms and losses."
     " At smoke and small scale digits on tiles, starts trained on the other digits"
 )
-
-# --- CIFAR ------------------------------------------------------------------------------------
 
 #: CIFAR-100's flowers, fruit and vegetables, and trees: coarse classes, and the fine ones in them.
 PLANTS = (2, 4, 17)
@@ -74,8 +73,6 @@ def cifar_starts() -> Starts:
     )
 
 
-# --- digits -----------------------------------------------------------------------------------
-
 #: Networks for digits: one that compiles in seconds, and one that learns more.
 TINY, MODEST = Vision(16, 1, 2, 32), Vision(32, 2, 4, 64)
 
@@ -96,8 +93,6 @@ def digit_starts(vit: Vision, canvas: int, steps: int, only: tuple[int, ...]) ->
     return Starts(wide=Start(world, vit, course), narrow=Start(world, vit, few))
 
 
-# --- cells ------------------------------------------------------------------------------------
-
 #: A mean over trials with its 95 % bootstrap interval.
 mean = partial(estimates.mean, method="bootstrap")
 
@@ -110,11 +105,6 @@ def fractions(table: Table) -> list[float]:
 def sizes(table: Table) -> list[float]:
     """Numbers of examples, ascending."""
     return [float(value) for value in table.values(EXAMPLES)]
-
-
-def sized(table: Table, examples: float) -> Table:
-    """The rows with one number of examples."""
-    return table.rows(table[EXAMPLES] == examples)
 
 
 def cut(table: Table, fraction: float, blind: bool = False) -> Table:
@@ -141,8 +131,20 @@ def gain(table: Table, blind: bool = False) -> np.ndarray:
     return points(bare) - points(whole) if len(whole) == len(bare) else np.zeros(0)
 
 
-def by_fraction(table: Table) -> str:
-    """Accuracy at every fraction, in words."""
-    return ", ".join(
-        f"{realised(table, a):.2f}: {points(cut(table, a)).mean():.1f}" for a in fractions(table)
-    )
+def accuracies(table: Table) -> tuple[np.ndarray, np.ndarray]:
+    r"""$\alpha_*$ as counted, and accuracy in percent there, background alone removed.
+
+    Returns:
+        The fractions, ascending; fractions by trials.
+    """
+    levels = fractions(table)
+    found = [points(cut(table, fraction)) for fraction in levels]
+    return np.array([realised(table, fraction) for fraction in levels]), np.stack(found)
+
+
+def by_fraction(table: Table) -> dict[str, Callable[[Table], float]]:
+    """Columns of a summary: accuracy at every fraction, in percent."""
+    return {
+        f"{realised(table, a):.2f}": lambda rows, a=a: points(cut(rows, a)).mean()
+        for a in fractions(table)
+    }

@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from limelight import plot
+from limelight import fit, plot
 from limelight.claims import Estimate
 from limelight.core.types import Role
 from limelight.experiments import Study
 from limelight.fit import estimates
 from limelight.measures import Accuracy, AttentionMass, FreshLoss, RoleMass
 from limelight.models import Shallow
-from limelight.plot import Picture
 from limelight.table import Table
 from limelight.theory.li2023 import mass_ceiling
 from limelight.train.minibatch import Train
@@ -26,8 +25,6 @@ LABELS = {
 }
 #: A mean over trials with its bootstrap interval.
 average = partial(estimates.mean, method="bootstrap", level=0.9, least=2)
-
-# --- the trial --------------------------------------------------------------------------------
 
 
 def world(dimension: int = 10) -> Patterns:
@@ -57,9 +54,6 @@ def without_noise(traces: tuple = ()) -> dict[str, Any]:
 
 
 SHORT = {"train.examples": 50, "train.steps": 60}
-
-
-# --- what is read off a table -----------------------------------------------------------------
 
 
 def main_cell(table: Table) -> tuple[dict, Table]:
@@ -125,10 +119,7 @@ def excess(table: Table) -> Estimate:
     return Estimate(worst - allowance, None, len(table), note)
 
 
-# --- pictures and words -----------------------------------------------------------------------
-
-
-def draw_roles(table: Table) -> Picture:
+def draw_roles(table: Table) -> plot.Picture:
     """From which query role to which key role attention goes, before and after training."""
     at, rows = main_cell(table)
     names = [n for n in Role.NAMES if not np.isnan(rows[f"trace.roles.{n}.{n}"]).all()]
@@ -147,21 +138,19 @@ def draw_roles(table: Table) -> Picture:
 
 def summary(table: Table) -> list[str]:
     """Mass before and after, by query role, with the ceiling."""
-    lines = []
+    cells = []
     for at, rows in table.cells():
-        ceiling = ceilings(table, at)
         relevant, confusing = fractions(table, at)
-        lines.append(
-            f"{in_words(at)}, alpha_* {relevant:.3g}, alpha_# {confusing:.3g}:"
-            " attention mass on the relevant tokens"
-        )
-        for role, words in LABELS.items():
+        where = {"cell": in_words(at), "alpha_*": relevant, "alpha_#": confusing}
+        for role, ceiling in ceilings(table, at).items():
             log = rows[f"trace.mass.{role}"].astype(float)
-            if np.isnan(log).all():
-                lines.append(f"  {words:27} none: there are no such queries")
-                continue
-            lines.append(
-                f"  {words:27} {log[:, 0].mean():.3f} -> {log[:, -1].mean():.3f}"
-                f"   ceiling {ceiling[role]:.3f}"
-            )
-    return lines
+            if not np.isnan(log).all():  # there are such queries
+                cells.append(({**where, "queries": LABELS[role]}, (log, ceiling)))
+    columns = {
+        "start": lambda cell: cell[0][:, 0].mean(),
+        "end": lambda cell: cell[0][:, -1].mean(),
+        "ceiling": lambda cell: cell[1],
+    }
+    heads = {"cell": "", "alpha_*": "alpha_*", "alpha_#": "alpha_#", "queries": ""}
+    title = "attention mass on the relevant tokens, before and after training:"
+    return fit.tabulate(cells, heads, columns, title=title)

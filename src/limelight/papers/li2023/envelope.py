@@ -1,5 +1,7 @@
 """Definition 1 through training: does its envelope hold the attention that is measured?"""
 
+from functools import partial
+
 import numpy as np
 
 from limelight import plot
@@ -13,7 +15,6 @@ from limelight.papers.li2023.traces import (
     trace,
 )
 from limelight.papers.recipe import claim
-from limelight.plot import Guide, Picture
 from limelight.table import Table
 from limelight.theory.li2023 import Envelopes, attention_envelopes
 
@@ -76,25 +77,25 @@ CLAIMS = (
         AtLeast(0.95),
         at="li2023, Definition 1",
         statistic="share of looks before settling with mass >= p_n",
-    )(share_of_looks(above_low)),
+    )(partial(share_of_looks, holds=above_low)),
     claim(
         "D1.envelope",
         "Definition 1 brackets that mass through training (q from the own-pattern logit).",
         AtLeast(0.95),
         at="li2023, Definition 1",
         statistic="share of looks before settling with mass inside [p_n, 1 - (S - s) phi_n]",
-    )(share_of_looks(inside)),
+    )(partial(share_of_looks, holds=inside)),
     claim(
         "L2.leak",
         "No token of another pattern gets more than nu_n from a pattern-1 query (Lemma 2).",
         AtLeast(0.95),
         at="li2023, Lemma 2",
         statistic="share of looks before settling with the largest such weight at most nu_n",
-    )(share_of_looks(little_leaks)),
+    )(partial(share_of_looks, holds=little_leaks)),
 )
 
 
-def draw_envelope(table: Table) -> Picture:
+def draw_envelope(table: Table) -> plot.Picture:
     """Attention of a pattern-1 query on pattern 1, with the envelopes, in the first trial."""
     rows = rows_of(table)
     steps = steps_of(table, rows)
@@ -117,7 +118,7 @@ def draw_envelope(table: Table) -> Picture:
     )
 
 
-def draw_leak(table: Table) -> Picture:
+def draw_leak(table: Table) -> plot.Picture:
     r"""Largest weight of a pattern-1 query on one token of another pattern, with $\nu_n$."""
     rows = rows_of(table)
     steps = steps_of(table, rows)
@@ -127,6 +128,6 @@ def draw_leak(table: Table) -> Picture:
         table,
         {"largest weight on another token": "value.leak"},
         "attention weight of one token",
-        guides=[Guide(r"Lemma 2, at most $\nu_n$", steps, nu)],
+        guides=[plot.Guide(r"Lemma 2, at most $\nu_n$", steps, nu)],
         limits=(0.0, 1.1 * top),
     )

@@ -4,41 +4,35 @@ The paper moves $\alpha_\#$ with $\alpha_*$, which confounds the two; `fig1a_rat
 do not.
 """
 
+from functools import partial
+
+from limelight import plot
 from limelight.claims import AtLeast, Bands, Estimate, Inside
 from limelight.experiments import Study
 from limelight.measures import Accuracy, FreshLoss
 from limelight.models import Shallow
-from limelight.papers.li2023 import boundary_pictures
+from limelight.papers.li2023 import boundary
 from limelight.papers.li2023.boundary import LEVELS, exponent, gap, laws, relevant, straightness
 from limelight.papers.li2023.protocols import EXAMPLES, PAIR, SUM_FRACTIONS, fixed_sum
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
-from limelight.plot import Picture, Validity
 from limelight.table import Table
 from limelight.theory.li2023 import relevant_needed
 from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
 
+stated = partial(claim, at="li2023, Figure 1(a)")
 
-@claim(
-    "1a.transition",
-    "Success goes from rare to sure as examples are added.",
-    Bands(0.2, 0.8),
-    at="li2023, Figure 1(a)",
-)
+
+@stated("1a.transition", "Success goes from rare to sure as examples are added.", Bands(0.2, 0.8))
 def transition(table: Table) -> Estimate:
     """Share of alpha_* with success at most 0.1 at the smallest N, at least 0.9 at the largest."""
-    _, _, success, _ = boundary_pictures.success_rates(table)
+    _, _, success, _ = boundary.success_rates(table)
     good = (success[0] <= 0.1) & (success[-1] >= 0.9)
     note = f"{good.sum()} of {len(good)} fractions"
     return Estimate(float(good.mean()), None, len(table), note)
 
 
-@claim(
-    "1a.line",
-    "The boundary is almost a straight line in alpha_*^-2.",
-    AtLeast(0.8),
-    at="li2023, Figure 1(a)",
-)
+@stated("1a.line", "The boundary is almost a straight line in alpha_*^-2.", AtLeast(0.8))
 def straight(table: Table) -> Estimate:
     """R^2 of N50 on alpha_*^-2."""
     return straightness(table, relevant)
@@ -59,11 +53,11 @@ def gap_law(table: Table, level: float) -> Estimate:
     return exponent(table, level, gap)
 
 
-def draw_phase(table: Table) -> Picture:
+def draw_phase(table: Table) -> plot.Picture:
     """Where trials succeed, N50 with straight lines through it, and where Theorem 1 applies."""
     least = relevant_needed(0.5, 0.1, 0.2, 0.0)  # of relevant tokens, by condition (8)
-    validity = Validity(least**-2.0, "right", "Theorem 1 does not apply")
-    return boundary_pictures.draw_phase(table, validity)
+    validity = plot.Validity(least**-2.0, "right", "Theorem 1 does not apply")
+    return boundary.draw_phase(table, validity)
 
 
 SMALL = {"model.width": 100, "measures": (FreshLoss(100), Accuracy(100))}
@@ -92,8 +86,8 @@ figure = Figure(
         ),
     ),
     claims=(transition, straight, *law, *gap_law),
-    pictures={"phase": draw_phase, "law": boundary_pictures.draw_law},
-    summary=boundary_pictures.summary,
+    pictures={"phase": draw_phase, "law": boundary.draw_law},
+    summary=boundary.summary,
     reference="Figure 1(a)",
     departures="step size 2, batch 16 and steps are ours (the paper states none); token noise is "
     "0, so that equal tokens are grouped exactly; positions are permuted in every example; the "

@@ -8,20 +8,8 @@ from limelight import fit, plot
 from limelight.claims import Bands, Estimate, Undecided
 from limelight.engine.grid import assign
 from limelight.fit import Comparison, Edge
-from limelight.papers.li2023 import fig1a
-from limelight.papers.li2023.boundary import (
-    LEVELS,
-    LOOSE,
-    NEEDED,
-    STRICT,
-    drawn,
-    gap,
-    line,
-    n50,
-    relevant,
-    unresolved,
-    usable,
-)
+from limelight.papers.li2023 import boundary, fig1a
+from limelight.papers.li2023.boundary import LOOSE, STRICT, gap, n50, relevant, usable
 from limelight.papers.li2023.protocols import (
     GAP_FRACTIONS,
     MORE_EXAMPLES,
@@ -33,12 +21,9 @@ from limelight.papers.li2023.protocols import (
     fixed_sum,
 )
 from limelight.papers.recipe import Scale, claims, scales
-from limelight.plot import Picture
 from limelight.table import Table
 
 FREE = "free powers of all three"
-
-# --- candidate laws ---------------------------------------------------------------------------
 
 
 def candidates(edge: Edge) -> dict[str, np.ndarray]:
@@ -60,7 +45,7 @@ def ranking(table: Table, level: float, free: bool = True) -> Comparison:
     use = usable(edge)
     if use.sum() < 8:
         raise Undecided("too few boundary points", n=len(table))
-    values, known = drawn(edge)
+    values, known = boundary.drawn(edge)
     columns = {
         name: column[use] for name, column in candidates(edge).items() if free or name != FREE
     }
@@ -90,7 +75,7 @@ def powers(table: Table, level: float) -> np.ndarray:
             ("pool", "A product of powers of alpha_*, alpha_# and their gap", True),
             ("single", "A power of one variable", False),
         )
-        for level in LEVELS
+        for level in boundary.LEVELS
     ],
     statistic="pooled R^2 (log) of the best candidate law, test loss below {level:g}; open unless "
     "it is best in 95 % of bootstrap draws",
@@ -105,8 +90,6 @@ def best_law(table: Table, level: float, free: bool) -> Estimate:
     return Estimate(best.r_squared, ends, len(table), note)
 
 
-# --- pictures and words -----------------------------------------------------------------------
-
 PROTOCOLS = {
     r"$\alpha_*+\alpha_\#$ = 0.5": lambda a, b: np.isclose(a + b, 0.5),
     r"$\alpha_\#$ = $\alpha_*/4$": lambda a, b: np.isclose(b, a / 4),
@@ -114,17 +97,17 @@ PROTOCOLS = {
 }
 
 
-def draw_fraction(table: Table) -> Picture:
+def draw_fraction(table: Table) -> plot.Picture:
     """N50 of all protocols against one over the relevant fraction: they do not collapse."""
     return draw_against(table, 1 / relevant(n50(table)), r"$1/\alpha_*$")
 
 
-def draw_gap(table: Table) -> Picture:
+def draw_gap(table: Table) -> plot.Picture:
     """N50 of all protocols against one over the gap."""
     return draw_against(table, 1 / gap(n50(table)), r"$1/(\alpha_*-\alpha_\#)$")
 
 
-def draw_collapse(table: Table) -> Picture:
+def draw_collapse(table: Table) -> plot.Picture:
     """N50 of all protocols against the best product of free powers."""
     a, b, g = powers(table, STRICT)
     if not np.isfinite([a, b, g]).all():
@@ -134,12 +117,12 @@ def draw_collapse(table: Table) -> Picture:
     return draw_against(table, np.exp(columns @ np.array([a, b, g])), words)
 
 
-def draw_against(table: Table, x: np.ndarray, x_label: str) -> Picture:
+def draw_against(table: Table, x: np.ndarray, x_label: str) -> plot.Picture:
     """N50 of every protocol against one variable, with the power law through all of them."""
     edge = n50(table)
     a, b = relevant(edge), edge.x("world.confusing")
     found = [
-        line(name, edge, x, only=only, bounds=False)
+        boundary.line(name, edge, x, only=only, bounds=False)
         for name, holds in PROTOCOLS.items()
         if (only := holds(a, b)).any()
     ]
@@ -149,38 +132,35 @@ def draw_against(table: Table, x: np.ndarray, x_label: str) -> Picture:
         law = fit.power(x[use], edge.values[use])
         at = np.geomspace(x[use].min(), x[use].max(), 50)
         guides.append((f"slope {law.slope:.2f}, $R^2$ = {law.r_squared:.2f}", at, law.predict(at)))
-    return plot.lines(
-        found,
-        guides=guides,
-        x_label=x_label,
-        y_label=NEEDED,
-        log_x=True,
-        log_y=True,
-        note=unresolved(found),
-    )
+    return boundary.logarithmic(found, x_label, guides=guides)
 
 
 def summary(table: Table) -> list[str]:
     """Every candidate with its error, at both criteria."""
-    lines = []
-    for level in (STRICT, LOOSE):
-        lines.append(f"candidate laws for N50, test loss below {level:g}:")
-        try:
-            ranked = ranking(table, level)
-        except Undecided as why:
-            lines.append(f"  {why.message}")
-            continue
-        lines += [
-            f"  {c.name:28} leave-one-out error {c.error:.3f}, R^2 {c.r_squared:.2f},"
-            f" first in {c.share:.0%} of draws"
-            for c in ranked
-        ]
-        a, b, g = powers(table, level)
-        lines.append(f"  N50 ~ alpha_*^{a:.2f} alpha_#^{b:.2f} gap^{g:.2f}")
-    return lines
+    return [*ranked(table, STRICT), *ranked(table, LOOSE)]
 
 
-# --- the recipe -------------------------------------------------------------------------------
+def ranked(table: Table, level: float) -> list[str]:
+    """Every candidate with its error at one criterion, and the powers of the free one."""
+    title = f"candidate laws for N50, test loss below {level:g}:"
+    try:
+        found = ranking(table, level)
+    except Undecided as why:
+        return [title, f"  {why.message}"]
+    a, b, g = powers(table, level)
+    return [
+        *fit.tabulate(
+            [({"law": candidate.name}, candidate) for candidate in found],
+            "law",
+            {
+                "leave-one-out error": lambda candidate: candidate.error,
+                "R^2": lambda candidate: candidate.r_squared,
+                "first in draws": lambda candidate: f"{candidate.share:.0%}",
+            },
+            title=title,
+        ),
+        f"  N50 ~ alpha_*^{a:.2f} alpha_#^{b:.2f} gap^{g:.2f}",
+    ]
 
 
 def pooled(*protocols: list[tuple[float, float]]) -> list[tuple[float, float]]:

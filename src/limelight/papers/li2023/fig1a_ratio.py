@@ -4,14 +4,8 @@ from dataclasses import replace
 
 from limelight.engine.grid import assign
 from limelight.papers.li2023 import fig1a
-from limelight.papers.li2023.boundary import laws
-from limelight.papers.li2023.boundary_pictures import draw_law, draw_phase
-from limelight.papers.li2023.protocols import (
-    MORE_EXAMPLES,
-    PAIR,
-    RATIO_FRACTIONS,
-    fixed_ratio,
-)
+from limelight.papers.li2023.boundary import draw_law, draw_phase, laws
+from limelight.papers.li2023.protocols import MORE_EXAMPLES, PAIR, RATIO_FRACTIONS, fixed_ratio
 from limelight.papers.recipe import Scale, scales
 
 figure = replace(

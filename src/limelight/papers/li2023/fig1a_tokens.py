@@ -4,16 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from limelight import fit
+from limelight import fit, plot
 from limelight.claims import Estimate, Inside, Undecided
 from limelight.engine.grid import assign
 from limelight.measures import Accuracy, FreshLoss
 from limelight.papers.li2023 import fig1a
-from limelight.papers.li2023.boundary import n50
+from limelight.papers.li2023.boundary import n50, n50_lines
 from limelight.papers.li2023.protocols import PAIR, fixed_sum
 from limelight.papers.li2023.quotients import ENOUGH, quotients
 from limelight.papers.recipe import Scale, claim, scales
-from limelight.plot import Picture
 from limelight.table import Table
 
 
@@ -39,17 +38,9 @@ def noise_ratio(table: Table) -> Estimate:
     return Estimate(value, (float(low), float(high)), found.n, note)
 
 
-def draw_tokens(table: Table) -> Picture:
+def draw_tokens(table: Table) -> plot.Picture:
     """The success map of the trials with token noise."""
     return fig1a.draw_phase(table.where(world__noise=0.01))
-
-
-def summary(table: Table) -> list[str]:
-    """N50 with and without token noise."""
-    return [
-        f"alpha_* {at['world.relevant']:.2f}, c_0 {at['world.noise']:g}: N50 {found}"
-        for at, found in n50(table)
-    ]
 
 
 figure = replace(
@@ -81,7 +72,7 @@ figure = replace(
     ),
     claims=(noise_ratio,),
     pictures={"phase": draw_tokens},
-    summary=summary,
+    summary=n50_lines,
     departures="as fig1a, token by token and with c_0 = 0.01",
     shared=("world.noise",),
 )

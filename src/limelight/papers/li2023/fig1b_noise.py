@@ -2,17 +2,15 @@ r"""Figure 1(b) with another axis: do noisier tokens cost examples?"""
 
 from dataclasses import replace
 
-from limelight import plot
+from limelight import fit, plot
 from limelight.claims import AtLeast, Estimate, Undecided
 from limelight.engine.grid import assign
 from limelight.fit import estimates
 from limelight.measures import Accuracy, AttentionMass, FreshLoss
 from limelight.papers.li2023 import fig1b_sigma
-from limelight.papers.li2023.boundary import LEVELS, n50
-from limelight.papers.li2023.fig1b_sigma import both_levels, draw_boundaries
+from limelight.papers.li2023.boundary import LEVELS, logarithmic, n50, n50_lines
 from limelight.papers.li2023.quotients import quotients, single
 from limelight.papers.recipe import Scale, claim, claims, scales
-from limelight.plot import Picture
 from limelight.table import Table
 
 
@@ -43,12 +41,13 @@ def noise_cost(table: Table) -> Estimate:
     return estimates.paired(loud, quiet, method="bootstrap", level=0.9, least=2)
 
 
-def draw_noise(table: Table) -> Picture:
+def draw_noise(table: Table) -> plot.Picture:
     """N50 at both criteria against the token noise."""
-    return draw_boundaries(both_levels(table, "world.noise"), r"token noise $c_0$, per coordinate")
+    found = fig1b_sigma.both_levels(table, "world.noise")
+    return logarithmic(found, r"token noise $c_0$, per coordinate", log_x=False)
 
 
-def draw_loss(table: Table) -> Picture:
+def draw_loss(table: Table) -> plot.Picture:
     """Mean test loss against examples, one line for each token noise."""
     return plot.lines(
         plot.over_cells(table, "train.examples", "test_loss", "world.noise", name="$c_0$ = {:g}"),
@@ -59,13 +58,10 @@ def draw_loss(table: Table) -> Picture:
 
 
 def summary(table: Table) -> list[str]:
-    """N50 in every cell, and the mass that attention ends with."""
+    """N50 at every noise, and the mass that attention ends with."""
     largest = table.where(train__examples=table.values("train.examples")[-1])
-    lines = fig1b_sigma.summary(table)
-    for at, rows in largest.cells("world.noise"):
-        mass = rows["mass.all"].mean()
-        lines.append(f"  c_0 {at['world.noise']:g}: final attention mass on S_* {mass:.3f}")
-    return lines
+    mass = {"final attention mass on S_*": "mass.all"}
+    return [*n50_lines(table), *fit.tabulate(largest, {"world.noise": "c_0"}, mass)]
 
 
 def tested(examples: int) -> tuple:

@@ -7,34 +7,21 @@ is new in every example (`fig1b_noise`).
 
 import numpy as np
 
-from limelight import plot
+from limelight import fit, plot
 from limelight.claims import AtLeast, Claim, Estimate, Undecided
 from limelight.experiments import Study
 from limelight.measures import Accuracy, FreshLoss
 from limelight.models import Shallow
-from limelight.papers.li2023.boundary import (
-    CONVERGED,
-    LEVELS,
-    LOOSE,
-    NEEDED,
-    STRICT,
-    in_words,
-    line,
-    n50,
-    unconverged,
-    unresolved,
-)
+from limelight.papers.li2023 import boundary
+from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, n50
 from limelight.papers.li2023.quotients import quotients, single
 from limelight.papers.recipe import Figure, Scale, claims, scales
-from limelight.plot import Picture, Series
 from limelight.table import Table
 from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
 
 START = ("model.start", "model.value_error")
 ERRORS = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.9)
-
-# --- claims -----------------------------------------------------------------------------------
 
 
 def error_ratio(table: Table, start: str, level: float) -> Estimate:
@@ -60,63 +47,48 @@ def sigma_claims(prefix: str, where: str) -> tuple[Claim, ...]:
     )(error_ratio)
 
 
-# --- pictures and words -----------------------------------------------------------------------
-
-
-def draw_sigma(table: Table) -> Picture:
+def draw_sigma(table: Table) -> plot.Picture:
     """N50 at both criteria against the error, for each start."""
     found = [
         series
         for at, rows in table.cells("model.start")
         for series in both_levels(rows, "model.value_error", f", {at['model.start']} start")
     ]
-    return draw_boundaries(found, r"error $\sigma$ of the value map at the start")
+    x_label = r"error $\sigma$ of the value map at the start"
+    return boundary.logarithmic(found, x_label, log_x=False)
 
 
-def both_levels(table: Table, axis: str, words: str = "") -> list[Series]:
+def both_levels(table: Table, axis: str, words: str = "") -> list[plot.Series]:
     """N50 along an axis at both criteria."""
     edges = {level: n50(table, level) for level in (STRICT, LOOSE)}
     return [
-        line(f"test loss < {level:g}{words}", edge, edge.x(axis), bounds=False)
+        boundary.line(f"test loss < {level:g}{words}", edge, edge.x(axis), bounds=False)
         for level, edge in edges.items()
     ]
 
 
-def draw_boundaries(found: list[Series], x_label: str) -> Picture:
-    """Lines of N50 on a logarithmic axis."""
-    return plot.lines(found, x_label=x_label, y_label=NEEDED, log_y=True, note=unresolved(found))
-
-
 def summary(table: Table) -> list[str]:
-    """N50 in every cell, at both criteria; with unconverged cells counted, where there are any."""
-    lines = []
-    for level in (STRICT, LOOSE):
-        lines.append(f"N50, test loss below {level:g}, 95 % interval:")
-        for at, found in n50(table, level):
-            where = ", ".join(f"{k.split('.')[-1]} {v}" for k, v in at.items())
-            lines.append(f"  {where}: {found}")
-    if "model.start" in table.columns and unconverged(table).any():
-        lines += every_cell(table)
-    return lines
+    """N50 in every cell; with unconverged cells counted, where there are any."""
+    stuck = boundary.unconverged(table).any()
+    return [*boundary.n50_lines(table), *(every_cell(table) if stuck else ())]
 
 
 def every_cell(table: Table) -> list[str]:
     """N50 at sigma 0.9 over 0 with unconverged cells counted, their stuck trials both ways."""
-    stuck = table["training_loss"] >= CONVERGED
-    lines = [f"every cell counted, {stuck.sum()} of {len(table)} trials stuck in training:"]
-    for level in (STRICT, LOOSE):
-        for word, loss in (("failures", np.inf), ("successes", 0.0)):
-            loss = np.where(stuck, loss, table["test_loss"])
-            columns = {**table.columns, "test_loss": loss, "training_loss": np.zeros(len(table))}
-            counted = Table(columns, table.axes, table.manifest)
-            lines.append(
-                f"  N50(sigma = 0.9) / N50(sigma = 0), test loss below {level:g}, stuck trials as"
-                f" {word}: {in_words(error_ratio, counted, 'perturb', level)}"
-            )
-    return lines
+    stuck = table["training_loss"] >= boundary.CONVERGED
 
+    def ratio(loss: float, level: float) -> Estimate:
+        counted = np.where(stuck, loss, table["test_loss"])
+        columns = {**table.columns, "test_loss": counted, "training_loss": np.zeros(len(table))}
+        return error_ratio(Table(columns, table.axes, table.manifest), "perturb", level)
 
-# --- the recipe -------------------------------------------------------------------------------
+    return fit.tabulate(
+        [({"stuck": "as failures"}, np.inf), ({"stuck": "as successes"}, 0.0)],
+        {"stuck": "stuck trials"},
+        boundary.at_both(ratio),
+        title="N50(sigma = 0.9) / N50(sigma = 0), every cell counted,"
+        f" {stuck.sum()} of {len(table)} trials stuck in training:",
+    )
 
 
 def starts(perturb: tuple[float, ...], scale: tuple[float, ...] = ()) -> list[tuple[str, float]]:
@@ -138,10 +110,7 @@ figure = Figure(
         train=Train(steps=800, batch=16, rate=1.0, every=20),
         measures=(FreshLoss(200), Accuracy(200)),
     ),
-    grid={
-        START: starts((*ERRORS, 1.2), ERRORS),
-        "train.examples": [4, 6, 8, 12, 16, 24, 32, 48],
-    },
+    grid={START: starts((*ERRORS, 1.2), ERRORS), "train.examples": [4, 6, 8, 12, 16, 24, 32, 48]},
     trials=50,
     scales=scales(
         smoke=Scale(

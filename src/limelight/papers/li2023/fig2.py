@@ -8,16 +8,13 @@ from limelight.experiments import Passage
 from limelight.measures import FreshLoss
 from limelight.models import Shallow
 from limelight.papers.li2023.boundary import DRAWS, POINTS
-from limelight.papers.li2023.protocols import PAIR
+from limelight.papers.li2023.protocols import PAIR, fixed_ratio
 from limelight.papers.recipe import Figure, Scale, claims, scales
-from limelight.plot import Picture
 from limelight.table import Table
 from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
 
 ERROR = "model.key_error"
-
-# --- claims -----------------------------------------------------------------------------------
 
 
 def medians(table: Table, error: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -63,10 +60,7 @@ straight = claims(
 )(straightness)
 
 
-# --- pictures and words -----------------------------------------------------------------------
-
-
-def draw_times(table: Table) -> Picture:
+def draw_times(table: Table) -> plot.Picture:
     """Median iterations to success against one over the relevant fraction, with the line."""
     error = float(table.values(ERROR)[0])
     a, middle, drawn = medians(table, error)
@@ -92,28 +86,25 @@ def draw_times(table: Table) -> Picture:
 
 
 def summary(table: Table) -> list[str]:
-    """The median for every fraction and error, and the lines through them."""
-    lines = []
-    for error in table.values(ERROR):
-        fractions, middle, _ = medians(table, error)
-        lines.append(f"median iterations to test loss below 0.001, delta = {error:g}:")
-        lines += [f"  alpha_* {a:.2f}: {t:.0f}" for a, t in zip(fractions, middle, strict=True)]
-        try:
-            found = straightness(table, error)
-        except Undecided as why:
-            lines.append(f"  no line in 1/alpha_*: {why.message}")
-            continue
-        squared = "R^2 {:.4f} [{:.4f}, {:.4f}]".format(found.value, *found.interval or ())
-        lines.append(f"  line in 1/alpha_*: {squared}; {found.note}")
-    return lines
-
-
-# --- the recipe -------------------------------------------------------------------------------
-
-
-def tenths(*fractions: float) -> list[tuple[float, float]]:
-    """Fractions of relevant tokens, each with a tenth of it as confusion tokens."""
-    return [(relevant, round(relevant / 10, 6)) for relevant in fractions]
+    """The median for every error and fraction, and the lines through them."""
+    errors = table.values(ERROR).tolist()
+    middle = [
+        ({ERROR: error, "world.relevant": fraction}, median)
+        for error in errors
+        for fraction, median in zip(*medians(table, error)[:2], strict=True)
+    ]
+    columns = {
+        "R^2 of a line in 1/alpha_*": lambda error: straightness(table, error),
+        "line": lambda error: straightness(table, error).note,
+    }
+    return [
+        *fit.tabulate(
+            middle,
+            {ERROR: "delta", "world.relevant": "alpha_*"},
+            {"median iterations to test loss < 0.001": float},
+        ),
+        *fit.tabulate([({"delta": error}, error) for error in errors], "delta", columns),
+    ]
 
 
 figure = Figure(
@@ -125,14 +116,14 @@ figure = Figure(
         traces=(FreshLoss(200),),
     ),
     grid={
-        PAIR: tenths(0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7),
+        PAIR: fixed_ratio((0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7), 10),
         ERROR: [0.2, 0.4],
     },
     trials=50,
     scales=scales(
         smoke=Scale(
             trials=2,
-            grid={PAIR: tenths(0.2, 0.4, 0.6), ERROR: [0.2]},
+            grid={PAIR: fixed_ratio((0.2, 0.4, 0.6), 10), ERROR: [0.2]},
             settings={
                 "world.tokens": 50,
                 "model.width": 50,
@@ -142,7 +133,7 @@ figure = Figure(
         ),
         small=Scale(
             trials=4,
-            grid={PAIR: tenths(0.1, 0.2, 0.3, 0.5, 0.7), ERROR: [0.2]},
+            grid={PAIR: fixed_ratio((0.1, 0.2, 0.3, 0.5, 0.7), 10), ERROR: [0.2]},
             settings={
                 "world.tokens": 100,
                 "model.width": 100,

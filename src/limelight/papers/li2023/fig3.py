@@ -8,34 +8,19 @@ from itertools import chain
 
 import numpy as np
 
-from limelight import plot
+from limelight import fit, plot
 from limelight.claims import AtLeast, Claim, Estimate, Inside
-from limelight.papers.li2023 import fig1a
-from limelight.papers.li2023.boundary import (
-    LEVELS,
-    LOOSE,
-    NEEDED,
-    STRICT,
-    exponent,
-    line,
-    n50,
-    relevant,
-    slope_guide,
-    unresolved,
-)
+from limelight.papers.li2023 import boundary, fig1a
+from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, n50, relevant
 from limelight.papers.li2023.protocols import EXAMPLES, PAIR, SUM_FRACTIONS, fixed_sum
 from limelight.papers.li2023.quotients import Quotients, growth, quotients, smallest
 from limelight.papers.recipe import Scale, claims, scales
-from limelight.plot import Picture, Series
 from limelight.table import Table
 
 ARM = "model.frozen"
 ARMS = {"trained": False, "frozen": True}
 BOTH = {ARM: list(ARMS.values())}
 UP_TO_512 = [*EXAMPLES, 128, 192, 256, 384, 512]
-
-
-# --- claims -----------------------------------------------------------------------------------
 
 
 def arm(table: Table, frozen: bool) -> Table:
@@ -48,119 +33,90 @@ def savings(table: Table, level: float) -> Quotients:
     return table.cached(("savings", level), lambda: quotients(n50(table, level), ARM, True, False))
 
 
-def least_saving(table: Table, level: float) -> Estimate:
-    """Smallest N50 frozen / N50 trained, test loss below {level:g}."""
-    return smallest(savings(table, level))
-
-
-def frozen_exponent(table: Table, level: float) -> Estimate:
-    """Log-log slope of the frozen N50 in 1/alpha_*, test loss below {level:g}."""
-    return exponent(arm(table, True), level, relevant)
-
-
-def savings_growth(table: Table, level: float) -> Estimate:
-    """Log-log slope of N50 frozen / N50 trained in 1/alpha_*, test loss below {level:g}."""
-    found = savings(table, level)
-    return growth(found, 1 / found.where["world.relevant"])
-
-
 def arm_claims(prefix: str, where: str) -> tuple[Claim, ...]:
     """The advantage, the order of the frozen boundary, and how the advantage grows."""
-    advantage = claims(
+
+    @claims(
         prefix + ".advantage{suffix}",
         f"Trained attention needs fewer examples at every alpha_* ({where}).",
         AtLeast(1.0),
         at="li2023, Figure 3",
         cases=LEVELS,
-    )(least_saving)
-    order = claims(
+    )
+    def advantage(table: Table, level: float) -> Estimate:
+        """Smallest N50 frozen / N50 trained, test loss below {level:g}."""
+        return smallest(savings(table, level))
+
+    @claims(
         prefix + ".order{suffix}",
         f"With frozen attention examples needed grow as alpha_*^-4 ({where}).",
         Inside(3.0, 5.0),
         at="li2023, Proposition 1 (13)",
         cases=LEVELS,
-    )(frozen_exponent)
-    grows = claims(
+    )
+    def order(table: Table, level: float) -> Estimate:
+        """Log-log slope of the frozen N50 in 1/alpha_*, test loss below {level:g}."""
+        return boundary.exponent(arm(table, True), level, relevant)
+
+    @claims(
         prefix + ".growth{suffix}",
         f"The advantage grows as alpha_*^-2 ({where}).",
         Inside(1.0, 3.0),
         at="li2023, Theorem 1 (10) and Proposition 1 (13)",
         cases=LEVELS,
-    )(savings_growth)
+    )
+    def grows(table: Table, level: float) -> Estimate:
+        """Log-log slope of N50 frozen / N50 trained in 1/alpha_*, test loss below {level:g}."""
+        found = savings(table, level)
+        return growth(found, 1 / found.where["world.relevant"])
+
     return tuple(chain.from_iterable(zip(advantage, order, grows, strict=True)))
 
 
-# --- pictures and words -----------------------------------------------------------------------
-
-
-def draw_arms(table: Table) -> Picture:
+def draw_arms(table: Table) -> plot.Picture:
     """N50 of both arms against one over the relevant fraction, with the predicted slopes."""
     found, guides = [], []
     for (name, frozen), slope in zip(ARMS.items(), (2.0, 4.0), strict=True):
         edge = n50(arm(table, frozen))
-        one = line(f"{name} attention", edge, 1 / relevant(edge))
+        one = boundary.line(f"{name} attention", edge, 1 / relevant(edge))
         found.append(one)
         label = f"slope {slope:g}, predicted, {name}"
-        guides += slope_guide(label, 1 / relevant(edge), np.asarray(one.y), slope)
-    return against_fraction(found, guides, NEEDED)
+        guides += boundary.slope_guide(label, 1 / relevant(edge), np.asarray(one.y), slope)
+    return boundary.logarithmic(found, r"$1/\alpha_*$", guides=guides)
 
 
-def draw_savings(table: Table) -> Picture:
+def draw_savings(table: Table) -> plot.Picture:
     """How many times fewer examples trained attention needs, at both criteria."""
     ratios = {level: savings(table, level) for level in (STRICT, LOOSE)}
     x = {level: 1 / found.where["world.relevant"] for level, found in ratios.items()}
     series = [
-        Series(f"test loss < {level:g}", x[level], found.values, *found.intervals.T)
+        plot.Series(f"test loss < {level:g}", x[level], found.values, *found.intervals.T)
         for level, found in ratios.items()
     ]
-    guides = slope_guide("slope 2, predicted", x[STRICT], ratios[STRICT].values, 2.0)
-    return against_fraction(series, guides, "N50 frozen / N50 trained")
-
-
-def against_fraction(series: list[Series], guides: list, y_label: str) -> Picture:
-    """Lines over one over the relevant fraction, on logarithmic axes."""
-    return plot.lines(
-        series,
-        guides=guides,
-        x_label=r"$1/\alpha_*$",
-        y_label=y_label,
-        log_x=True,
-        log_y=True,
-        note=unresolved(series),
-    )
+    guides = boundary.slope_guide("slope 2, predicted", x[STRICT], ratios[STRICT].values, 2.0)
+    return boundary.logarithmic(series, r"$1/\alpha_*$", "N50 frozen / N50 trained", guides=guides)
 
 
 def summary(table: Table) -> list[str]:
     """N50 of both arms, their ratio, and what happens below the transition."""
-    lines = []
-    for level in (STRICT, LOOSE):
-        found = savings(table, level)
-        edges = [n50(arm(table, frozen), level) for frozen in ARMS.values()]
-        points = [dict(zip(relevant(e).tolist(), e.thresholds, strict=True)) for e in edges]
-        lines.append(f"N50 with test loss below {level:g}: trained, frozen, frozen/trained")
-        for i, a in enumerate(found.where["world.relevant"]):
-            low, high = found.interval(i)
-            both = "   ".join(str(part[float(a)]) for part in points)
-            lines.append(
-                f"  alpha_* {a:.2f}: {both}   ratio {found.values[i]:.2f} [{low:.2f}, {high:.2f}]"
-            )
     few = table.values("train.examples")[0]
-    return [*lines, f"with {few} examples:", *below_transition(table.where(train__examples=few))]
+    fractions = savings(table, STRICT).where["world.relevant"]
+    return [
+        *boundary.n50_lines(table),
+        *fit.tabulate(
+            [({"a": fraction}, place) for place, fraction in enumerate(fractions)],
+            {"a": "alpha_*"},
+            boundary.at_both(lambda place, level: savings(table, level).estimate(place)),
+            title="N50 frozen / N50 trained:",
+        ),
+        *fit.tabulate(
+            table.where(train__examples=few),
+            {"world.relevant": "alpha_*", ARM: "frozen"},
+            {"test loss": "test_loss", "accuracy": "accuracy"},
+            title=f"with {few} examples:",
+        ),
+    ]
 
-
-def below_transition(table: Table) -> list[str]:
-    """Loss and accuracy of both arms where neither can succeed: the fewest examples."""
-    lines = []
-    for at, rows in table.cells("world.relevant"):
-        parts = [
-            f"{name} loss {part['test_loss'].mean():.2f}, accuracy {part['accuracy'].mean():.3f}"
-            for name, part in ((name, arm(rows, frozen)) for name, frozen in ARMS.items())
-        ]
-        lines.append(f"  alpha_* {at['world.relevant']:.2f}: {'; '.join(parts)}")
-    return lines
-
-
-# --- the recipe -------------------------------------------------------------------------------
 
 figure = replace(
     fig1a.figure,

@@ -4,70 +4,53 @@ import numpy as np
 
 from limelight import plot
 from limelight.claims import AtLeast, AtMost
-from limelight.papers.li2023.concentration import (
-    EXCESS,
-    LABELS,
-    SHORT,
-    ceilings,
-    draw_roles,
-    excess,
-    final,
-    in_words,
-    logged_steps,
-    main_cell,
-    rise,
-    summary,
-    trial,
-    without_noise,
-)
+from limelight.papers.li2023 import concentration
+from limelight.papers.li2023.concentration import LABELS
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import Picture, Reference, Series
 from limelight.table import Table
 
 TOKENS = ("world.tokens", "world.confusing")
 
 
-def draw_mass(table: Table) -> Picture:
+def draw_mass(table: Table) -> plot.Picture:
     """Mass on the relevant tokens over steps, by query role, with the ceilings."""
-    at, rows = main_cell(table)
-    ceiling = ceilings(table, at)
-    steps = logged_steps(table, rows)
+    at, rows = concentration.main_cell(table)
+    ceiling = concentration.ceilings(table, at)
+    steps = concentration.logged_steps(table, rows)
     logs = {role: rows[f"trace.mass.{role}"].astype(float) for role in LABELS}
     found = [
         plot.band(LABELS[role], steps, log) for role, log in logs.items() if not np.isnan(log).all()
     ]
-    rest = Series("all queries, on other tokens", steps, 1 - logs["all"].mean(axis=0))
+    rest = plot.Series("all queries, on other tokens", steps, 1 - logs["all"].mean(axis=0))
     return plot.lines(
         [*found, rest],
         x_label="training step",
         y_label=r"attention mass on $\mathcal{S}_*$",
         references=[
-            Reference("ceiling, all", ceiling["all"], LABELS["all"]),
-            Reference("ceiling, non-disc.", ceiling["idle"], LABELS["idle"]),
+            plot.Reference("ceiling, all", ceiling["all"], LABELS["all"]),
+            plot.Reference("ceiling, non-disc.", ceiling["idle"], LABELS["idle"]),
         ],
         limits=(0, 1),
-        note=in_words(at),
+        note=concentration.in_words(at),
     )
 
 
 figure = Figure(
     statement="the attention on label-relevant tokens rises close to 1, on the others it falls "
     "close to 0",
-    trial=trial(),
-    grid={
-        TOKENS: [(50, 0.04), (50, 0.06), (50, 0.0), (100, 0.04), (200, 0.04), (200, 0.0)],
-    },
+    trial=concentration.trial(),
+    grid={TOKENS: [(50, 0.04), (50, 0.06), (50, 0.0), (100, 0.04), (200, 0.04), (200, 0.0)]},
     trials=20,
     scales=scales(
         smoke=Scale(
             trials=2,
             grid={TOKENS: [(50, 0.04)]},
-            settings={"model.width": 50, **SHORT, **without_noise()},
+            settings={"model.width": 50, **concentration.SHORT, **concentration.without_noise()},
         ),
         small=Scale(
             trials=10,
             grid={TOKENS: [(50, 0.04)]},
-            settings={"model.width": 300, **without_noise()},
+            settings={"model.width": 300, **concentration.without_noise()},
         ),
     ),
     claims=(
@@ -76,23 +59,20 @@ figure = Figure(
             "Attention on the label-relevant tokens rises during training.",
             AtLeast(0.25),
             at="li2023, Figure 4",
-        )(rise),
+        )(concentration.rise),
         claim(
-            "4.one",
-            "It rises close to 1.",
-            AtLeast(0.95),
-            at="li2023, Figure 4 and Proposition 2",
-        )(final),
+            "4.one", "It rises close to 1.", AtLeast(0.95), at="li2023, Figure 4 and Proposition 2"
+        )(concentration.final),
         claim(
             "4.ceiling",
             "It never passes the ceiling that confusion tokens set (erratum to Proposition 2).",
             AtMost(0.0),
             at="limelight",
-            statistic=EXCESS,
-        )(excess),
+            statistic=concentration.EXCESS,
+        )(concentration.excess),
     ),
-    pictures={"mass": draw_mass, "roles": draw_roles},
-    summary=summary,
+    pictures={"mass": draw_mass, "roles": concentration.draw_roles},
+    summary=concentration.summary,
     reference="Figure 4",
     departures="step size 2, batch 20 and steps are ours; the printed alpha_# = 0.05 of 50 tokens "
     "is 2.5 tokens, taken as 2; at smoke and small scale tokens carry no noise",

@@ -39,9 +39,7 @@ figure = Figure(
     trials=50,
     scales=scales(
         smoke=Scale(
-            trials=2,
-            grid={POINT: None, LOUD: [0.5], CUT: cuts((35,))},
-            settings=smoke(steps=40),
+            trials=2, grid={POINT: None, LOUD: [0.5], CUT: cuts((35,))}, settings=smoke(steps=40)
         ),
         small=Scale(
             trials=8,

@@ -1,16 +1,16 @@
 """Figure 5 over numbers of examples: do fewer suffice when tokens are removed?"""
 
 from dataclasses import replace
+from functools import partial
 
-from limelight import plot
+from limelight import fit, plot
 from limelight.claims import AtMost, Estimate
 from limelight.fit import estimates
 from limelight.papers.li2023 import fig5
-from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, n50
+from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, at_both, n50
 from limelight.papers.li2023.quotients import Quotients, quotients, single
 from limelight.papers.li2023.removal import CUT, FEW, NAMES, WHOLE, cuts, small, smoke, trial
 from limelight.papers.recipe import Scale, claims, scales
-from limelight.plot import Picture
 from limelight.table import Table
 from limelight.worlds import POLICIES
 
@@ -46,17 +46,7 @@ def saving(table: Table, policy: str, level: float) -> Estimate:
     return single(sample_ratio(table, policy, level))
 
 
-def draw_strict(table: Table) -> Picture:
-    """Success at the paper's criterion."""
-    return draw_success(table, STRICT)
-
-
-def draw_loose(table: Table) -> Picture:
-    """Success at the looser criterion."""
-    return draw_success(table, LOOSE)
-
-
-def draw_success(table: Table, level: float) -> Picture:
+def draw_success(table: Table, level: float) -> plot.Picture:
     """Success against examples, whole and with tokens removed by each policy."""
 
     def success(rows: Table) -> Estimate:
@@ -82,17 +72,12 @@ def draw_success(table: Table, level: float) -> Picture:
 
 def summary(table: Table) -> list[str]:
     """N50 with few tokens over N50 with all, by policy and criterion."""
-    lines = []
-    for level in (STRICT, LOOSE):
-        lines.append(f"N50({FEW} kept) / N50({WHOLE} kept), test loss below {level:g}:")
-        for policy in POLICIES:
-            found = sample_ratio(table, policy, level)
-            if not len(found.values):
-                lines.append(f"  {NAMES[policy]:22} not resolved")
-                continue
-            low, high = found.interval(0)
-            lines.append(f"  {NAMES[policy]:22} {found.values[0]:.2f} [{low:.2f}, {high:.2f}]")
-    return lines
+    return fit.tabulate(
+        [({"removed": NAMES[policy]}, policy) for policy in POLICIES],
+        {"removed": ""},
+        at_both(lambda policy, level: single(sample_ratio(table, policy, level))),
+        title=f"N50({FEW} kept) / N50({WHOLE} kept):",
+    )
 
 
 figure = replace(
@@ -108,7 +93,10 @@ figure = replace(
         ),
     ),
     claims=saving,
-    pictures={"samples": draw_strict, "loose": draw_loose},
+    pictures={
+        "samples": partial(draw_success, level=STRICT),
+        "loose": partial(draw_success, level=LOOSE),
+    },
     summary=summary,
     reference="Figure 5 and Remark 2",
     departures=f"{fig5.DEPARTURES}; c_big 0.5; 4,000 steps, so that training converges",

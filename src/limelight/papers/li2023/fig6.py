@@ -1,89 +1,64 @@
 r"""Figure 6(a) and (b): fewer background patches, higher accuracy, fewer examples."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from limelight import plot
+from limelight import fit, plot
 from limelight.claims import Above, Below, Estimate, Inside
 from limelight.fit.curves import slopes
 from limelight.fit.estimates import lowest
-from limelight.papers.li2023 import reach
+from limelight.papers.li2023 import composites, reach
 from limelight.papers.li2023.composites import (
     ALL,
     CUT,
-    DEPARTURES,
     EXAMPLES,
-    FRACTIONS,
-    MODEST,
-    TINY,
-    by_fraction,
-    cifar,
+    accuracies,
     cut,
-    digits,
     fractions,
     gain,
     mean,
     points,
-    realised,
-    sized,
     sizes,
 )
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
-from limelight.plot import Picture, Points, Reference
 from limelight.table import Table
 
-# --- accuracy ---------------------------------------------------------------------------------
+stated = partial(claim, at="li2023, Figure 6(a)")
 
 
 def over_sizes(table: Table, read: Callable[[Table], np.ndarray]) -> Estimate:
     """A reading of the cells with one number of examples, averaged over those, trial by trial."""
-    found = [read(sized(table, n)) for n in sizes(table)]
+    found = [read(rows) for _, rows in table.cells(EXAMPLES)]
     return mean(np.mean(found, axis=0) if found else np.zeros(0))
 
 
-@claim(
-    "6a.alpha",
-    "Accuracy rises as background patches are removed.",
-    Above(0.0),
-    at="li2023, Figure 6(a)",
-)
+@stated("6a.alpha", "Accuracy rises as background patches are removed.", Above(0.0))
 def in_fraction(table: Table) -> Estimate:
     """Slope of accuracy in alpha_*, points a tenth, mean over N, by trial."""
 
     def slope(rows: Table) -> np.ndarray:
-        levels = fractions(rows)
-        x = np.array([realised(rows, a) for a in levels])
+        x, trials = accuracies(rows)
         x = x - x.mean()
-        return 0.1 * (x @ np.stack([points(cut(rows, a)) for a in levels])) / (x @ x)
+        return 0.1 * (x @ trials) / (x @ x)
 
     return over_sizes(table, slope)
 
 
-@claim(
-    "6a.every",
-    "It does so at every number of examples.",
-    Above(0.0),
-    at="li2023, Figure 6(a)",
-)
+@stated("6a.every", "It does so at every number of examples.", Above(0.0))
 def at_every_size(table: Table) -> Estimate:
     """Accuracy without background less with all of it, points, the least certain N."""
-    return lowest((f"N {n:g}", mean(gain(sized(table, n)))) for n in sizes(table))
+    cells = table.cells(EXAMPLES)
+    return lowest((f"N {at[EXAMPLES]:g}", mean(gain(rows))) for at, rows in cells)
 
 
-@claim(
-    "6a.samples",
-    "Accuracy rises with the number of examples.",
-    Above(0.0),
-    at="li2023, Figure 6(a)",
-)
+@stated("6a.samples", "Accuracy rises with the number of examples.", Above(0.0))
 def in_examples(table: Table) -> Estimate:
     """Points of accuracy a doubling of N, mean over alpha_*, by trial."""
-    found = [
-        np.mean([points(cut(sized(table, n), a)) for a in fractions(table)], axis=0)
-        for n in sizes(table)
-    ]
-    return mean(slopes(np.log2(sizes(table)), np.stack(found)))
+    cells = {at[EXAMPLES]: accuracies(rows)[1] for at, rows in table.cells(EXAMPLES)}
+    found = np.stack([trials.mean(axis=0) for trials in cells.values()])
+    return mean(slopes(np.log2(list(cells)), found))
 
 
 @claim(
@@ -111,8 +86,6 @@ def attended(table: Table) -> Estimate:
     return over_sizes(whole, lambda rows: rows["mass.end"].astype(float) - rows["mass.start"])
 
 
-# --- examples needed --------------------------------------------------------------------------
-
 CASES = (
     {"suffix": "", "level": 0.775, "ours": ""},
     {"suffix": ".70", "level": 0.7, "ours": "; the level is ours"},
@@ -138,24 +111,21 @@ by_interpolation = reach.reach_claims(
     "added after the first table had been seen, where N50 jumps from gap to gap",
 )
 
-# --- pictures and words -----------------------------------------------------------------------
-
 #: Lines that a panel has colours for.
 LINES = 7
 
 
-def draw_accuracy(table: Table) -> Picture:
+def draw_accuracy(table: Table) -> plot.Picture:
     """Accuracy against the relevant fraction, one line for each number of examples."""
-    counts, levels = sizes(table), fractions(table)
+    counts = sizes(table)
     few = counts if len(counts) <= LINES else sorted({*counts[::2], counts[-1]})
-    x = [realised(table, a) for a in levels]
     found, crosses = [], []
     for i, n in enumerate(few):
-        rows = sized(table, n)
-        trials = np.stack([points(cut(rows, a)) for a in levels], axis=1)
-        found.append(plot.band(f"N = {n:g}", x, trials))
+        rows = table.where(course__examples=n)
+        x, trials = accuracies(rows)
+        found.append(plot.band(f"N = {n:g}", x, trials.T))
         control = points(cut(rows, ALL, blind=True)).mean()
-        crosses.append(Points("", [x[0]], [control], colour=i, marker="x"))
+        crosses.append(plot.Points("", [x[0]], [control], colour=i, marker="x"))
     return plot.lines(
         [*found, *crosses],
         x_label=r"label-relevant fraction $\alpha_*$",
@@ -167,7 +137,7 @@ def draw_accuracy(table: Table) -> Picture:
     )
 
 
-def draw_attention(table: Table) -> Picture:
+def draw_attention(table: Table) -> plot.Picture:
     """Attention on the object before and after training, by number of examples."""
     whole = cut(table, fractions(table)[0])
     return plot.lines(
@@ -175,7 +145,7 @@ def draw_attention(table: Table) -> Picture:
             *plot.over_cells(whole, EXAMPLES, "mass.start", name="before training"),
             *plot.over_cells(whole, EXAMPLES, "mass.end", name="after training"),
         ],
-        references=[Reference("even\nattention", float(whole["alpha"].mean()))],
+        references=[plot.Reference("even\nattention", float(whole["alpha"].mean()))],
         x_label="training examples $N$",
         y_label="attention mass on the object",
         log_x=True,
@@ -185,18 +155,12 @@ def draw_attention(table: Table) -> Picture:
 
 def summary(table: Table) -> list[str]:
     """Accuracy of every cell, N50 at every level, and N by interpolation."""
-    lines = []
-    for n in sizes(table):
-        rows = sized(table, n)
-        control = points(cut(rows, ALL, blind=True)).mean()
-        lines.append(
-            f"N {n:g}: accuracy by alpha_* {by_fraction(rows)} %; as many removed of any kind"
-            f" {control:.1f} %"
-        )
-    return lines + reach.summary(table)
-
-
-# --- the recipe -------------------------------------------------------------------------------
+    control = {"of any kind": lambda rows: points(cut(rows, ALL, blind=True)).mean()}
+    title = (
+        "accuracy in %, by alpha_*, and with as many patches of any kind removed as at the last:"
+    )
+    columns = composites.by_fraction(table) | control
+    return [*fit.tabulate(table, {EXAMPLES: "N"}, columns, title=title), *reach.summary(table)]
 
 
 def with_control(*levels: float) -> list[tuple[bool, float]]:
@@ -206,11 +170,11 @@ def with_control(*levels: float) -> list[tuple[bool, float]]:
 
 figure = Figure(
     statement="removing background patches raises accuracy and lowers the examples needed",
-    trial=cifar(),
+    trial=composites.cifar(),
     # Over these fractions alpha^-2 grows by a factor of 1.9, and trials differ little: by N50 these
     # sizes decide whether it falls, by interpolation with which power.
     grid={
-        CUT: with_control(*FRACTIONS),
+        CUT: with_control(*composites.FRACTIONS),
         EXAMPLES: [1000, 1750, 3000, 5000, 9000, 16_000, 28_000, 50_000],
     },
     trials=10,
@@ -218,7 +182,7 @@ figure = Figure(
         smoke=Scale(
             trials=2,
             grid={CUT: with_control(0.5, ALL), EXAMPLES: [40, 300]},
-            settings=vars(digits(TINY, 10, (0, 1, 2), 30)),
+            settings=vars(composites.digits(composites.TINY, 10, (0, 1, 2), 30)),
         ),
         small=Scale(
             trials=5,
@@ -226,7 +190,7 @@ figure = Figure(
                 CUT: with_control(0.4, 0.6, 0.75, 0.9, ALL),
                 EXAMPLES: [25, 50, 100, 200, 400],
             },
-            settings=vars(digits(MODEST, 12, (0, 1, 2), 400)),
+            settings=vars(composites.digits(composites.MODEST, 12, (0, 1, 2), 400)),
         ),
     ),
     claims=(
@@ -246,6 +210,6 @@ figure = Figure(
     },
     summary=summary,
     reference="Figure 6(a) and (b)",
-    departures=f"{DEPARTURES}; 1,000 steps of 64 for every N",
+    departures=f"{composites.DEPARTURES}; 1,000 steps of 64 for every N",
     shared=(*CUT, EXAMPLES),
 )

@@ -1,36 +1,30 @@
 """Figure 6(b) with sizes 12 % apart: with which power do the examples needed grow?"""
 
 from dataclasses import replace
+from functools import partial
 
-from limelight.claims import Below, Estimate, Inside
+from limelight.claims import Below, Inside
 from limelight.papers.li2023 import fig6, reach
 from limelight.papers.li2023.composites import ALL, CUT, DEPARTURES, EXAMPLES, FRACTIONS
 from limelight.papers.recipe import Scale, claim, scales
-from limelight.table import Table
 
 BEFORE = "the rule was fixed before this table was made"
 
 
-@claim(
+falls = claim(
     "close.falls",
     f"{reach.FEWER}.",
     Below(1.0),
     at=f"limelight, {BEFORE}; li2023, Figure 6(b)",
-)
-def falls(table: Table) -> Estimate:
-    """N50 without background over N50 with all of it, accuracy at least 60%."""
-    return reach.falls(table, reach.LEVEL)
-
-
-@claim(
+    statistic="N50 without background over N50 with all of it, accuracy at least 60%",
+)(partial(reach.falls, level=reach.LEVEL))
+law = claim(
     "close.law",
     f"{reach.SQUARE}.",
     Inside(1.5, 2.5),
     at=f"limelight, {BEFORE}; li2023, Theorem 1 (10)",
-)
-def law(table: Table) -> Estimate:
-    """Log-log slope of N50 in 1/alpha_*, accuracy at least 60%."""
-    return reach.power(table, reach.LEVEL)
+    statistic="log-log slope of N50 in 1/alpha_*, accuracy at least 60%",
+)(partial(reach.power, level=reach.LEVEL))
 
 
 def without_control(*levels: float) -> list[tuple[bool, float]]:

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
+from limelight import fit, plot
 from limelight.claims import AtLeast, Estimate
 from limelight.experiments.starts import Pretraining, save_starts
 from limelight.papers.li2023.composites import DEPARTURES, TINY, cifar_starts, digits
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import Axis, Bars, Guide, Panel, Picture, Points
 from limelight.table import Table
 
 
@@ -25,30 +25,27 @@ def learned(table: Table) -> Estimate:
     return Estimate(float(ratio.min()), None, len(table), note)
 
 
-def draw_accuracy(table: Table) -> Picture:
+def draw_accuracy(table: Table) -> plot.Picture:
     """Accuracy of both starts on the classes that they were trained on, chance beside it."""
     x = np.arange(len(table))
     accuracy, chance = (100 * table[name].astype(float) for name in ("accuracy", "chance"))
-    panel = Panel(
+    panel = plot.Panel(
         "",
         [
-            Bars("test accuracy", x, accuracy),
-            Points("chance", x, chance, x_low=x - 0.32, x_high=x + 0.32, marker="", width=1.6),
-            Guide("chance", [], [], dash=0),
+            plot.Bars("test accuracy", x, accuracy),
+            plot.Points("chance", x, chance, x_low=x - 0.32, x_high=x + 0.32, marker="", width=1.6),
+            plot.Guide("chance", [], [], dash=0),
         ],
-        y=Axis("test accuracy, %", limits=(0, 100)),
-        x=Axis(categories=[f"{which} start" for which in table["starts.which"]]),
+        y=plot.Axis("test accuracy, %", limits=(0, 100)),
+        x=plot.Axis(categories=[f"{which} start" for which in table["starts.which"]]),
     )
-    return Picture([panel])
+    return plot.Picture([panel])
 
 
 def summary(table: Table) -> list[str]:
     """Accuracy of the starts."""
-    columns = (table[name] for name in ("starts.which", "accuracy", "chance", "training_loss"))
-    return [
-        f"{which}: accuracy {found:.3f}, chance {chance:.3f}, training loss {loss:.3f}"
-        for which, found, chance, loss in zip(*columns, strict=True)
-    ]
+    columns = {"accuracy": "accuracy", "chance": "chance", "training loss": "training_loss"}
+    return fit.tabulate(table, {"starts.which": "start"}, columns)
 
 
 def save_models(table: Table, folder: str | Path) -> list[Path]:

@@ -1,31 +1,18 @@
 """Figure 6(c): backgrounds that give the label away, removed."""
 
+from functools import partial
+
 import numpy as np
 
-from limelight import plot
+from limelight import fit, plot
 from limelight.claims import Above, Estimate
 from limelight.fit.estimates import lowest
-from limelight.papers.li2023.composites import (
-    AIRPLANE,
-    ALL,
-    BIRD,
-    DEPARTURES,
-    FRACTIONS,
-    RELEVANT,
-    TINY,
-    by_fraction,
-    cifar,
-    cut,
-    digits,
-    fractions,
-    gain,
-    mean,
-    points,
-    realised,
-)
+from limelight.papers.li2023 import composites
+from limelight.papers.li2023.composites import ALL, RELEVANT, accuracies, gain, mean
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import Picture
 from limelight.table import Table
+
+stated = partial(claim, at="li2023, Figure 6(c)")
 
 ARM = ("starts.which", "world.spurious")
 #: A start, and the share of the first class that has a background.
@@ -41,11 +28,8 @@ def arm(table: Table, which: str, spurious: float) -> Table:
     return table.rows((table["starts.which"] == which) & (table["world.spurious"] == spurious))
 
 
-@claim(
-    "6c.rises",
-    "From both starts accuracy rises as spurious backgrounds are removed.",
-    Above(0.0),
-    at="li2023, Figure 6(c)",
+@stated(
+    "6c.rises", "From both starts accuracy rises as spurious backgrounds are removed.", Above(0.0)
 )
 def rises(table: Table) -> Estimate:
     """Accuracy without background less with all of it, points, the less certain start."""
@@ -53,19 +37,14 @@ def rises(table: Table) -> Estimate:
     return lowest((w, mean(gain(arm(table, w, bias)))) for w in ("wide", "narrow"))
 
 
-@claim(
-    "6c.start",
-    "The start that was trained on more is better.",
-    Above(0.0),
-    at="li2023, Figure 6(c)",
-)
+@stated("6c.start", "The start that was trained on more is better.", Above(0.0))
 def better_start(table: Table) -> Estimate:
     """Accuracy from the wide start less from the narrow one, points, mean over alpha_*."""
     bias = float(table["world.spurious"].max())
     wide, narrow = (arm(table, which, bias) for which in ("wide", "narrow"))
-    pairs = [points(cut(wide, a)) - points(cut(narrow, a)) for a in fractions(table)]
+    pairs = accuracies(wide)[1] - accuracies(narrow)[1]
     note = "one start of each kind: the interval is of fine-tuning alone"
-    return mean(np.mean(pairs, axis=0), note=note)
+    return mean(pairs.mean(axis=0), note=note)
 
 
 @claim(
@@ -80,14 +59,12 @@ def correlated(table: Table) -> Estimate:
     return mean(gain(arm(table, "wide", high)) - gain(arm(table, "wide", low)))
 
 
-def draw_accuracy(table: Table) -> Picture:
+def draw_accuracy(table: Table) -> plot.Picture:
     """Accuracy against the relevant fraction, for both starts, and without the correlation."""
     found = []
     for at, name in ARMS.items():
-        rows = arm(table, *at)
-        levels = fractions(rows)
-        trials = np.stack([points(cut(rows, a)) for a in levels], axis=1)
-        found.append(plot.band(name, [realised(rows, a) for a in levels], trials))
+        x, trials = accuracies(arm(table, *at))
+        found.append(plot.band(name, x, trials.T))
     return plot.lines(
         found,
         x_label=r"label-relevant fraction $\alpha_*$",
@@ -98,30 +75,32 @@ def draw_accuracy(table: Table) -> Picture:
 
 def summary(table: Table) -> list[str]:
     """Accuracy by fraction, for every arm."""
-    return [f"{name}, by alpha_*: {by_fraction(arm(table, *at))} %" for at, name in ARMS.items()]
+    arms = [({"arm": name}, arm(table, *at)) for at, name in ARMS.items()]
+    columns = composites.by_fraction(table)
+    return fit.tabulate(arms, {"arm": ""}, columns, title="accuracy in %, by alpha_*:")
 
 
 figure = Figure(
     statement="removing spurious backgrounds raises accuracy from both starts",
-    trial=cifar(only=(BIRD, AIRPLANE), spurious=0.9),
-    grid={ARM: list(ARMS), RELEVANT: list(FRACTIONS)},
+    trial=composites.cifar(only=(composites.BIRD, composites.AIRPLANE), spurious=0.9),
+    grid={ARM: list(ARMS), RELEVANT: list(composites.FRACTIONS)},
     trials=10,
     scales=scales(
         smoke=Scale(
             trials=2,
             grid={RELEVANT: [0.5, ALL]},
-            settings=vars(digits(TINY, 10, (3, 8), 20, spurious=0.9)),
+            settings=vars(composites.digits(composites.TINY, 10, (3, 8), 20, spurious=0.9)),
         ),
         small=Scale(
             grid={RELEVANT: [0.4, 0.7, ALL]},
-            settings=vars(digits(TINY, 12, (3, 8), 150, spurious=0.9)),
+            settings=vars(composites.digits(composites.TINY, 12, (3, 8), 150, spurious=0.9)),
         ),
     ),
     claims=(rises, better_start, correlated),
     pictures={"accuracy": draw_accuracy},
     summary=summary,
     reference="Figure 6(c)",
-    departures=f"{DEPARTURES}; 1,000 steps of 64; beside the paper's, a protocol of ours in which"
-    " backgrounds tell nothing",
+    departures=f"{composites.DEPARTURES}; 1,000 steps of 64; beside the paper's, a protocol of ours"
+    " in which backgrounds tell nothing",
     shared=(*ARM, RELEVANT),
 )

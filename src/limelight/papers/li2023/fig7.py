@@ -7,7 +7,6 @@ from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.papers.li2023 import concentration
 from limelight.papers.li2023.concentration import SHORT, ceilings, logged_steps, without_noise
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
-from limelight.plot import Picture, Reference
 from limelight.table import Table
 
 PATTERNS = "world.patterns"
@@ -55,7 +54,7 @@ ceiling = claim(
 )(concentration.excess)
 
 
-def draw_mass(table: Table) -> Picture:
+def draw_mass(table: Table) -> plot.Picture:
     """Mass on the relevant tokens over steps, all queries, one line for each number of patterns."""
     cells = list(table.cells(PATTERNS))
     top = ceilings(table, cells[0][0])["all"]  # the same for every number of patterns
@@ -66,7 +65,7 @@ def draw_mass(table: Table) -> Picture:
         ],
         x_label="training step",
         y_label=r"attention mass on $\mathcal{S}_*$, all queries",
-        references=[Reference("ceiling", top)],
+        references=[plot.Reference("ceiling", top)],
         limits=(0, 1),
     )
 

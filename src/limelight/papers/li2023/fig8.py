@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from limelight import plot
 from limelight.papers.li2023 import fig5
 from limelight.papers.li2023.removal import (
     CUT,
@@ -16,11 +17,10 @@ from limelight.papers.li2023.removal import (
     trial,
 )
 from limelight.papers.recipe import Scale, scales
-from limelight.plot import Picture
 from limelight.table import Table
 
 
-def draw_most(table: Table) -> Picture:
+def draw_most(table: Table) -> plot.Picture:
     """Test loss against removed tokens with the most patterns in the table."""
     return draw_loss_at(table, settings(table)[-1])
 

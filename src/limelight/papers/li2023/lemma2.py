@@ -1,45 +1,37 @@
 r"""Lemma 2 and its claims through training: output rows, features, values, margins.
 
 What has a number in the paper is judged by it; what has none (grows, does not grow, does not turn)
-by a level of ours. The pictures are in `lemma2_pictures`.
+by a level of ours. The printed bounds of Claim 1 are orders, so its growth is drawn as a shape.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from limelight import fit
+from limelight import fit, plot
 from limelight.claims import AtLeast, AtMost, Claim, Estimate, Inside, Rule, Undecided
 from limelight.papers.li2023.concentration import average, logged_steps
 from limelight.papers.li2023.envelope import envelopes
-from limelight.papers.li2023.traces import rows_of, share_of_looks, trace
+from limelight.papers.li2023.lucky import slack_of
+from limelight.papers.li2023.traces import over_steps, rows_of, share_of_looks, steps_of, trace
 from limelight.table import Table
 
 #: The scale of the output layer at the start, the paper's $\xi$.
 SCALE = 0.01
 
-# --- what is read off a table -----------------------------------------------------------------
 
-
-def growth(name: str) -> Callable[[Table], Estimate]:
+def growth(table: Table, name: str) -> Estimate:
     """A trace at the end over itself at the start."""
-
-    def estimate(table: Table) -> Estimate:
-        log = trace(rows_of(table), name)
-        return average(log[:, -1] / log[:, 0])
-
-    return estimate
+    log = trace(rows_of(table), name)
+    return average(log[:, -1] / log[:, 0])
 
 
-def at_the_end(name: str, over: str | None = None) -> Callable[[Table], Estimate]:
+def at_the_end(table: Table, name: str, over: str = "") -> Estimate:
     """A trace at the end, over another one if named."""
-
-    def estimate(table: Table) -> Estimate:
-        rows = rows_of(table)
-        last = trace(rows, name)[:, -1]
-        return average(last / trace(rows, over)[:, -1] if over else last)
-
-    return estimate
+    rows = rows_of(table)
+    last = trace(rows, name)[:, -1]
+    return average(last / trace(rows, over)[:, -1] if over else last)
 
 
 def pulling(table: Table, rows: Table) -> np.ndarray:
@@ -87,9 +79,6 @@ def margin_power(table: Table) -> Estimate:
     return average(np.array(slopes))
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
 def _claim(
     name: str,
     words: str,
@@ -108,28 +97,28 @@ CLAIMS = (
         "pull",
         "Lucky neurons pull the value of their pattern at least as printed",
         PULL,
-        share_of_looks(lucky_pull, pulling),
+        partial(share_of_looks, holds=lucky_pull, counts=pulling),
         AtLeast(0.95),
     ),
     _claim(
         "pull.shared",
         "The same with one sign a neuron, as in the proofs",
         PULL + ", shared_scaled readout",
-        share_of_looks(lucky_pull, pulling, "shared_scaled"),
+        partial(share_of_looks, holds=lucky_pull, counts=pulling, readout="shared_scaled"),
         AtLeast(0.95),
     ),
     _claim(
         "pull.others",
         "Other neurons pull no harder than 1/(a sqrt B)",
         "share of looks with margins below 1 at which 95 % of others have |V_i| at most that",
-        share_of_looks(other_pull, pulling),
+        partial(share_of_looks, holds=other_pull, counts=pulling),
         AtLeast(0.95),
     ),
     _claim(
         "rows",
         "Lucky output rows grow along their own feature",
         "mean projection of lucky rows on their own value feature at the end over the start",
-        growth("rows.lucky.own"),
+        partial(growth, name="rows.lucky.own"),
         AtLeast(2.0),
         "claim 1",
     ),
@@ -137,7 +126,7 @@ CLAIMS = (
         "rows.idle",
         "Lucky output rows stay below xi along idle features",
         "mean size of the projections of lucky rows on idle value features at the end",
-        at_the_end("rows.lucky.idle"),
+        partial(at_the_end, name="rows.lucky.idle"),
         AtMost(SCALE),
         "claim 1",
     ),
@@ -145,7 +134,7 @@ CLAIMS = (
         "keys",
         "Key features of the discriminative patterns grow",
         "length of W_K mu_1 at the end over the start",
-        growth("norm.key.1"),
+        partial(growth, name="norm.key.1"),
         AtLeast(1.1),
         "claim 2",
     ),
@@ -153,7 +142,7 @@ CLAIMS = (
         "queries",
         "Query features of the discriminative patterns grow",
         "length of W_Q mu_1 at the end over the start",
-        growth("norm.query.1"),
+        partial(growth, name="norm.query.1"),
         AtLeast(1.1),
         "claim 2",
     ),
@@ -161,7 +150,7 @@ CLAIMS = (
         "idle",
         "Key features of the other patterns do not grow",
         "mean length of W_K mu_k, k >= 3, at the end over the start",
-        growth("norm.key.idle"),
+        partial(growth, name="norm.key.idle"),
         AtMost(1.1),
         "claim 2",
     ),
@@ -169,7 +158,7 @@ CLAIMS = (
         "turn",
         "Key features of the discriminative patterns grow without turning",
         "cosine of W_K mu_k at the end with itself at the start, mean of k = 1, 2",
-        at_the_end("turn.key"),
+        partial(at_the_end, name="turn.key"),
         AtLeast(0.9),
         "claim 2",
     ),
@@ -177,7 +166,7 @@ CLAIMS = (
         "values",
         "Value features of the other patterns move little beside those of 1 and 2",
         "mean distance that W_V mu_k, k >= 3, has moved over that of k = 1, 2",
-        at_the_end("value.moved.idle", "value.moved.own"),
+        partial(at_the_end, name="value.moved.idle", over="value.moved.own"),
         AtMost(0.5),
         "claim 3",
     ),
@@ -185,7 +174,7 @@ CLAIMS = (
         "values.along",
         "Value features of patterns 1 and 2 move along the sum of the lucky rows",
         "cosine of the distance moved with the sum of the rows that were lucky at the start",
-        at_the_end("value.aligned"),
+        partial(at_the_end, name="value.aligned"),
         AtLeast(0.9),
         "claim 3",
     ),
@@ -197,3 +186,104 @@ CLAIMS = (
         Inside(1.0, 2.0),
     ),
 )
+
+
+def draw_features(table: Table) -> plot.Picture:
+    """Lengths of key, query and value features of patterns 1 and 2 and of the others."""
+    rows = rows_of(table)
+    logs = {}
+    for word in ("key", "query", "value"):
+        both = trace(rows, f"norm.{word}.1") + trace(rows, f"norm.{word}.2")
+        logs |= {f"{word}, discriminative": both / 2, f"{word}, others": f"norm.{word}.idle"}
+    return over_steps(table, logs, "length of the feature")
+
+
+def draw_rows(table: Table) -> plot.Picture:
+    r"""Projections of output rows on value features: lucky ones grow along their own.
+
+    Claim 1 says how, as an order: by $\sum_{b<t} b\, p_n(b)$. It is drawn through the end points.
+    """
+    rows = rows_of(table)
+    steps = steps_of(table, rows)
+    sizes = {
+        "lucky rows, on their own feature": np.abs(trace(rows, "rows.lucky.own")),
+        "lucky rows, on idle features": np.abs(trace(rows, "rows.lucky.idle")),
+        "other rows, on idle features": np.abs(trace(rows, "rows.other.idle")),
+    }
+    own = sizes["lucky rows, on their own feature"].mean(axis=0)[: len(steps)]
+    p = envelopes(table, rows)[0].low.mean(axis=0)[: len(steps)]
+    shape = np.cumsum(np.where(steps <= np.median(rows["steps"]), steps * p, 0.0))
+    predicted = own[0] + (own[-1] - own[0]) * shape / shape.max()
+    return over_steps(
+        table,
+        sizes,
+        "mean projection",
+        guides=[plot.Guide("Claim 1, shape of the growth", steps, predicted)],
+        references=[plot.Reference(r"$\xi$", SCALE)],
+        log_y=True,
+    )
+
+
+def draw_pull(table: Table) -> plot.Picture:
+    """How hard neurons pull the value of their pattern, with Lemma 2's two bounds."""
+    rows = rows_of(table)
+    steps = steps_of(table, rows)
+    bound = least_pull(table, rows).mean(axis=0)[: len(steps)]
+    return over_steps(
+        table,
+        {
+            "lucky neurons, mean": "pull.lucky.mean",
+            "lucky neurons, 5th percentile": "pull.lucky.low",
+            "other neurons, 95th percentile": "pull.other.high",
+        },
+        r"$-a V_i(t)$; others $|a V_i(t)|$",
+        guides=[plot.Guide("Lemma 2, lucky neurons, at least", steps, bound)],
+        references=[plot.Reference("others,\nat most", most_pull(table))],
+    )
+
+
+def draw_value(table: Table) -> plot.Picture:
+    """The value that a pattern-1 query reads, by what it has learned and what it began with."""
+    return over_steps(
+        table,
+        {
+            "learned, own feature": "value.learned.own",
+            "learned, confusion feature": "value.learned.confusing",
+            "learned, idle features": "value.learned.idle",
+            "from the start, mass on pattern 1": "own.mass",
+            "from the start, error $z$": "value.error",
+        },
+        "part of the value",
+        references=[plot.Reference(r"$\sigma+\tau$", slack_of(table))],
+    )
+
+
+def draw_margin(table: Table) -> plot.Picture:
+    """Margins on fresh examples; linear and quadratic growth through the last look below 1/2."""
+    rows = rows_of(table)
+    steps = steps_of(table, rows)
+    mean = trace(rows, "margin.mean").mean(axis=0)[: len(steps)]
+    last = max(int(np.searchsorted(mean, 0.5)) - 1, 1)
+    rise = steps[: last + 1] / steps[last]
+    return over_steps(
+        table,
+        {"mean": "margin.mean", "least of 100": "margin.least"},
+        r"margin $y F(X)$",
+        guides=[
+            plot.Guide(f"growth as {name}", steps[: last + 1], mean[last] * rise**power)
+            for power, name in ((1, "$t$"), (2, "$t^2$"))
+        ],
+        references=[plot.Reference("no loss", 1.0)],
+    )
+
+
+def draw_drift(table: Table) -> plot.Picture:
+    """What gradient flow conserves drifts a little under steps of finite size."""
+    return over_steps(
+        table,
+        {
+            r"$W_Q W_Q^\top - W_K W_K^\top$": "drift.attention",
+            r"$W_V W_V^\top - W_O^\top W_O$": "drift.value",
+        },
+        "relative change since the start",
+    )

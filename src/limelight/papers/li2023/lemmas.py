@@ -2,6 +2,7 @@ r"""Lemmas 2 to 4 and Definition 1 through training, in one study with every tra
 
 import numpy as np
 
+from limelight import fit
 from limelight.measures import (
     FeatureNorms,
     FeatureTurns,
@@ -13,9 +14,9 @@ from limelight.measures import (
     ValueParts,
     ValuePull,
 )
-from limelight.papers.li2023 import envelope, lemma2, lemma2_pictures, lucky
+from limelight.papers.li2023 import envelope, lemma2, lucky
 from limelight.papers.li2023.concentration import SHORT, trial, without_noise
-from limelight.papers.li2023.traces import READOUT, trace
+from limelight.papers.li2023.traces import READOUT
 from limelight.papers.recipe import Figure, Scale, scales
 from limelight.table import Table
 
@@ -41,16 +42,18 @@ def trackers(slack: float) -> tuple:
 
 
 def summary(table: Table) -> list[str]:
-    """Every tracker before and after."""
-    lines = []
-    for at, rows in table.cells(READOUT):
-        lines.append(f"{at[READOUT]} readout, start -> end, mean over {len(rows)} trials")
-        names = sorted(n.removeprefix("trace.") for n in rows.columns if n.startswith("trace."))
-        for name in names:
-            log = trace(rows, name)
-            if name.split(".")[0] not in ("mass", "roles") and not np.isnan(log).all():
-                lines.append(f"  {name:24} {log[:, 0].mean():.4g} -> {log[:, -1].mean():.4g}")
-    return lines
+    """Every tracker before and after, mean over trials."""
+    logs = [
+        ({READOUT: at[READOUT], "trace": name.removeprefix("trace.")}, rows[name].astype(float))
+        for at, rows in table.cells(READOUT)
+        for name in sorted(rows.columns)
+        if name.startswith("trace.") and not name.startswith(("trace.mass.", "trace.roles."))
+    ]
+    return fit.tabulate(
+        [cell for cell in logs if not np.isnan(cell[1]).all()],
+        [READOUT, "trace"],
+        {"start": lambda log: log[:, 0].mean(), "end": lambda log: log[:, -1].mean()},
+    )
 
 
 figure = Figure(
@@ -73,12 +76,12 @@ figure = Figure(
         "kept": lucky.draw_kept,
         "envelope": envelope.draw_envelope,
         "leak": envelope.draw_leak,
-        "features": lemma2_pictures.draw_features,
-        "rows": lemma2_pictures.draw_rows,
-        "pull": lemma2_pictures.draw_pull,
-        "value": lemma2_pictures.draw_value,
-        "margin": lemma2_pictures.draw_margin,
-        "drift": lemma2_pictures.draw_drift,
+        "features": lemma2.draw_features,
+        "rows": lemma2.draw_rows,
+        "pull": lemma2.draw_pull,
+        "value": lemma2.draw_value,
+        "margin": lemma2.draw_margin,
+        "drift": lemma2.draw_drift,
     },
     summary=summary,
     reference="Definitions 1 and 2, Lemmas 2 to 4",

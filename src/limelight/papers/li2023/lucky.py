@@ -1,16 +1,17 @@
 """Lemmas 3 and 4: how many neurons are lucky at the start, and whether they stay so."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from limelight.claims import AtLeast, Claim, Estimate, Undecided
+from limelight import plot
+from limelight.claims import AtLeast, Estimate, Undecided
 from limelight.core.errors import InputError
 from limelight.measures.neurons import VARIANTS
 from limelight.papers.li2023.concentration import average
 from limelight.papers.li2023.traces import over_steps, rows_of, trace
-from limelight.papers.recipe import claims
-from limelight.plot import Picture, Reference
+from limelight.papers.recipe import claim, claims
 from limelight.table import Table
 from limelight.theory.li2023 import lucky_share
 
@@ -65,37 +66,29 @@ kept = claims(
 )(retention)
 
 
-def kept_with_shared_signs(table: Table) -> Estimate:
-    """The same with a readout of one sign per neuron."""
-    return retention(table, "argmax", "kept_signed", "shared_scaled")
+shared = claim(
+    "L4.shared",
+    "Lemma 4 with one sign a neuron, as in the proofs (argmax, right output sign).",
+    AtLeast(0.95),
+    at="li2023, Lemma 4",
+    statistic="share of W(0) and U(0) still in W(T) and U(T), shared_scaled readout",
+)(partial(retention, variant="argmax", which="kept_signed", readout="shared_scaled"))
+
+CLAIMS = (*excess_share, *kept, shared)
 
 
-CLAIMS = (
-    *excess_share,
-    *kept,
-    Claim(
-        "L4.shared",
-        "Lemma 4 with one sign a neuron, as in the proofs (argmax, right output sign).",
-        "share of W(0) and U(0) still in W(T) and U(T), shared_scaled readout",
-        kept_with_shared_signs,
-        AtLeast(0.95),
-        "li2023, Lemma 4",
-    ),
-)
-
-
-def draw_lucky(table: Table) -> Picture:
+def draw_lucky(table: Table) -> plot.Picture:
     """Share of lucky neurons over training, by variant, with Lemma 3's line."""
     logs = {f"{variant}, all": f"lucky.{variant}.share" for variant in VARIANTS}
     return over_steps(
         table,
         logs | {"argmax, right output sign": "lucky.argmax.signed"},
         "share of neurons, each set",
-        references=[Reference("Lemma 3", bound_of(table))],
+        references=[plot.Reference("Lemma 3", bound_of(table))],
     )
 
 
-def draw_kept(table: Table) -> Picture:
+def draw_kept(table: Table) -> plot.Picture:
     """Share of the first lucky neurons that are still lucky, by output sign (argmax variant)."""
     return over_steps(
         table,
@@ -105,6 +98,6 @@ def draw_kept(table: Table) -> Picture:
             "wrong output sign": "lucky.argmax.kept_wrong",
         },
         r"share of $\mathcal{W}(0), \mathcal{U}(0)$ kept",
-        references=[Reference("Lemma 4", 1.0)],
+        references=[plot.Reference("Lemma 4", 1.0)],
         limits=(0, 1.02),
     )

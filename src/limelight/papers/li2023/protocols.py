@@ -21,9 +21,9 @@ def fixed_sum(fractions: Iterable[float]) -> list[tuple[float, float]]:
     return _pairs(fractions, lambda relevant: 0.5 - relevant)
 
 
-def fixed_ratio(fractions: Iterable[float]) -> list[tuple[float, float]]:
-    r"""Pairs with $\alpha_\# = \alpha_*/4$."""
-    return _pairs(fractions, lambda relevant: relevant / 4)
+def fixed_ratio(fractions: Iterable[float], parts: int = 4) -> list[tuple[float, float]]:
+    r"""Pairs with $\alpha_\#$ a quarter of $\alpha_*$, or another part of it."""
+    return _pairs(fractions, lambda relevant: relevant / parts)
 
 
 def fixed_gap(fractions: Iterable[float]) -> list[tuple[float, float]]:

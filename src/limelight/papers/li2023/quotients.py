@@ -40,6 +40,10 @@ class Quotients:
         places = range(len(self.values))
         return np.array([self.interval(place) for place in places]).reshape(-1, 2)
 
+    def estimate(self, place: int, note: str = "") -> Estimate:
+        """One ratio with its interval."""
+        return Estimate(float(self.values[place]), self.interval(place), self.n, note)
+
     def interval(self, place: int) -> tuple[float, float]:
         """5th to 95th percentile; NaN where too many draws are unresolved."""
         column = self.draws[:, place]
@@ -101,7 +105,7 @@ def single(found: Quotients, place: int = 0) -> Estimate:
     lost = ~np.isfinite(found.draws[:, place])
     note = f"{lost.sum()} of {lost.size} bootstrap draws unresolved" if lost.any() else ""
     note += ": too many to give an interval" if lost.mean() > 1 - ENOUGH else ""
-    return Estimate(float(found.values[place]), found.interval(place), found.n, note)
+    return found.estimate(place, note)
 
 
 def smallest(found: Quotients) -> Estimate:

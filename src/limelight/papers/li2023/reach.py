@@ -5,11 +5,13 @@ which two sizes they pass it. Accuracy is a number, and says where in between: t
 interpolation.
 """
 
+from functools import partial
+
 import numpy as np
 
 from limelight import fit, plot
 from limelight.claims import Below, Claim, Estimate, Inside
-from limelight.fit import Edge
+from limelight.fit import Edge, Threshold
 from limelight.fit.curves import crossing, slopes
 from limelight.papers.li2023.boundary import law_of, line
 from limelight.papers.li2023.composites import (
@@ -20,12 +22,10 @@ from limelight.papers.li2023.composites import (
     fractions,
     mean,
     realised,
-    sized,
     sizes,
 )
 from limelight.papers.li2023.quotients import quotients, single
 from limelight.papers.recipe import claim
-from limelight.plot import Picture, TopAxis
 from limelight.table import Table
 
 #: Test accuracy at which a trial succeeds: the paper's, and two that a smaller network may reach.
@@ -34,9 +34,6 @@ LEVELS = (0.775, 0.7, 0.6)
 LEVEL, BESIDE = 0.6, (0.55, 0.6, 0.65)
 FEWER = "Fewer examples suffice as background patches are removed"
 SQUARE = "Examples needed grow as the relevant fraction to the power -2"
-
-
-# --- N50 --------------------------------------------------------------------------------------
 
 
 def n50(table: Table, level: float) -> Edge:
@@ -64,9 +61,6 @@ def power(table: Table, level: float) -> Estimate:
     """Log-log slope of N50 in 1/alpha_*, accuracy at least {level:.1%}."""
     edge = n50(table, level)
     return law_of(edge, "power", "slope", 1 / counted(table, edge), edge.resolved, True)
-
-
-# --- by interpolation -------------------------------------------------------------------------
 
 
 def reached(table: Table, fraction: float, level: float) -> np.ndarray:
@@ -132,17 +126,15 @@ def reach_claims(saving: str, law: str, when: str) -> tuple[Claim, Claim]:
     )
 
 
-# --- picture and words ------------------------------------------------------------------------
-
-
-def draw_samples(table: Table) -> Picture:
+def draw_samples(table: Table) -> plot.Picture:
     """Success by fraction and number of examples, with N50, at the level that shows most of it."""
     level = shown(table)
     edge = n50(table, level)
     levels, counts = fractions(table), sizes(table)
     x = np.array([realised(table, a) for a in levels])
     success = [
-        [np.mean(cut(sized(table, n), a)["accuracy"] >= level) for a in levels] for n in counts
+        [np.mean(cut(rows, a)["accuracy"] >= level) for a in levels]
+        for rows in (table.where(course__examples=n) for n in counts)
     ]
     return plot.phase_diagram(
         x**-2.0,
@@ -151,7 +143,7 @@ def draw_samples(table: Table) -> Picture:
         x_label=r"$\alpha_*^{-2}$",
         y_label="training examples $N$",
         edge=line("N50, 95 % interval", edge, counted(table, edge) ** -2.0),
-        top=TopAxis(r"$\alpha_*$", np.round(x, 2)),
+        top=plot.TopAxis(r"$\alpha_*$", np.round(x, 2)),
         bar_label=f"share of trials with accuracy of at least {level:.1%}",
     )
 
@@ -162,30 +154,31 @@ def shown(table: Table) -> float:
 
 
 def summary(table: Table) -> list[str]:
-    """N50 at every level, and N by interpolation."""
-    lines = []
-    for level in LEVELS:
+    """N50 at every level, N by interpolation, and its slope."""
+
+    def half(place: int, level: float) -> Threshold | str:
         edge = n50(table, level)
-        points = zip(counted(table, edge), edge.thresholds, strict=True)
-        words = "; ".join(f"{a:.2f}: {found}" for a, found in points)
-        words = words if edge.resolved.any() else "not in the grid"
-        lines.append(f"N50 at accuracy {level:.1%}, by alpha_*: {words}")
-    return lines + interpolated(table)
+        return edge.thresholds[place] if edge.resolved.any() else "not in the grid"
+
+    points = [({"a": a}, place) for place, a in enumerate(counted(table, n50(table, LEVEL)))]
+    levels = {f"accuracy {level:.1%}": partial(half, level=level) for level in LEVELS}
+    lines = fit.tabulate(points, {"a": "alpha_*"}, levels, title="N50:")
+    return [*lines, *interpolated(table)]
 
 
 def interpolated(table: Table) -> list[str]:
     """N by interpolation at every fraction, geometric mean over trials, and its slope."""
-    lines = []
-    for level in BESIDE:
-        words = []
-        for a in fractions(table):
-            found = mean(reached(table, a, level))
-            n = f"{np.exp(found.value):.0f}" if np.isfinite(found.value) else "not in the grid"
-            words.append(f"{realised(table, a):.2f}: {n}")
-        law = reach_power(table, level)
-        ends = "" if law.interval is None else " [{:.2f}, {:.2f}]".format(*law.interval)
-        lines.append(
-            f"N at accuracy {level:.0%} by interpolation, by alpha_*: {', '.join(words)};"
-            f" slope in 1/alpha_* {law.value:.2f}{ends}"
-        )
-    return lines
+
+    def needed(fraction: float, level: float) -> str:
+        found = mean(reached(table, fraction, level)).value
+        return f"{np.exp(found):.0f}" if np.isfinite(found) else "not in the grid"
+
+    known = [({"a": realised(table, fraction)}, fraction) for fraction in fractions(table)]
+    levels = {f"accuracy {level:.0%}": partial(needed, level=level) for level in BESIDE}
+    slope = {"slope in 1/alpha_*": partial(reach_power, table)}
+    return [
+        *fit.tabulate(known, {"a": "alpha_*"}, levels, title="N by interpolation:"),
+        *fit.tabulate(
+            [({"accuracy": f"{level:.0%}"}, level) for level in BESIDE], "accuracy", slope
+        ),
+    ]

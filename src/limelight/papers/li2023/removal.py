@@ -17,7 +17,6 @@ from limelight.measures import Accuracy, FreshLoss, KeptTokens
 from limelight.models import Shallow
 from limelight.papers.li2023.boundary import DRAWS
 from limelight.papers.recipe import claim, claims
-from limelight.plot import Picture, Series
 from limelight.table import Table
 from limelight.train.minibatch import Train
 from limelight.worlds import POLICIES, Patterns, Sparse
@@ -34,8 +33,6 @@ NAMES = {
     "drop_noisy": "noisy removed",
     "attention": "least attended removed",
 }
-
-# --- the trial --------------------------------------------------------------------------------
 
 
 def trial(steps: int, every: int, *, dimension: int = 10, patterns: int = 5) -> Screened:
@@ -84,9 +81,6 @@ def _tested(examples: int) -> tuple:
     return FreshLoss(examples), Accuracy(examples), KeptTokens(examples)
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def cell(table: Table, policy: str, kept: int, where: Mapping[str, Any]) -> Table:
     """The rows of one policy and number of kept tokens at a setting, in order of trial."""
     code = 0 if kept == WHOLE else POLICIES.index(policy)
@@ -98,12 +92,7 @@ def cell(table: Table, policy: str, kept: int, where: Mapping[str, Any]) -> Tabl
 
 
 def change(
-    table: Table,
-    policy: str,
-    where: Mapping[str, Any],
-    kept: int = FEW,
-    *,
-    relative: bool = False,
+    table: Table, policy: str, where: Mapping[str, Any], kept: int = FEW, *, relative: bool = False
 ) -> Estimate:
     """Paired difference of test loss to the whole example, over its loss if `relative`."""
     few, whole = (cell(table, policy, k, where) for k in (kept, WHOLE))
@@ -155,8 +144,6 @@ def loss_claims(
     return (random, *others)
 
 
-# --- pictures and words -----------------------------------------------------------------------
-
 #: A setting in words, for the terminal and for a caption.
 SYMBOLS = {
     "world.inner.relevant": ("alpha_*", r"$\alpha_*$"),
@@ -173,14 +160,14 @@ def settings(table: Table) -> list[dict[str, Any]]:
     return [at for at, _ in table.cells(*names)] if names else [{}]
 
 
-def draw_loss(table: Table) -> Picture:
+def draw_loss(table: Table) -> plot.Picture:
     """Test loss against removed tokens at the setting of the claims, or the first there is."""
     known = settings(table)
     agree = [at for at in known if all(at[name] == MAIN.get(name, at[name]) for name in at)]
     return draw_loss_at(table, (agree or known)[0])
 
 
-def draw_loss_at(table: Table, where: Mapping[str, Any]) -> Picture:
+def draw_loss_at(table: Table, where: Mapping[str, Any]) -> plot.Picture:
     """Test loss against removed tokens by policy; bands are 95 % of the paired difference."""
     found = []
     for code in table.values("world.policy"):
@@ -195,39 +182,30 @@ def draw_loss_at(table: Table, where: Mapping[str, Any]) -> Picture:
         low, high = whole.mean() + np.array(ends).reshape(-1, 2).T
         mean = [part.mean() for part in loss]
         removed = WHOLE - np.array(counts)
-        found.append(Series(NAMES[policy], removed, mean, np.maximum(low, 0), high))
+        found.append(plot.Series(NAMES[policy], removed, mean, np.maximum(low, 0), high))
     note = ", ".join(f"{SYMBOLS[name][1]} = {value:g}" for name, value in where.items())
     return plot.lines(found, x_label="removed tokens, of 50", y_label="test hinge loss", note=note)
 
 
 def summary(table: Table) -> list[str]:
     """Paired differences to the whole example, every setting, policy and number of tokens."""
-    lines = []
-    for where in settings(table):
-        words = ", ".join(f"{SYMBOLS[name][0]} {value:g}" for name, value in where.items())
-        loss = cell(table, "random", WHOLE, where)["test_loss"].mean()
-        lines.append(
-            f"{words or 'one setting'}: test loss {loss:.4f} whole; paired difference,"
-            " 5 to 95 %; realised alpha_*, alpha_#; share of votes changed"
-        )
-        lines += [
-            _difference(table, POLICIES[at["world.policy"]], at["world.kept"], where)
-            for at, _ in table.cells(*CUT)
-            if at["world.kept"] != WHOLE
-        ]
-    return [line for line in lines if line]
-
-
-def _difference(table: Table, policy: str, kept: int, where: Mapping[str, Any]) -> str:
-    rows = cell(table, policy, kept, where)
-    if not len(rows):
-        return ""
-    found = change(table, policy, where, kept)
-    low, high = found.interval or (np.nan, np.nan)
-    relevant, confusing, changed = (
-        rows[f"tokens.{name}"].mean() for name in ("relevant", "confusing", "vote_changed")
-    )
-    return (
-        f"  {NAMES[policy]:22} {kept} kept: {found.value:+.4f} [{low:+.4f}, {high:+.4f}];"
-        f" {relevant:.2f}, {confusing:.2f}; {changed:.3f}"
+    names = {name: words for name, (words, _) in SYMBOLS.items() if name in table.axes}
+    cells = []
+    for at, rows in table.cells(*names, *CUT):
+        policy, kept = POLICIES[at["world.policy"]], at["world.kept"]
+        if kept != WHOLE:
+            found = change(table, policy, {name: at[name] for name in names}, kept)
+            cells.append(({**at, "policy": NAMES[policy]}, (rows, found)))
+    mean = lambda column: lambda cell: cell[0][column].mean()
+    return fit.tabulate(
+        cells,
+        {**names, "policy": "tokens", "world.kept": "kept"},
+        {
+            "test loss": mean("test_loss"),
+            "whole": lambda cell: cell[0]["test_loss"].mean() - cell[1].value,
+            "difference, 5 to 95 %": lambda cell: cell[1],
+            "realised alpha_*": mean("tokens.relevant"),
+            "alpha_#": mean("tokens.confusing"),
+            "votes changed": mean("tokens.vote_changed"),
+        },
     )

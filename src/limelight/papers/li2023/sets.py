@@ -21,13 +21,10 @@ from limelight.papers.li2023.boundary import DRAWS
 from limelight.papers.li2023.concentration import average, logged_steps, trial, world
 from limelight.papers.li2023.traces import band, steps_of, trace
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
-from limelight.plot import Guide, Picture
 from limelight.table import Table
 from limelight.worlds import Patterns, PatternSets
 
 FIRST = "world.first"
-
-# --- claims -----------------------------------------------------------------------------------
 
 
 @claims(
@@ -109,10 +106,7 @@ def idle_mass(table: Table) -> np.ndarray:
     return np.tensordot(queries, logs, axes=1)
 
 
-# --- pictures and words -----------------------------------------------------------------------
-
-
-def draw_share(table: Table) -> Picture:
+def draw_share(table: Table) -> plot.Picture:
     """Share of the first member in what keys and queries grow along, against its frequency."""
     found = [
         plot.band(name, firsts, share.T)
@@ -125,15 +119,15 @@ def draw_share(table: Table) -> Picture:
     return plot.lines(
         found,
         guides=[
-            Guide("follows the frequency", firsts, firsts),
-            Guide("each member along itself", firsts, np.full(len(firsts), 0.5)),
+            plot.Guide("follows the frequency", firsts, firsts),
+            plot.Guide("each member along itself", firsts, np.full(len(firsts), 0.5)),
         ],
         x_label="frequency of the first member in its set",
         y_label="its share in the growth",
     )
 
 
-def draw_mass(table: Table) -> Picture:
+def draw_mass(table: Table) -> plot.Picture:
     """Attention on the non-discriminative sets over steps, all queries, by frequency."""
     steps = steps_of(table, table)
     return plot.lines(
@@ -149,22 +143,21 @@ def draw_mass(table: Table) -> Picture:
 
 def summary(table: Table) -> list[str]:
     """Direction, share and attention by frequency."""
-    lines = [
-        "frequency of the first member: its share in the growth of keys, of queries; smallest"
-        " cosine between members, keys, queries; mass on idle sets, start -> end"
-    ]
-    for at, rows in table.cells(FIRST):
-        names = ("key.first", "query.first", "key.common", "query.common")
-        key, query, keys, queries = (trace(rows, f"sets.{n}")[:, -1].mean() for n in names)
-        mass = idle_mass(rows).mean(axis=0)
-        lines.append(
-            f"  {at[FIRST]:.2f}: {key:.3f}, {query:.3f}; {keys:.3f}, {queries:.3f};"
-            f" {mass[0]:.3f} -> {mass[-1]:.3f} after {logged_steps(table, rows)[-1]} steps"
-        )
-    return lines
+    last = lambda name: lambda rows: trace(rows, f"sets.{name}")[:, -1].mean()
+    return fit.tabulate(
+        table,
+        {FIRST: "frequency of the first member"},
+        {
+            "share in keys": last("key.first"),
+            "in queries": last("query.first"),
+            "least cosine, keys": last("key.common"),
+            "queries": last("query.common"),
+            "mass on idle sets, start": lambda rows: idle_mass(rows)[:, 0].mean(),
+            "end": lambda rows: idle_mass(rows)[:, -1].mean(),
+        },
+        title=f"growth of sets and attention after {logged_steps(table, table)[-1]} steps:",
+    )
 
-
-# --- the recipe -------------------------------------------------------------------------------
 
 QUIET = {"world.base.noise": None, "train.every": 5}
 

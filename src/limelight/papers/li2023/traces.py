@@ -7,7 +7,6 @@ import numpy as np
 from limelight import plot
 from limelight.claims import Estimate, Undecided
 from limelight.papers.li2023.concentration import average, logged_steps
-from limelight.plot import Picture, Series
 from limelight.table import Table
 
 READOUT = "model.readout"
@@ -36,16 +35,12 @@ def moving(table: Table, rows: Table) -> np.ndarray:
 
 
 def share_of_looks(
-    holds: Looks, counts: Looks = moving, readout: str = "position"
-) -> Callable[[Table], Estimate]:
+    table: Table, holds: Looks, counts: Looks = moving, readout: str = "position"
+) -> Estimate:
     """Share of the looks that count at which something holds, mean over trials."""
-
-    def estimate(table: Table) -> Estimate:
-        rows = rows_of(table, readout)
-        counted = counts(table, rows)
-        return average((holds(table, rows) & counted).sum(axis=1) / counted.sum(axis=1))
-
-    return estimate
+    rows = rows_of(table, readout)
+    counted = counts(table, rows)
+    return average((holds(table, rows) & counted).sum(axis=1) / counted.sum(axis=1))
 
 
 def steps_of(table: Table, rows: Table) -> np.ndarray:
@@ -54,14 +49,14 @@ def steps_of(table: Table, rows: Table) -> np.ndarray:
     return steps[: max(2, int(np.searchsorted(steps, 1.25 * rows["steps"].max())))]
 
 
-def band(label: str, steps: np.ndarray, log: np.ndarray) -> Series:
+def band(label: str, steps: np.ndarray, log: np.ndarray) -> plot.Series:
     """Mean over trials with its interval, over the steps given."""
     return plot.band(label, steps, log[:, : len(steps)])
 
 
 def over_steps(
     table: Table, logs: Mapping[str, str | np.ndarray], y_label: str, **options
-) -> Picture:
+) -> plot.Picture:
     """Traces over training steps, readout by position, by their labels.
 
     Args:
