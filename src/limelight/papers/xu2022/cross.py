@@ -1,6 +1,6 @@
 r"""Cross-attention: no weight on oneself, so no self-lock; and what wrong pairs cost."""
 
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 
 from limelight import plot
 from limelight.claims import AtMost, Estimate, Inside, Undecided
-from limelight.core.gram import Number
 from limelight.experiments import Study
 from limelight.fit import families
 from limelight.measures import cross_errors
@@ -27,25 +26,22 @@ SPREAD = 0.02
 BEYOND = 100.0
 
 
-def law(rows: Table, strength: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Ratio and leaked mass in the limit, for the queries' cluster; at the cell's logit scale."""
+def law(rows: Table) -> tuple[np.ndarray, np.ndarray]:
+    """Ratio and leaked mass of a cell in the limit, for the queries' cluster."""
+    return rows.cached("law", lambda: law_at(rows, rows.setting("model.strength")))
+
+
+def law_at(rows: Table, strength: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """The same at other logit scales."""
     clusters, size, sigma, wrong, alignment = (
         rows.setting(f"world.{name}")
         for name in ("clusters", "size", "sigma_target", "wrong", "alignment")
     )
-    sizes = np.array(_sizes(clusters, size, wrong))
+    sizes = np.array(Pairs(clusters=clusters, size=size, wrong=wrong).counts, float)
     target = Setting(np.eye(clusters), np.maximum(sizes, 1.0), sigma)
-    lam = rows.setting("model.strength") if strength is None else strength
     seen = np.broadcast_to(sizes, (clusters, clusters))
-    error, leaked = limit.cross_parts(np.eye(clusters) * alignment, target, lam, seen)
+    error, leaked = limit.cross_parts(np.eye(clusters) * alignment, target, strength, seen)
     return np.asarray(np.sqrt(error[..., 0]) / sigma), np.asarray(leaked[..., 0])
-
-
-@cache
-def _sizes(clusters: int, size: int, wrong: Number) -> tuple[float, ...]:
-    """Tokens of each cluster in the target."""
-    labels = np.asarray(Pairs(clusters=clusters, size=size, wrong=wrong).labels())
-    return tuple(np.bincount(labels, minlength=clusters).astype(float).tolist())
 
 
 def spread(rows: Table) -> float:
@@ -61,7 +57,8 @@ def spread(rows: Table) -> float:
 
 def usable(table: Table) -> list[Cell]:
     """Cells whose logit spread is small enough for the limit."""
-    return [cell for cell in table.cells(*AXES) if spread(cell[1]) <= SPREAD]
+    every = table.cached("cells", lambda: list(table.cells(*AXES)))
+    return [cell for cell in every if spread(cell[1]) <= SPREAD]
 
 
 def clean(table: Table) -> Table:
@@ -177,7 +174,7 @@ def _lines(table: Table, column: str) -> list[plot.Mark]:
         found += plot.over_cells(
             rows, "model.strength", read, name=name, form=partial(plot.Points, size=3.4)
         )
-        found.append(plot.Guide(name, fine, law(rows, fine)[leak], dash=0))
+        found.append(plot.Guide(name, fine, law_at(rows, fine)[leak], dash=0))
     return found
 
 

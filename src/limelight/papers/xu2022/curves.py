@@ -63,7 +63,8 @@ def sweeps(strengths: int, sigmas: int) -> list[tuple]:
 
 def cells_of(table: Table, *operators: str) -> list[Cell]:
     """The cells of some operators."""
-    return [cell for cell in table.cells(*POINT) if cell[0]["model.operator"] in operators]
+    every = table.cached("points", lambda: list(table.cells(*POINT)))
+    return [cell for cell in every if cell[0]["model.operator"] in operators]
 
 
 def where(at: dict) -> str:
@@ -97,8 +98,9 @@ def beyond_limit(table: Table) -> Estimate:
 
 def predicted(rows: Table) -> prediction.Prediction:
     """The finite-d prediction for a cell."""
-    masked = rows.setting("model.operator") == "masked"
-    return prediction.softmax(model_of(rows), rows.setting("model.strength"), masked=masked)
+    operator, strength = rows.setting("model.operator"), rows.setting("model.strength")
+    make = lambda: prediction.softmax(model_of(rows), strength, masked=operator == "masked")
+    return rows.cached("prediction", make)
 
 
 def predicted_ratio(rows: Table) -> float:

@@ -61,16 +61,17 @@ def soft(
 def cells_of(table: Table, form: str) -> list[Cell]:
     """The cells that a certificate speaks of."""
     knn = lambda at: at["model.operator"].startswith("knn")
-    return [cell for cell in table.cells(*AXIS) if knn(cell[0]) == (form == "neighbours")]
+    every = table.cached("cells", lambda: list(table.cells(*AXIS)))
+    return [cell for cell in every if knn(cell[0]) == (form == "neighbours")]
 
 
 def used(rows: Table, form: str) -> np.ndarray:
     """The worst error over its bound, a number per draw."""
     model = model_of(rows)
     if form == "neighbours":
-        found = certificates.nearest_neighbours(model, DELTA)
+        growth, _, _ = certificates.averaging(model, DELTA)
         # Both halves of T1': the bound for every K, and strict improvement for certified K.
-        return np.maximum(rows["worst.growth"] / found.growth, rows["worst.ratio"])
+        return np.maximum(rows["worst.growth"] / growth, rows["worst.ratio"])
     found = certificates.softmax(model, rows.setting("model.strength"), DELTA, masked=masked(rows))
     bound = (found.triangle if form == "triangle" else found.quadrature) / model.sigma
     return np.max(worst(rows) / bound, axis=1)
@@ -129,7 +130,7 @@ def beyond(table: Table) -> Estimate:
     """Share of draws with a violation there."""
     bad = n = 0
     for _, rows in cells_of(table, "neighbours"):
-        growth = certificates.nearest_neighbours(model_of(rows), DELTA).growth
+        growth, _, _ = certificates.averaging(model_of(rows), DELTA)
         bad, n = bad + int((rows["worst.beyond"] > growth).sum()), n + len(rows)
     return families.rate(bad, n, "K = 1.2 m_k: the condition K <= m_k cannot be dropped")
 

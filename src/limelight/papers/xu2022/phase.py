@@ -20,6 +20,7 @@ from limelight.theory.xu2022.setting import Setting
 from limelight.worlds import Clusters
 
 COLUMN = ("world.dimension", "world.sigma")
+SQUARE = "parts.square"
 PARTS = ("parts.itself", "parts.averaging", "parts.leak")
 NAMES = (*limit.PART_NAMES, "frozen")
 FROZEN = NAMES.index("frozen")
@@ -37,7 +38,7 @@ class Column:
         at: Its coordinates.
         model: Its cluster model.
         strengths: Logit scales, rising.
-        cells: The draws at each.
+        squares: The squared ratio of every draw, at each.
         predicted: Squared parts in units of sigma^2 by the limit law, logit scales by parts.
         measured: The same, mean over draws.
         frozen: Where a few extreme weights dominate.
@@ -46,7 +47,7 @@ class Column:
     at: dict[str, Any]
     model: Setting
     strengths: np.ndarray
-    cells: list[Table]
+    squares: list[np.ndarray]
     predicted: np.ndarray
     measured: np.ndarray
     frozen: np.ndarray
@@ -59,7 +60,7 @@ class Column:
     @property
     def ratio(self) -> np.ndarray:
         """Measured ratio at each logit scale."""
-        return np.sqrt([rows["parts.square"].mean() for rows in self.cells])
+        return np.sqrt([draws.mean() for draws in self.squares])
 
 
 def columns(table: Table) -> list[Column]:
@@ -69,17 +70,17 @@ def columns(table: Table) -> list[Column]:
 
 def _columns(table: Table) -> Iterator[Column]:
     for at, part in table.cells(*(path for path in COLUMN if path in table.columns)):
-        found = list(part.cells("model.strength"))
-        strengths = np.array([where["model.strength"] for where, _ in found])
-        cells, model = [rows for _, rows in found], model_of(part)
+        strengths, first = np.unique(np.sort(part["model.strength"]), return_index=True)
+        order, model = np.argsort(part["model.strength"], kind="stable"), model_of(part)
+        draws = {name: np.split(part[name][order], first[1:]) for name in (SQUARE, *PARTS)}
         parts = limit.softmax_parts(model, strengths).stacked  # logit scales, clusters, parts
         yield Column(
             at,
             model,
             strengths,
-            cells,
+            draws[SQUARE],
             predicted=model.token_mean(np.swapaxes(parts, 1, 2)) / model.sigma**2,
-            measured=np.array([[rows[name].mean() for name in PARTS] for rows in cells]),
+            measured=np.array([[d.mean() for d in draws[name]] for name in PARTS]).T,
             frozen=prediction.logit_spread(model, strengths) > prediction.spread_limit(model),
         )
 
@@ -124,7 +125,7 @@ def ridge(table: Table) -> Estimate:
         near = int(np.argmin(np.abs(np.log(column.strengths / best))))
         lowest = int(np.argmin(column.ratio))
         name = named(column.at, *COLUMN)
-        here, there = (column.cells[i]["parts.square"] for i in (near, lowest))
+        here, there = (column.squares[i] for i in (near, lowest))
         if near == lowest:
             same = 1 / factor - 1  # the very same draws: no spread
             points.append(families.Point(name, same, same, same, len(here)))
