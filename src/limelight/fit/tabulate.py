@@ -1,19 +1,21 @@
 """A table of numbers in words: one line per cell, one column per number."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from limelight.claims import Estimate
+from limelight.claims import Estimate, Undecided
 from limelight.table import Table
 
-#: A column: its head, and how its entry is read off the rows of a cell.
-Columns = Mapping[str, Callable[[Table], Any]]
+#: Coordinates, and what stands there: the rows of a cell, a point of an edge, anything.
+Cells = Iterable[tuple[Mapping[str, Any], Any]]
+#: A column: its head, and how its entry is read off a cell.
+Columns = Mapping[str, Callable[[Any], Any]]
 
 
 def tabulate(
-    table: Table,
+    table: Table | Cells,
     by: str | Sequence[str] | Mapping[str, str],
     columns: Columns,
     *,
@@ -23,9 +25,11 @@ def tabulate(
     """Lines for a terminal: a head, then the coordinates and numbers of every cell.
 
     Args:
-        table: The rows.
-        by: The columns that tell cells apart, in order; a mapping names their heads.
-        columns: What is read off the rows of a cell: a number, an `Estimate` or text.
+        table: The rows, whose cells are read; or cells themselves, each its coordinates and what
+            is read there, such as the points of an `Edge`.
+        by: The coordinates that tell cells apart, in order; a mapping names their heads.
+        columns: What is read off a cell: a number, an `Estimate` or text. Where it is undecided,
+            the entry says why.
         title: One line above.
         most: Cells at most; what is left out is said.
 
@@ -37,11 +41,16 @@ def tabulate(
           examples  mean loss
                  8      0.375
                 16      0.125
+        >>> tabulate([({"n": 8}, 2), ({"n": 16}, 4)], "n", {"square": lambda x: x * x})
+        ['   n  square', '   8       4', '  16      16']
     """
     names = dict(by) if isinstance(by, Mapping) else {path: _last(path) for path in _several(by)}
-    cells = list(table.cells(*names))
+    cells = list(table.cells(*names) if isinstance(table, Table) else table)
     rows = [
-        [in_words(value) for value in (*at.values(), *(read(part) for read in columns.values()))]
+        [
+            *(in_words(at[name]) for name in names),
+            *(_entry(read, part) for read in columns.values()),
+        ]
         for at, part in cells[:most]
     ]
     lines = aligned([[*names.values(), *columns], *rows])
@@ -70,11 +79,22 @@ def in_words(value: Any) -> str:
     Example:
         >>> in_words(0.123456), in_words(Estimate(0.5, (0.25, 0.75), 10)), in_words(3)
         ('0.1235', '0.5 [0.25, 0.75]', '3')
+        >>> in_words(Estimate(float("nan"), None, 0, "no trial"))
+        'no trial'
     """
     if isinstance(value, Estimate):
+        if np.isnan(value.value) and value.note:
+            return value.note
         ends = "" if value.interval is None else " [{:.3g}, {:.3g}]".format(*value.interval)
         return f"{value.value:.4g}{ends}"
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+
+
+def _entry(read: Callable[[Any], Any], part: Any) -> str:
+    try:
+        return in_words(read(part))
+    except Undecided as why:
+        return why.message
 
 
 def _several(by: str | Sequence[str]) -> Sequence[str]:
