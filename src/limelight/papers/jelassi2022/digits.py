@@ -29,9 +29,6 @@ ARMS = {
 }
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def arm(table: Table, name: str) -> Table:
     """The seeds of one arm, none where it was not run."""
     return seeds(table, **dict(zip(ARM, ARMS[name], strict=True)))
@@ -99,9 +96,6 @@ def positional_competes(table: Table) -> Estimate:
 def summary(table: Table) -> list[str]:
     """Accuracy and locality of every arm."""
     return [images.in_words(name, rows) for name in ARMS if len(rows := arm(table, name))]
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> Picture:

@@ -23,9 +23,6 @@ RULE = ("descent.mode", "descent.ratio", "descent.steps", "descent.every")
 SQUARE = 16**2
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def parts(table: Table) -> Iterator[tuple[str, int, Table]]:
     """Step rule, samples over D^2, and their trials; what diverged says nothing of the end."""
     whole = table.rows(~table["diverged"])
@@ -61,7 +58,6 @@ SIZES = ({"many": 8}, {"many": 31}, {"many": 125})
     "erosion.lost.n{many}",
     "On a finite sample (N = {many} D^2) long training loses association, under every step rule.",
     AtLeast(0.5),
-    at="limelight",
     cases=SIZES,
 )
 def share_lost(table: Table, many: int) -> Estimate:
@@ -74,7 +70,6 @@ def share_lost(table: Table, many: int) -> Estimate:
     "erosion.error.n{many}",
     "The test error still falls while association is lost.",
     AtMost(0.0),
-    at="limelight",
     cases=SIZES,
 )
 def error_change(table: Table, many: int) -> Estimate:
@@ -95,7 +90,6 @@ def error_change(table: Table, many: int) -> Estimate:
     "erosion.samples",
     "More samples keep it: the loss is a finite-sample effect.",
     AtLeast(0.0),
-    at="limelight",
 )
 def gain_of_samples(table: Table) -> Estimate:
     """Share of seeds exact at the last look, most samples minus fewest (ends of both Wilson
@@ -130,9 +124,6 @@ def summary(table: Table) -> list[str]:
             f" look, {exact[:, -1].sum()} at step {t[-1]}{change}"
         )
     return lines
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> Picture:

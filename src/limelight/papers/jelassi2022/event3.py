@@ -26,9 +26,6 @@ RISE, CALM = 1.02, 1.0
 LARGE = (4.0, 5.0)
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def rises(rows: Table) -> np.ndarray:
     """The second rise R of each run; NaN where descent was not calm."""
     calm = rows["finite"] & (rows["trace.stiffness"].max(axis=1) < CALM)
@@ -109,9 +106,6 @@ def summary(table: Table) -> list[str]:
             f" largest eta_v L'' {rows['trace.stiffness'].max():.2f}"
         )
     return found
-
-
-# --- pictures ---------------------------------------------------------------------------------
 
 
 def over_beta(curves: Sequence[Series], note: Sequence[str]) -> Picture:

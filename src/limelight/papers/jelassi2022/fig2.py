@@ -23,9 +23,6 @@ def named(at: dict[str, Any]) -> str:
     return f"{NAMES[at['student']]}, {at['world.kernel']}, D = {at['world.tokens']}"
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def decisive(table: Table) -> Iterator[tuple[str, Table]]:
     """What the claims read at D = 16: the ViT where there is one, else the Gram student."""
     student = "vit" if "vit" in table["student"] else "gram"
@@ -55,7 +52,6 @@ def association(table: Table) -> Estimate:
     "fig2.linear",
     "The small error is that of a linear rule: nothing spatial is needed for it.",
     Inside(0.8, 1.2),
-    at="limelight",
 )
 def over_linear(table: Table) -> Estimate:
     """Median of the error over that of the linear rule on the same images, all rows."""
@@ -76,9 +72,6 @@ def summary(table: Table) -> list[str]:
             f" {middle['exact_diagonal']:.3f}, {middle['overlap_diagonal']:.3f}"
         )
     return lines
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> Picture:

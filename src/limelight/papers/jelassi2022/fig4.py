@@ -18,9 +18,6 @@ PARTITION = "world.partition"
 WORDS = {"grid": "contiguous sets", "random": "scattered sets", "strided": "strided sets"}
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def linear(table: Table) -> float:
     """The error of the linear rule on these images."""
     return linear_error(*(table.setting(f"world.{name}") for name in ("tokens", "size", "density")))
@@ -73,9 +70,6 @@ def summary(table: Table) -> list[str]:
             f" {np.median(rows['trace.error'][:, -1]):.4f}"
         )
     return lines
-
-
-# --- pictures ---------------------------------------------------------------------------------
 
 
 def shown(table: Table) -> list[tuple[str, Table]]:

@@ -36,9 +36,6 @@ def both(*cells: int) -> Axes:
     return {ARM: [(network, cell, False) for network in NETWORKS for cell in cells]}
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def cells(table: Table) -> list[int]:
     """Sizes of cells, from small to large; the largest is the plain image."""
     return [int(cell) for cell in table.values("world.cell")]
@@ -109,9 +106,6 @@ def summary(table: Table) -> list[str]:
         images.in_words(f"{NETWORKS[at['network']]}, cells of {at['world.cell']}", part)
         for at, part in table.cells(*ARM)
     ]
-
-
-# --- pictures ---------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> Picture:

@@ -32,9 +32,6 @@ def all_images(source: str, training: int) -> Classify:
     return Classify(Images(source, patch=4, augment="crop"), vit=vit, course=course)
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def accuracies(table: Table) -> np.ndarray:
     """Accuracy of both kinds of attention, seed by seed: kinds by seeds."""
     return np.stack([seeds(table, network=network)["accuracy"].astype(float) for network in ARMS])

@@ -37,9 +37,6 @@ AXIS = (
 STABLE = 2.0
 
 
-# --- the runs ---------------------------------------------------------------------------------
-
-
 def theorem(longer: int, coarse: float = 1.0, steps: float = 1.0) -> list[tuple]:
     """Four runs of Theorem 4.1: one with the paper's single rate, three with two rates."""
     worlds = (
@@ -73,8 +70,6 @@ def oracle(steps: int) -> list[tuple]:
     """Full gradient descent on every image of 8 patches, beside the recursion."""
     return [("oracle", 8, 2, 0.4, 0.01, 1.0, 0.02, 1.0, steps, 1, 0.0, True)]
 
-
-# --- what is read off a table -----------------------------------------------------------------
 
 Run = tuple[dict[str, Any], Table]
 
@@ -251,9 +246,6 @@ def summary(table: Table) -> list[str]:
 def rates(at: Mapping[str, Any]) -> str:
     """How much faster attention moves than the value vector."""
     return "one rate" if at["ratio"] == 1 else f"the rate of A is {at['ratio']:g} times that of v"
-
-
-# --- pictures ---------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> Picture:

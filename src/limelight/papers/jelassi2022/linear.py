@@ -28,9 +28,6 @@ SWEEP = (
 CODED = (36, 4, 0.35)
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def errors(rows: Table, rule: str) -> np.ndarray:
     """The error of one rule, trial by trial."""
     return rows[f"wrong.{rule}"] / rows.setting("draws")
@@ -114,9 +111,6 @@ def summary(table: Table) -> list[str]:
         needed = density_needed(D, 4)
         edges.append(f"D = {D}: 1/8 from q = {needed:.3f} on (w*, exact); interpolated {words}")
     return [*worlds, *edges]
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> Picture:

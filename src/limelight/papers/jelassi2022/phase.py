@@ -33,9 +33,6 @@ def samples(tokens: int, density: float, room: dict[int, tuple[int, ...]], beyon
     ]
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def sizes(table: Table, which: str, least: int = 0) -> Iterator[tuple[int, str, Table, float]]:
     """Every size D with the cell that a claim reads: its name, its trials, its linear error."""
     for at, rows in table.cells(TOKENS, DENSITY):
@@ -144,9 +141,6 @@ def summary(table: Table) -> list[str]:
             f" {traces.first_exact_step(rows)}; stop {there}; end {later}"
         )
     return lines
-
-
-# --- pictures ---------------------------------------------------------------------------------
 
 
 def plane(rows: Table) -> tuple[np.ndarray, np.ndarray, list[float]]:

@@ -15,9 +15,6 @@ WORLD = ("tokens", "density", "value")
 WORLDS = [(16, 0.5, 0.1), (36, 0.35, 0.06), (64, 0.22, 0.035)]
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 @claim(
     "thm3.2-free",
     "Theorem 3.2, free attention: attending to the next set is the same function.",
@@ -84,9 +81,6 @@ def summary(table: Table) -> list[str]:
         f" {rows['overlap'].max():g}"
         for at, rows in table.cells(*WORLD, "strength")
     ]
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> Picture:

@@ -57,9 +57,6 @@ def over_seeds(exact: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.where(whole, kept, np.nan), np.where(whole, middle, np.nan)
 
 
-# --- words ------------------------------------------------------------------------------------
-
-
 def first_exact_step(rows: Table) -> str:
     """The median step at which association is first exact, in words."""
     first = first_exact(rows)

@@ -39,9 +39,6 @@ def points(sizes: Sequence[int], learned: Sequence[int]) -> list[tuple]:
     ]
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def by_size(table: Table, source: str = "idealized") -> Iterator[tuple[int, Table]]:
     """The trials of every size D."""
     for at, rows in table.where(source=source).cells(TOKENS):
@@ -60,9 +57,6 @@ def readable(table: Table, column: str, images: np.ndarray) -> np.ndarray:
     """Sample sizes at which an arm is read: those that keep attention still use no more images."""
     most = np.inf if column.startswith("scratch") else table.setting("most")
     return images[images <= most]
-
-
-# --- few images suffice -----------------------------------------------------------------------
 
 
 @claims(
@@ -108,7 +102,6 @@ def beats_scratch(table: Table) -> Estimate:
     "transfer.{name}",
     "{statement}",
     AtMost(0.0),
-    at="limelight",
     cases=(
         {
             "name": "sets",
@@ -133,9 +126,6 @@ def beats(table: Table, column: str) -> Estimate:
         (name, mean(rows["finetune.end"].astype(float) - rows[column].astype(float)))
         for name, rows in with_eight(table)
     )
-
-
-# --- what scratch needs -----------------------------------------------------------------------
 
 
 class Needed(NamedTuple):
@@ -203,9 +193,6 @@ def growth(table: Table) -> Estimate:
     return Estimate(float(slopes(x, y)), (float(low), float(high)), seeds, note)
 
 
-# --- words ------------------------------------------------------------------------------------
-
-
 def step_rules(table: Table) -> str:
     """How steps were chosen, and how much faster attention moved from scratch."""
     modes = f"step rule {table.setting('descent.mode')}, of v alone {table.setting('tuning.mode')}"
@@ -235,9 +222,6 @@ def summary(table: Table) -> list[str]:
                 )
     slope = growth.estimate(table)
     return [*lines, f"N(error <= {LEVEL}): {slope.note}; slope {slope.value:.2f}"]
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> Picture:

@@ -43,9 +43,6 @@ def window_points() -> list[tuple]:
     return [(*WINDOW, LARGE, "softmax", float(v), 1) for v in (low + 1e-4, high, low / 2, 2 * high)]
 
 
-# --- the printed statements -------------------------------------------------------------------
-
-
 def theorem2_rows(table: Table) -> list[Cell]:
     """Cells that meet every printed condition of Theorem 2, checked again here."""
     found = []
@@ -135,9 +132,6 @@ def lemma1(table: Table) -> Estimate:
     return Estimate(max(gaps.values()), None, len(gaps), note)
 
 
-# --- the repaired window ----------------------------------------------------------------------
-
-
 def _in_window_setting(at: dict) -> bool:
     here = (at["world.clusters"], at["world.size"], at["world.sigma"])
     return here == WINDOW and at["world.dimension"] == LARGE
@@ -180,9 +174,6 @@ def window_outside(table: Table) -> Estimate:
     found = _token_errors(table, "noise.best", False, -1, 0.48)
     ends = None if found.interval is None else (-found.interval[1], -found.interval[0])
     return Estimate(-found.value, ends, found.n, found.note)
-
-
-# --- pictures ---------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> plot.Picture:

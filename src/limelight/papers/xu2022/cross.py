@@ -52,9 +52,6 @@ def spread(rows: Table) -> float:
     return rows.setting("model.strength") ** 2 * target**2 * (1 + source**2) / d
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
 def usable(table: Table) -> list[Cell]:
     """Cells whose logit spread is small enough for the limit."""
     every = table.cached("cells", lambda: list(table.cells(*AXES)))
@@ -80,16 +77,13 @@ def _over_limit(cells: list[Cell]) -> Estimate:
     "cross.limit",
     "Cross-attention follows its limit law within 2 %, wrong pairs included.",
     Inside(0.98, 1.02),
-    at="limelight",
 )
 def errors(table: Table) -> Estimate:
     """Measured over limit ratio, points with logit spread at most 0.02."""
     return _over_limit(usable(table))
 
 
-@claim(
-    "cross.beyond", "It still does at ten times that spread.", Inside(0.98, 1.02), at="limelight"
-)
+@claim("cross.beyond", "It still does at ten times that spread.", Inside(0.98, 1.02))
 def beyond(table: Table) -> Estimate:
     """Measured over limit ratio, logit spread at least 0.2 (expected to fail: few keys count)."""
     return _over_limit([c for c in clean(table).cells(*AXES) if spread(c[1]) >= 10 * SPREAD])
@@ -99,7 +93,6 @@ def beyond(table: Table) -> Estimate:
     "cross.leak",
     "The mass on wrong clusters is the law's within 0.01.",
     Inside(-0.01, 0.01),
-    at="limelight",
 )
 def leaked(table: Table) -> Estimate:
     """Measured minus limit leaked mass."""
@@ -128,9 +121,6 @@ def unlocked(table: Table) -> Estimate:
     point = families.difference_point(f"lambda {lam:g}", *squares, 0.5, 1)
     ratios = [float(np.sqrt(square.mean())) for square in squares]
     return families.below([point], 0.0, "cross {:.3f}, self {:.3f}".format(*ratios))
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> plot.Picture:

@@ -58,9 +58,6 @@ def sweeps(strengths: int, sigmas: int) -> list[tuple]:
     return list(dict.fromkeys(points))
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
 def cells_of(table: Table, *operators: str) -> list[Cell]:
     """The cells of some operators."""
     every = table.cached("points", lambda: list(table.cells(*POINT)))
@@ -112,7 +109,6 @@ def predicted_ratio(rows: Table) -> float:
     "curves.finite",
     "The finite-d prediction is within 3 % wherever its flag says valid.",
     Inside(0.97, 1.03),
-    at="limelight",
 )
 def against_prediction(table: Table) -> Estimate:
     """Measured ratio over the prediction, all valid points."""
@@ -127,7 +123,6 @@ def against_prediction(table: Table) -> Estimate:
     "curves.finite_beyond",
     "The prediction is within 3 % at twice the spread that its flag allows, too.",
     Inside(0.97, 1.03),
-    at="limelight",
 )
 def beyond_prediction(table: Table) -> Estimate:
     """Measured ratio over the prediction, diagonal masked (expected to fail: hence the flag)."""
@@ -155,8 +150,6 @@ def against_neighbours(table: Table) -> Estimate:
     name = lambda at: f"K {at['model.neighbours']}"
     return families.inside(over(cells, neighbours_ratio, name), 0.97, 1.03)
 
-
-# --- pictures ---------------------------------------------------------------------------------
 
 LOOKS = {
     "limit law": {"colour": "ink"},

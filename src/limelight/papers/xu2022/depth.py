@@ -46,9 +46,6 @@ def mean_path(rows: Table) -> np.ndarray:
     return np.sqrt(rows["path.square"].mean(axis=0))
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
 def over_recursion(
     cells: list[Path], first: int, last: int, band: tuple[float, float], absent: str = ""
 ) -> Estimate:
@@ -77,14 +74,13 @@ def large(cells: list[Path]) -> list[Path]:
     "depth.recursion",
     "The recursion gives the ratio of the first 30 steps at d = 10^6 within 2 %.",
     Inside(0.98, 1.02),
-    at="limelight",
 )
 def recursion(table: Table) -> Estimate:
     """Measured over recursion, steps 1 to 30, every noise level and logit scale."""
     return over_recursion(large(paths(table)), 1, EARLY, (0.98, 1.02))
 
 
-@claim("depth.late", "It still does in all later steps.", Inside(0.98, 1.02), at="limelight")
+@claim("depth.late", "It still does in all later steps.", Inside(0.98, 1.02))
 def late(table: Table) -> Estimate:
     """Measured over recursion, steps from 31 on, every noise level and logit scale, d = 10^6."""
     cells = large(paths(table))
@@ -95,7 +91,6 @@ def late(table: Table) -> Estimate:
     "depth.residual",
     "With a residual stream the recursion gives the first 30 steps at d = 10^6 within 2 %.",
     Inside(0.98, 1.02),
-    at="limelight",
 )
 def residual(table: Table) -> Estimate:
     """Measured over recursion, steps 1 to 30, gain below 1."""
@@ -107,7 +102,6 @@ def residual(table: Table) -> Estimate:
     "depth.finite",
     "At d = 1024 and sigma = 0.5 it is within 4 % for nine steps.",
     Inside(0.96, 1.04),
-    at="limelight",
 )
 def finite(table: Table) -> Estimate:
     """Measured over recursion, steps 1 to 9."""
@@ -119,7 +113,6 @@ def finite(table: Table) -> Estimate:
     "depth.not_a_prediction",
     "At d = 1024, sigma = 1 and lambda >= 5 the recursion is a prediction within 10 %.",
     AtMost(0.1),
-    at="limelight",
     statistic="largest |log(measured / recursion)| over steps (expected to fail: a finite-d path"
     " leaves the limit path)",
 )
@@ -145,7 +138,6 @@ def _where(cells: list[Path], chosen: Callable[[float, int, float], bool]) -> li
     "depth.lifetime",
     "Steps until the ratio exceeds 1 are the recursion's at d = 10^6, within 1 at d = 1024.",
     AtMost(0.0),
-    at="limelight",
 )
 def lifetimes(table: Table) -> Estimate:
     """Largest difference beyond that, every draw, sigma = 0.5."""
@@ -158,9 +150,6 @@ def lifetimes(table: Table) -> Estimate:
             if off > worst:
                 worst, where = off, f"d {at['world.dimension']}, lambda {at['model.strength']:g}"
     return Estimate(float(worst) if n else float("nan"), None, n, f"closest at {where}")
-
-
-# --- pictures ---------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> plot.Picture:

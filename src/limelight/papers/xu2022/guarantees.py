@@ -55,9 +55,6 @@ def soft(
     return (clusters, size, sizes, cosine, sigma, dimension, operator, lam, 1)
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def cells_of(table: Table, form: str) -> list[Cell]:
     """The cells that a certificate speaks of."""
     knn = lambda at: at["model.operator"].startswith("knn")
@@ -85,9 +82,6 @@ def worst(rows: Table) -> np.ndarray:
 def masked(rows: Table) -> bool:
     """Whether a token may not attend to itself."""
     return rows.setting("model.operator") == "masked"
-
-
-# --- claims -----------------------------------------------------------------------------------
 
 
 def violated(form: str) -> Callable[[Table], Estimate]:
@@ -175,9 +169,6 @@ def above_limit(table: Table) -> Estimate:
         if ratio < lowest:
             lowest, where = ratio, f"model {number}"
     return Estimate(lowest, None, 300, f"closest at {where}; no sampling of tokens")
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> plot.Picture:

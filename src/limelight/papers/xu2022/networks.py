@@ -32,14 +32,10 @@ def seeds(table: Table, network: str) -> Table:
     return found.rows(np.argsort(found["trial"]))
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
 @claim(
     "networks.fair",
     "Both networks have learned the plain images.",
     AtLeast(TRAINED),
-    at="limelight",
 )
 def trained(table: Table) -> Estimate:
     """Accuracy on plain images, the worse network (below, the other claims stay open).
@@ -98,9 +94,6 @@ noise_left = tuple(
     )(left(population))
     for population, words in POPULATIONS.items()
 )
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> plot.Picture:

@@ -48,9 +48,6 @@ def left(rows: Table, name: str, part: str = "clean") -> np.ndarray:
     return rows[f"left.{name}.{part}"]
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
 def less(table: Table, pairs: Sequence[tuple[str, Number, str, str, str]]) -> Estimate:
     """Order of filters: each pair is (layout, loud, better, worse, population)."""
     points = []
@@ -84,7 +81,6 @@ corrupted = claim(
     "patches.stuck",
     "Dot-product attention leaves a corrupted patch as it is: ratio 1 within 3 %.",
     Inside(0.97, 1.03),
-    at="limelight",
 )
 def stuck(table: Table) -> Estimate:
     """Ratio on corrupted patches, lambda 6, noise 1.5 and 3, regions."""
@@ -98,7 +94,6 @@ cosine = claim(
     "patches.cosine",
     "Cosine attention without the diagonal beats the average on both populations.",
     AtMost(0.0),
-    at="limelight",
     statistic="cosine over average, minus 1; clean and corrupted, noise 1.5 and 3, regions, paired",
 )(
     partial(
@@ -116,7 +111,6 @@ cosine = claim(
     "patches.leak",
     "Strong outliers leak: corruption more than doubles the error of clean patches.",
     AtMost(0.0),
-    at="limelight",
 )
 def leak(table: Table) -> Estimate:
     """Clean error without over half the one with corruption 3, minus 1; lambda 8, paired."""
@@ -136,7 +130,6 @@ layout_local = claim(
     "patches.layout_local",
     "Local averaging depends on the layout: scattered over regions above 1.5.",
     AtLeast(1.5),
-    at="limelight",
     statistic="ratio of errors of the 3 x 3 average without corruption",
 )(partial(across_layouts, name="conv3"))
 
@@ -144,12 +137,8 @@ layout_attention = claim(
     "patches.layout_attention",
     "Attention does not: scattered over regions is 1 within 10 %.",
     Inside(0.9, 1.1),
-    at="limelight",
     statistic="ratio of errors of attention at lambda 6 without corruption",
 )(partial(across_layouts, name="att6"))
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> plot.Picture:

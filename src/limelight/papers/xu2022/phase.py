@@ -85,14 +85,10 @@ def _columns(table: Table) -> Iterator[Column]:
         )
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
 @claim(
     "phase.regions",
     "The limit law names the part that dominates the error.",
     AtLeast(0.95),
-    at="limelight",
 )
 def dominated(table: Table) -> Estimate:
     """Share of clear cells, not frozen, whose largest measured part is the predicted one."""
@@ -109,7 +105,6 @@ def dominated(table: Table) -> Estimate:
     "phase.ridge",
     "The predicted best logit scale costs at most 5 % (15 % on a coarse grid), sigma <= 1.1.",
     AtMost(0.0),
-    at="limelight",
     statistic="measured ratio at the grid point nearest the predicted optimum, over that factor"
     " times the best of the column, minus 1",
 )
@@ -132,9 +127,6 @@ def ridge(table: Table) -> Estimate:
         else:
             points.append(families.difference_point(name, here, there, factor, len(judged)))
     return families.below(points)
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> plot.Picture:

@@ -55,14 +55,10 @@ def series(table: Table, operator: str) -> dict[tuple[int, float], list[Cell]]:
     return found
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
 @claim(
     "scaling.exponent",
     "The best ratio scales as m_k^-min(1/2, D/(D+sigma^2)).",
     AtMost(0.006),
-    at="limelight",
 )
 def exponents(table: Table) -> Estimate:
     """Largest difference between the limit law's slope at m_k = 10^20 and the exponent.
@@ -77,9 +73,7 @@ def exponents(table: Table) -> Estimate:
     return Estimate(wrong[worst], None, len(SIGMAS), f"worst at sigma {worst:g}; no sampling")
 
 
-@claim(
-    "scaling.measured", "Measured slopes follow the limit law.", Inside(-0.03, 0.03), at="limelight"
-)
+@claim("scaling.measured", "Measured slopes follow the limit law.", Inside(-0.03, 0.03))
 def slopes(table: Table) -> Estimate:
     """Log-log slope between neighbouring m_k, measured minus limit law."""
     pairs = [
@@ -110,7 +104,6 @@ def slope(where: str, cells: Sequence[Cell], points: Sequence[families.Point]) -
     "scaling.early",
     "Beyond sigma^2 = D the exponent shows at these sizes already, within 0.03.",
     Inside(-0.03, 0.03),
-    at="limelight",
     statistic="measured slope between the two largest m_k minus the exponent, C = 10, sigma = 1.5"
     " (expected to fail: it is reached slowly)",
 )
@@ -130,7 +123,6 @@ def early(table: Table) -> Estimate:
     "scaling.others",
     "Without the diagonal, and for kNN, the exponent stays 1/2 at every noise level.",
     Inside(0.95, 1.05),
-    at="limelight",
 )
 def others(table: Table) -> Estimate:
     """Measured ratio times sqrt(m_k) (masked: m_k - 1), d = 10^6."""
@@ -143,9 +135,6 @@ def averaged(rows: Table) -> float:
     """What averaging the tokens that a token may see leaves of the noise."""
     masked = rows.setting("model.operator") == "masked"
     return (rows.setting("world.size") - masked) ** -0.5
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> plot.Picture:

@@ -29,9 +29,6 @@ def rows(*networks: str, frame: str = "fresh") -> list[tuple]:
     return [(network, frame, 1.5) for network in networks]
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
 def cell(table: Table, network: str, frame: str = "fresh") -> Table:
     """The seeds of one network."""
     found = table.where(network=network, frame=frame)
@@ -152,7 +149,6 @@ layout_attention = claim(
     "trained.layout_attention",
     "Attention does not depend on the layout: scattered over regions is 1 within 5 %.",
     Inside(0.95, 1.05),
-    at="limelight",
     statistic="ratio of clean errors, att, noise 1.5",
 )(partial(across_layouts, network="att"))
 
@@ -160,12 +156,8 @@ layout_local = claim(
     "trained.layout_local",
     "The CNN does: above 1.25.",
     AtLeast(1.25),
-    at="limelight",
     statistic="ratio of clean errors, cnn2, noise 1.5",
 )(partial(across_layouts, network="cnn2"))
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> plot.Picture:
