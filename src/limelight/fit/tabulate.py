@@ -92,7 +92,7 @@ def in_words(value: Any) -> str:
     if isinstance(value, Estimate):
         if np.isnan(value.value) and value.note:
             return value.note
-        ends = "" if value.interval is None else " [{:.3g}, {:.3g}]".format(*value.interval)
+        ends = "" if value.interval is None else " [{:.4g}, {:.4g}]".format(*value.interval)
         return f"{value.value:.4g}{ends}"
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
 

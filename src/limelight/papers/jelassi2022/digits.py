@@ -95,7 +95,7 @@ def positional_competes(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Accuracy and locality of every arm."""
-    return [images.in_words(name, rows) for name in ARMS if len(rows := arm(table, name))]
+    return images.summary({name: rows for name in ARMS if len(rows := arm(table, name))})
 
 
 def draw(table: Table) -> Picture:

@@ -13,6 +13,7 @@ import numpy as np
 
 from limelight.claims import AtLeast, Estimate, Undecided
 from limelight.experiments.idealized import Idealized
+from limelight.fit import tabulate
 from limelight.fit.curves import crossing
 from limelight.papers.jelassi2022.idealized import named, world
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -94,18 +95,23 @@ def rates(table: Table) -> str:
 
 def summary(table: Table) -> list[str]:
     """R by world and diagonal, and the diagonal from which on alpha rises again."""
-    found = [rates(table)]
-    for at, rows in worlds(table):
-        rise, betas = rises(rows), rows[BETA].astype(float)
-        listed = ", ".join(f"{b:g}: {r:.3f}" for b, r in zip(betas, rise, strict=True))
-        running = ", ".join(f"{beta:g}" for beta in betas[~rows["passed"]]) or "none"
-        edge = float(onset(betas, rise)[0])
-        found.append(
-            f"{named(at)}: R by beta {listed}; rises from beta {edge:.2f} on, where e^beta / D ="
-            f" {np.exp(edge) / at['tokens']:.2f}; not past a maximum at beta {running};"
-            f" largest eta_v L'' {rows['trace.stiffness'].max():.2f}"
-        )
-    return found
+    rise = {
+        named(at): lambda rows, at=at: rises(rows.where(**at)).mean() for at, _ in worlds(table)
+    }
+    edge = lambda rows: float(onset(rows[BETA].astype(float), rises(rows))[0])
+    running = lambda rows: ", ".join(f"{beta:g}" for beta in rows[BETA][~rows["passed"]])
+    columns = {
+        "rises from beta": edge,
+        "e^beta / D there": lambda rows: np.exp(edge(rows)) / rows["tokens"][0],
+        "not past a maximum at beta": lambda rows: running(rows) or "none",
+        "largest eta_v L''": lambda rows: rows["trace.stiffness"].max(),
+    }
+    cells = [({"world": named(at)}, rows) for at, rows in worlds(table)]
+    return [
+        rates(table),
+        *tabulate(table, {BETA: "beta"}, rise, title="R by world"),
+        *tabulate(cells, "world", columns),
+    ]
 
 
 def over_beta(curves: Sequence[Series], note: Sequence[str]) -> Picture:

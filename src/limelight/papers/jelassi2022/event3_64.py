@@ -7,7 +7,9 @@ import numpy as np
 
 from limelight.claims import AtLeast, Estimate
 from limelight.engine.grid import assign
-from limelight.fit.estimates import ends_of, lowest, mean
+from limelight.fit import tabulate
+from limelight.fit.estimates import lowest, mean
+from limelight.fit.tabulate import in_words
 from limelight.papers.jelassi2022 import event3
 from limelight.papers.jelassi2022.event3 import BETA, LARGE, RISE, onset, over_beta, rates, rises
 from limelight.papers.recipe import Scale, claim, scales
@@ -50,18 +52,16 @@ def at_large(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """R by diagonal with its interval, and the diagonal from which on alpha rises again."""
-    found = [rates(table)]
-    for at, rows in table.cells(BETA):
-        rise = mean_rise(rows)
-        found.append(
-            "beta {:g}: R {:.4f} [{:.4f}, {:.4f}]".format(at[BETA], rise.value, *ends_of(rise))
-            + f", {int(rows['passed'].sum())} of {len(rows)} past a maximum"
-        )
+    columns = {
+        "R": mean_rise,
+        "seeds": len,
+        "past a maximum": lambda rows: rows["passed"].sum(),
+    }
     ordered = table.rows(np.lexsort((table[BETA], table["trial"])))
     betas = table.values(BETA)
     edge = mean(onset(betas, rises(ordered).reshape(-1, len(betas))))
-    words = "rises from beta {:.3f} [{:.3f}, {:.3f}] on"
-    return [*found, words.format(edge.value, *ends_of(edge))]
+    found = tabulate(table, {BETA: "beta"}, columns, title=rates(table))
+    return [*found, f"rises from beta {in_words(edge)} on"]
 
 
 def draw(table: Table) -> Picture:

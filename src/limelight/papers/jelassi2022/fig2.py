@@ -7,6 +7,7 @@ import numpy as np
 
 from limelight.claims import AtMost, Estimate, Inside
 from limelight.experiments.students import Students
+from limelight.fit import tabulate
 from limelight.fit.estimates import highest, hull, median
 from limelight.measures.association import chance_overlap
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -61,17 +62,20 @@ def over_linear(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Medians of every student, with and without the diagonal."""
-    lines = ["steps Adam with cosine decay, one rate for all weights"]
-    names = ("error", "linear", "exact", "overlap", "exact_diagonal", "overlap_diagonal")
-    for at, rows in table.cells(*AXIS):
-        middle = {name: np.median(rows[name]) for name in names}
-        lines.append(
-            f"{named(at)} ({len(rows)} seeds): error {middle['error']:.4f} (lowest"
-            f" {rows['error'].min():.4f}), linear {middle['linear']:.4f}, exact"
-            f" {middle['exact']:.3f}, overlap {middle['overlap']:.3f}; with the diagonal"
-            f" {middle['exact_diagonal']:.3f}, {middle['overlap_diagonal']:.3f}"
-        )
-    return lines
+    middle = lambda name: lambda rows: np.median(rows[name])
+    columns = {
+        "seeds": len,
+        "error": middle("error"),
+        "lowest": lambda rows: rows["error"].min(),
+        "linear": middle("linear"),
+        "exact": middle("exact"),
+        "overlap": middle("overlap"),
+        "exact with diagonal": middle("exact_diagonal"),
+        "overlap with diagonal": middle("overlap_diagonal"),
+    }
+    cells = [({"student": named(at)}, rows) for at, rows in table.cells(*AXIS)]
+    title = "medians over seeds; steps Adam with cosine decay, one rate for all weights"
+    return tabulate(cells, "student", columns, title=title)
 
 
 def draw(table: Table) -> Picture:

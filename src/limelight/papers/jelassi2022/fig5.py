@@ -102,10 +102,8 @@ def regained(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Accuracy by network and cell, with locality for the ViT."""
-    return [
-        images.in_words(f"{NETWORKS[at['network']]}, cells of {at['world.cell']}", part)
-        for at, part in table.cells(*ARM)
-    ]
+    name = lambda at: f"{NETWORKS[at['network']]}, cells of {at['world.cell']}"
+    return images.summary({name(at): part for at, part in table.cells(*ARM)})
 
 
 def draw(table: Table) -> Picture:

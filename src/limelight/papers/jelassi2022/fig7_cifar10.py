@@ -45,7 +45,7 @@ def gap(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Accuracy and locality of both."""
-    return [images.in_words(ARMS[at["network"]], rows) for at, rows in table.cells("network")]
+    return images.summary({ARMS[at["network"]]: rows for at, rows in table.cells("network")})
 
 
 def draw(table: Table) -> Picture:

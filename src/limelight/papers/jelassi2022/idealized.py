@@ -12,6 +12,7 @@ import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.idealized import LATE, Idealized
+from limelight.fit import tabulate
 from limelight.fit.estimates import largest
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import Axis, Guide, Mark, Panel, Picture, Points, Reference, Series, panels
@@ -33,6 +34,7 @@ AXIS = (
     "prune",
     "compare",
 )
+WORLD = ("tokens", "size", "density")
 #: Runs are stable in alpha below this.
 STABLE = 2.0
 
@@ -81,7 +83,7 @@ def runs(table: Table, part: str) -> list[Run]:
 
 def world(at: Mapping[str, Any]) -> tuple[int, int, float]:
     """Patches, patches of a set, and density."""
-    return at["tokens"], at["size"], at["density"]
+    return tuple(at[name] for name in WORLD)
 
 
 def named(at: Mapping[str, Any]) -> str:
@@ -216,36 +218,32 @@ def reaches_fstar(table: Table) -> Estimate:
 
 
 def summary(table: Table) -> list[str]:
-    """Each run before and after, its phases, its lost mass."""
-    lines = []
-    for at, rows in runs(table, "theorem"):
-        end = {n: at_steps(rows, n) for n in ("error", "loss", "alpha", "gamma", "rho", "gain")}
-        lines.append(
-            f"{named(at)}, {rates(at)}, eta_v = {at['rate']:g}, {at['steps']} steps: error"
-            f" {rows['trace.error'][0, 0]:.4f} -> {end['error']:.3g}, loss {end['loss']:.4g},"
-            f" alpha {end['alpha']:.4f}, gamma {end['gamma']:.3f}, rho {end['rho']:.3f},"
-            f" G {end['gain']:.2f}; association from step {rows['onset'][0]}, error halved at"
-            f" {rows['halved'][0]}; lost mass {rows['lost'][0]:.2g};"
-            f" largest eta_v L'' {rows['trace.stiffness'].max():.2f}"
-        )
-        if at["longer"] > 1:
-            lines.append(
-                f"  {at['longer']} times the steps: error {rows['trace.error'][0, -1]:.4g},"
-                f" f* fails {label_failure(*world(at)):.4g}"
-            )
-    for at, rows in runs(table, "grid"):
-        gamma, rho = (rows[f"trace.{name}"][0, -1] for name in ("gamma", "rho"))
-        lines.append(
-            f"{named(at)}, {rates(at)}, beta {at['diagonal']:g}: gamma {gamma:.3f},"
-            f" rho {rho:.3f}; gamma always rose: {bool(rows['rising'][0])}, always above |rho|:"
-            f" {bool(rows['above'][0])}, always faster: {bool(rows['faster'][0])}"
-        )
-    return lines
-
-
-def rates(at: Mapping[str, Any]) -> str:
-    """How much faster attention moves than the value vector."""
-    return "one rate" if at["ratio"] == 1 else f"the rate of A is {at['ratio']:g} times that of v"
+    """Each run before and after, its phases, its lost mass; where the grid's runs end."""
+    trace = lambda name, reading: lambda rows: rows[f"trace.{name}"][0, reading]
+    run = {
+        "error at start": trace("error", 0),
+        **{name: trace(name, -LATE - 1) for name in ("error", "loss", "alpha", "gamma", "rho")},
+        "G": trace("gain", -LATE - 1),
+        "association from step": lambda rows: rows["onset"][0],
+        "error halved at": lambda rows: rows["halved"][0],
+        "lost mass": "lost",
+        "largest eta_v L''": lambda rows: rows["trace.stiffness"].max(),
+        "longer": lambda rows: rows["longer"][0],
+        "error then": trace("error", -1),
+        "f* fails": lambda rows: label_failure(*(rows[name][0] for name in WORLD)),
+    }
+    end = {
+        "gamma": trace("gamma", -1),
+        "rho": trace("rho", -1),
+        "gamma always rose": lambda rows: rows["rising"][0],
+        "always above |rho|": lambda rows: rows["above"][0],
+        "always faster": lambda rows: rows["faster"][0],
+    }
+    heads = {"tokens": "D", "size": "C", "density": "q", "ratio": "rate of A over v"}
+    return [
+        *tabulate(runs(table, "theorem"), {**heads, "rate": "eta_v", "steps": "steps"}, run),
+        *tabulate(runs(table, "grid"), {**heads, "diagonal": "beta"}, end),
+    ]
 
 
 def draw(table: Table) -> Picture:

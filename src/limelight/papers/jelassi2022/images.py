@@ -1,10 +1,12 @@
 """What the figures on real images share: networks and images at each scale, seeds in order."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from limelight.claims import Estimate
+from limelight.fit import tabulate
 from limelight.fit.estimates import mean
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
@@ -84,14 +86,16 @@ def regained(rows: Table) -> Estimate:
     return mean(rows["locality.inverse"].astype(float) - rows["locality.raw"])
 
 
-def in_words(name: str, rows: Table) -> str:
-    """Accuracy of an arm and, where it has positions, their locality; a line of a summary."""
-    spread = rows["accuracy"]
-    line = f"{name}: accuracy {spread.mean():.3f} ({spread.min():.3f} to {spread.max():.3f})"
-    if np.isfinite(rows["locality.raw"]).all():
-        places = (f"{w} {rows[f'locality.{part}'].mean():.3f}" for part, w in LOCALITY.items())
-        line += f", locality {', '.join(places)}"
-    return f"{line}, {len(rows)} seeds"
+def summary(arms: Mapping[str, Table]) -> list[str]:
+    """Accuracy of every arm and, where it has positions, their locality."""
+    columns = {
+        "seeds": len,
+        "accuracy": "accuracy",
+        "lowest": lambda rows: rows["accuracy"].min(),
+        "highest": lambda rows: rows["accuracy"].max(),
+        **{f"locality {words}": f"locality.{part}" for part, words in LOCALITY.items()},
+    }
+    return tabulate([({"arm": name}, rows) for name, rows in arms.items()], "arm", columns)
 
 
 def trained_on(table: Table) -> str:

@@ -1,12 +1,14 @@
 """Section 5: attention learned on one feature serves the next, from a handful of images."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments.transfer import Transfer
+from limelight.fit import tabulate
 from limelight.fit.curves import crossing, slopes
 from limelight.fit.estimates import LEAST, MEDIAN_DRAWS, highest, joined, mean, median, missing
 from limelight.papers.jelassi2022.traces import rough
@@ -204,24 +206,23 @@ def step_rules(table: Table) -> str:
 
 def summary(table: Table) -> list[str]:
     """Every size and sample: medians of the arms, and what the tuning chose."""
+
+    def middle(rows: Table, column: str) -> float | str:
+        return np.median(rows[column]) if len(readable(rows, column, rows[EXAMPLES])) else "-"
+
     early = {arm: table[f"{arm}.diverged"].sum() for arm in (c.split(".")[0] for c in ARMS)}
-    lines = [
+    names = (*ARMS, "finetune.best", "scratch.end", "finetune.cosine")
+    columns = {name: partial(middle, column=name) for name in names} | {
+        "scratch association": lambda rows: np.median(rows["scratch.exact"]),
+        "at step": lambda rows: np.median(rows["scratch.step"]),
+    }
+    slope = growth.estimate(table)
+    return [
         step_rules(table),
         "diverged: " + ", ".join(f"{arm} {int(count)}" for arm, count in early.items()),
+        *tabulate(table, {SOURCE: "source", TOKENS: "D", EXAMPLES: "images"}, columns),
+        f"N(error <= {LEVEL}): {slope.note}; slope {slope.value:.2f}",
     ]
-    columns = (*ARMS, "finetune.best", "scratch.end", "finetune.cosine")
-    for source in ("idealized", "learned"):
-        for D, rows in by_size(table, source):
-            for at, part in rows.cells(EXAMPLES):
-                here = [c for c in columns if len(readable(table, c, np.array([at[EXAMPLES]])))]
-                arms = ", ".join(f"{column} {np.median(part[column]):.4f}" for column in here)
-                lines.append(
-                    f"D {D}, {source}, {at[EXAMPLES]} images: {arms}; scratch association"
-                    f" {np.median(part['scratch.exact']):.2f} at step"
-                    f" {np.median(part['scratch.step']):.0f}"
-                )
-    slope = growth.estimate(table)
-    return [*lines, f"N(error <= {LEVEL}): {slope.note}; slope {slope.value:.2f}"]
 
 
 def draw(table: Table) -> Picture:

@@ -6,11 +6,19 @@ from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.core.gram import Number
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import noise_left
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.papers.xu2022.ratios import LARGE, POINT, Cell, limit_ratio, model_of
+from limelight.papers.xu2022.ratios import (
+    LARGE,
+    POINT,
+    SYMBOLS,
+    Cell,
+    limit_ratio,
+    measured,
+    model_of,
+)
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum, printed
 from limelight.theory.xu2022.setting import Setting
@@ -239,13 +247,14 @@ def draw_map(table: Table) -> plot.Picture:
 
 def summary(table: Table) -> list[str]:
     """The counterexamples in numbers."""
-    return [
-        f"C {at['world.clusters']}, m_k {at['world.size']}, sigma {at['world.sigma']:g},"
-        f" d {at['world.dimension']}, lambda {at['model.strength']:.3f}: claimed 0.5, measured"
-        f" {np.sqrt(rows['noise.square'].mean()):.4f} (smallest token"
-        f" {rows['noise.best'].min():.4f}, n = {len(rows)}), limit {limit_ratio(rows):.4f}"
-        for at, rows in theorem2_rows(table)
-    ]
+    columns = {
+        "claimed": lambda rows: 0.5,
+        "measured": measured,
+        "smallest token": lambda rows: rows["noise.best"].min(),
+        "draws": len,
+        "limit law": limit_ratio,
+    }
+    return tabulate(theorem2_rows(table), SYMBOLS, columns)
 
 
 ROWS = [own_point(*row) for row in BROKEN]

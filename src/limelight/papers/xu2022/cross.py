@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from limelight import plot
 from limelight.claims import AtMost, Estimate, Inside, Undecided
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import cross_errors
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -170,16 +170,16 @@ def _lines(table: Table, column: str) -> list[plot.Mark]:
 
 def summary(table: Table) -> list[str]:
     """Ratio, leaked mass and self-attention, with none and with half of the pairs wrong."""
-    lines = []
-    for at, rows in table.cells(*AXES):
-        if at["world.wrong"] in (0.0, 0.48, 0.5) and at["world.alignment"] == 1:
-            ratio, mass = law(rows)
-            lines.append(
-                f"{_name(at)}: cross {measured(rows, 'cross.square').value:.4f} (limit"
-                f" {ratio:.4f}), leaked {rows['cross.leaked'].mean():.4f} ({mass:.4f}),"
-                f" self {measured(rows, 'cross.itself').value:.4f}"
-            )
-    return lines
+    half = table.rows(np.isin(table["world.wrong"], (0.0, 0.48, 0.5)))
+    columns = {
+        "cross": lambda rows: measured(rows, "cross.square"),
+        "limit law": lambda rows: float(law(rows)[0]),
+        "leaked mass": "cross.leaked",
+        "its law": lambda rows: float(law(rows)[1]),
+        "self-attention": lambda rows: measured(rows, "cross.itself"),
+    }
+    heads = {"world.wrong": "wrong pairs", "model.strength": "lambda"}
+    return tabulate(half.where(world__alignment=1), heads, columns, title="alignment 1")
 
 
 figure = Figure(

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike
 from limelight import plot
 from limelight.claims import Estimate, Inside
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import noise_left, purity
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.xu2022.ratios import (
     LARGE,
     POINT,
+    SYMBOLS,
     Cell,
     limit_ratio,
     measured,
@@ -29,7 +30,6 @@ from limelight.table import Table
 from limelight.theory.xu2022 import certificates, limit, prediction, printed
 from limelight.worlds import Clusters
 
-WHERE = ("world.clusters", "world.size", "world.sigma", "world.dimension", "model.strength")
 #: The point through which every axis is swept.
 BASE = {
     "world.clusters": 10,
@@ -66,7 +66,7 @@ def cells_of(table: Table, *operators: str) -> list[Cell]:
 
 def where(at: dict) -> str:
     """The name of a cell."""
-    return named(at, *WHERE)
+    return named(at, *SYMBOLS)
 
 
 @claim(
@@ -266,16 +266,15 @@ def _laws_along(rows: Table, path: str) -> list[plot.Guide]:
 
 def summary(table: Table) -> list[str]:
     """Measured, limit and prediction at the points nearest the base logit scale."""
-    lines = []
-    for at, rows in cells_of(table, "softmax"):
-        if 5.5 < at["model.strength"] < 7:
-            sharp = predicted(rows)
-            lines.append(
-                f"{where(at)}: measured {measured(rows).value:.4f} (n = {len(rows)}), limit"
-                f" {limit_ratio(rows):.4f}, prediction {float(sharp.ratio):.4f}"
-                f" ({'valid' if sharp.valid else 'not valid'})"
-            )
-    return lines[:12]
+    near = [c for c in cells_of(table, "softmax") if 5.5 < c[0]["model.strength"] < 7]
+    columns = {
+        "measured": measured,
+        "draws": len,
+        "limit law": limit_ratio,
+        "prediction": predicted_ratio,
+        "valid": lambda rows: bool(predicted(rows).valid),
+    }
+    return tabulate(near, SYMBOLS, columns, most=12)
 
 
 SMOKE = [

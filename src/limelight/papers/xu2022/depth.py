@@ -8,7 +8,7 @@ import numpy as np
 from limelight import plot
 from limelight.claims import AtMost, Estimate, Inside
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import noise_path
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -227,18 +227,24 @@ def _picture(table: Table, panels: list[plot.Panel]) -> plot.Picture:
 
 def summary(table: Table) -> list[str]:
     """Best step, its ratio, the lifetime, and where the recursion is furthest off."""
-    lines = []
-    for at, rows, law in paths(table):
-        path = mean_path(rows)
-        far = 1 + int(np.abs(np.log(path[1:] / law[1:])).argmax())
-        lines.append(
-            f"sigma {at['world.sigma']:g}, d {at['world.dimension']},"
-            f" lambda {at['model.strength']:g}: best {path[1:].min():.4f} at step"
-            f" {1 + int(path[1:].argmin())} (recursion {law[1:].min():.4f}), lifetime"
-            f" {limit.lifetime(path)} (recursion {limit.lifetime(law)}) of {len(law) - 1},"
-            f" furthest off at step {far}: {path[far] / law[far]:.4f} times the recursion"
-        )
-    return lines
+    cells = [(at, (mean_path(rows), law)) for at, rows, law in paths(table)]
+
+    def furthest(both: tuple[np.ndarray, np.ndarray]) -> int:
+        path, law = both
+        return 1 + int(np.abs(np.log(path[1:] / law[1:])).argmax())
+
+    columns = {
+        "best": lambda both: both[0][1:].min(),
+        "at step": lambda both: 1 + both[0][1:].argmin(),
+        "recursion's best": lambda both: both[1][1:].min(),
+        "lifetime": lambda both: limit.lifetime(both[0]),
+        "recursion's": lambda both: limit.lifetime(both[1]),
+        "steps": lambda both: len(both[1]) - 1,
+        "furthest off at step": furthest,
+        "times the recursion": lambda both: np.divide(*both)[furthest(both)],
+    }
+    heads = {"world.sigma": "sigma", "world.dimension": "d", "model.strength": "lambda"}
+    return tabulate(cells, heads, columns)
 
 
 figure = Figure(

@@ -9,7 +9,7 @@ from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.core.gram import Number
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import worst_errors
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -213,16 +213,18 @@ def _describe(at: dict[str, Any]) -> str:
 
 def summary(table: Table) -> list[str]:
     """Violations and the largest share of each bound that was used."""
-    lines = []
-    for form in FORMS:
-        for at, rows in cells_of(table, form):
-            text = _describe(at).replace("$\\lambda$", "lambda").replace("$\\sigma$", "sigma")
-            share = used(rows, form)
-            lines.append(
-                f"{form}, {text}: {int((share > 1).sum())} of {len(share)} violate,"
-                f" largest error / bound {share.max():.3f}"
-            )
-    return lines
+    plain = lambda at: _describe(at).replace("$\\lambda$", "lambda").replace("$\\sigma$", "sigma")
+    cells = [
+        ({"certificate": form, "setting": plain(at)}, used(rows, form))
+        for form in FORMS
+        for at, rows in cells_of(table, form)
+    ]
+    columns = {
+        "draws": len,
+        "violations": lambda share: (share > 1).sum(),
+        "largest error / bound": np.max,
+    }
+    return tabulate(cells, ("certificate", "setting"), columns)
 
 
 SMOKE = [knn(3, 30, 0.5, 60), soft(3, 20, 0.5, 2000, 5.0)]

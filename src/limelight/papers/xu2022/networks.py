@@ -4,6 +4,7 @@ Who loses more, and what has become of the noise where both see the image at one
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.classify import Classify
 from limelight.experiments.tolerance import Tolerance
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -119,18 +120,15 @@ def draw(table: Table) -> plot.Picture:
 
 def summary(table: Table) -> list[str]:
     """Accuracy with and without noise, and what is left of it."""
-    lines = []
-    for network, name in NETWORKS.items():
-        rows = seeds(table, network)
-        noise = ", ".join(
-            f"{words} {' '.join(f'{g:.2f}' for g in rows[f'trace.{population}'].mean(axis=0))}"
-            for population, words in POPULATIONS.items()
-        )
-        lines.append(
-            f"{name}: accuracy {rows['accuracy'].mean():.1%}, with noise"
-            f" {rows['accuracy.noisy'].mean():.1%}; noise over signal, {noise}; {len(rows)} seeds"
-        )
-    return lines
+
+    def noise(rows: Table, population: str) -> str:
+        return " ".join(f"{g:.2f}" for g in rows[f"trace.{population}"].mean(axis=0))
+
+    cells = [({"network": name}, seeds(table, n)) for n, name in NETWORKS.items()]
+    columns = {"seeds": len, "accuracy": "accuracy", "with noise": "accuracy.noisy"}
+    stages = {words: partial(noise, population=name) for name, words in POPULATIONS.items()}
+    title = "noise over signal at every stage, on noisy and on spared patches"
+    return tabulate(cells, "network", columns | stages, title=title)
 
 
 def sized(depth: int, width: int, steps: int) -> dict[str, object]:

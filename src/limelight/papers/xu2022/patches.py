@@ -9,7 +9,7 @@ from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate, Inside, Undecided
 from limelight.core.gram import Number
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import filter_errors
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -33,11 +33,16 @@ POPULATIONS = ("clean", "corrupted")
 QUIET = 0.5
 
 
+def tenth(table: Table) -> Table:
+    """The draws with a tenth of the patches corrupted, where several shares were run."""
+    swept = "world.share" in table.columns
+    return table.rows(np.isclose(table["world.share"], 0.1)) if swept else table
+
+
 def cell(table: Table, layout: str, loud: Number) -> Table:
-    """The draws of one layout and corruption, at the share of a tenth where several were run."""
-    rows = table.rows((table["world.layout"] == layout) & np.isclose(table["world.loud"], loud))
-    if "world.share" in table.columns:
-        rows = rows.rows(np.isclose(rows["world.share"], 0.1))
+    """The draws of one layout and corruption."""
+    rows = tenth(table).where(world__layout=layout)
+    rows = rows.rows(np.isclose(rows["world.loud"], loud))
     if not len(rows):
         raise Undecided(f"{layout} at noise {loud:g}, a tenth of the patches: not in this table")
     return rows
@@ -189,16 +194,14 @@ def _filters(rows: Table, part: str, layout: str, look: int) -> plot.Points:
 
 def summary(table: Table) -> list[str]:
     """Both populations of every filter, in every cell."""
-    lines = []
-    for at, _ in table.cells("world.layout", "world.loud"):
-        rows = cell(table, at["world.layout"], at["world.loud"])
-        values = "  ".join(f"{name} {_both(rows, name)}" for name in NAMES)
-        lines.append(f"{at['world.layout']}, noise {at['world.loud']:g}: {values}")
-    return lines
 
+    def both(rows: Table, name: str) -> str:
+        return "/".join(f"{np.sqrt(left(rows, name, part).mean()):.3f}" for part in POPULATIONS)
 
-def _both(rows: Table, name: str) -> str:
-    return "/".join(f"{np.sqrt(left(rows, name, part).mean()):.3f}" for part in POPULATIONS)
+    heads = {"world.layout": "layout", "world.loud": "noise"}
+    columns = {name: partial(both, name=name) for name in NAMES}
+    title = "error over the noise put in, on clean/corrupted patches"
+    return tabulate(tenth(table), heads, columns, title=title)
 
 
 figure = Figure(

@@ -9,7 +9,7 @@ import numpy as np
 from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import noise_parts
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -85,6 +85,14 @@ def _columns(table: Table) -> Iterator[Column]:
         )
 
 
+def planes(table: Table) -> dict[float, list[Column]]:
+    """Columns by dimension."""
+    found: dict[float, list[Column]] = {}
+    for column in columns(table):
+        found.setdefault(float(column.model.dimension), []).append(column)
+    return found
+
+
 @claim(
     "phase.regions",
     "The limit law names the part that dominates the error.",
@@ -131,13 +139,11 @@ def ridge(table: Table) -> Estimate:
 
 def draw(table: Table) -> plot.Picture:
     """Measured ratio as colour; what dominates as named regions; the theory's lines over it."""
-    planes: dict[float, list[Column]] = {}
-    for column in columns(table):
-        planes.setdefault(float(column.model.dimension), []).append(column)
+    found = planes(table)
     model = columns(table)[0].model
-    many = len(planes) > 1
+    many = len(found) > 1
     return plot.Picture(
-        [_plane(d, plane) for d, plane in planes.items()],
+        [_plane(d, plane) for d, plane in found.items()],
         width=plot.TWO_COLUMNS if many else 4.8,
         height=3.1 if many else 3.9,
         note=(
@@ -188,14 +194,18 @@ def _lines(model: Setting, sigmas: np.ndarray) -> list[plot.Guide]:
 
 def summary(table: Table) -> list[str]:
     """How many cells each region has, and the best ratio."""
-    found = columns(table)
-    counts = np.bincount(np.concatenate([c.region for c in found]), minlength=len(NAMES))
-    best = min(found, key=lambda c: c.ratio.min())
-    at = best.at | {"model.strength": best.strengths[np.argmin(best.ratio)]}
-    return [
-        "cells by what dominates: " + ", ".join(map("{} {}".format, NAMES, counts)),
-        f"smallest measured ratio {best.ratio.min():.4f} at {named(at, *COLUMN, 'model.strength')}",
-    ]
+
+    def smallest(plane: list[Column]) -> str:
+        best = min(plane, key=lambda column: column.ratio.min())
+        strength = best.strengths[np.argmin(best.ratio)]
+        return f"{best.ratio.min():.4f} at sigma {best.model.sigma:.4g}, lambda {strength:.4g}"
+
+    cells = [({"d": int(dimension)}, plane) for dimension, plane in planes(table).items()]
+    counted = {
+        name: lambda plane, i=i: sum((column.region == i).sum() for column in plane)
+        for i, name in enumerate(NAMES)
+    }
+    return tabulate(cells, "d", counted | {"smallest measured ratio": smallest})
 
 
 figure = Figure(

@@ -26,6 +26,14 @@ POINT = (
     "model.strength",
     "model.neighbours",
 )
+#: What tells points of one operator apart, by the paper's symbols.
+SYMBOLS = {
+    "world.clusters": "C",
+    "world.size": "m_k",
+    "world.sigma": "sigma",
+    "world.dimension": "d",
+    "model.strength": "lambda",
+}
 #: The dimension that stands for the limit.
 LARGE = 1_000_000
 

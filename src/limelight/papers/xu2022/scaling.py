@@ -8,7 +8,7 @@ from limelight import plot
 from limelight.claims import AtMost, Estimate, Inside, Undecided
 from limelight.core.gram import Number
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import noise_left
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -223,16 +223,15 @@ def _slopes() -> list[plot.Series]:
 
 def summary(table: Table) -> list[str]:
     """Measured ratio and the law at the largest size of each series."""
-    lines = []
-    for (clusters, sigma), cells in series(table, "softmax").items():
-        at, rows = cells[-1]
-        lines.append(
-            f"C {clusters}, sigma {sigma:g}, m_k {at['world.size']}:"
-            f" measured {measured(rows).value:.4f}, limit {limit_ratio(rows):.4f},"
-            f" 1/sqrt(m_k) {at['world.size'] ** -0.5:.4f},"
-            f" exponent {optimum.scaling_exponent(sigma):.3f}"
-        )
-    return lines
+    largest = [cells[-1] for cells in series(table, "softmax").values()]
+    columns = {
+        "measured": measured,
+        "limit law": limit_ratio,
+        "1/sqrt(m_k)": averaged,
+        "exponent": lambda rows: optimum.scaling_exponent(rows.setting("world.sigma")),
+    }
+    heads = {"world.clusters": "C", "world.sigma": "sigma", "world.size": "m_k"}
+    return tabulate(largest, heads, columns)
 
 
 figure = Figure(

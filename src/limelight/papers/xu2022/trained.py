@@ -9,7 +9,7 @@ from limelight import plot
 from limelight.claims import AtLeast, AtMost, Claim, Estimate, Inside, Undecided
 from limelight.core.gram import Number
 from limelight.experiments.denoising import Denoising
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.models.denoiser import NETWORKS
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.xu2022.ratios import Cell
@@ -210,14 +210,15 @@ def _name(at: dict) -> str:
 
 def summary(table: Table) -> list[str]:
     """Clean / corrupted of every test, mean over seeds."""
-    lines = []
-    for at, found in table.cells(*AXIS):
-        root = {c: f"{np.sqrt(v.mean()):.3f}" for c, v in found.columns.items() if "." in c}
-        parts = [f"none {root['none.clean']}"]
-        for test in ("mild", "strong", "scattered"):
-            parts.append(f"{test} {root[f'{test}.clean']}/{root[f'{test}.corrupted']}")
-        lines.append(f"{_name(at)} ({len(found)} seeds): " + ", ".join(parts))
-    return lines
+
+    def errors(found: Table, test: str) -> str:
+        parts = ("clean",) if test == "none" else ("clean", "corrupted")
+        return "/".join(f"{np.sqrt(found[f'{test}.{part}'].mean()):.3f}" for part in parts)
+
+    cells = [({"network": _name(at)}, found) for at, found in table.cells(*AXIS)]
+    columns = {"seeds": len, **{test: partial(errors, test=test) for test in TESTS}}
+    title = "error over the noise put in, on clean/corrupted patches"
+    return tabulate(cells, "network", columns, title=title)
 
 
 ALL = ("linear5", "cnn2", "att", "att-mask", "cos", "cos-mask")
