@@ -9,7 +9,6 @@ import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.classify import Classify
-from limelight.fit.estimates import mean
 from limelight.papers.jelassi2022 import images
 from limelight.papers.jelassi2022.images import AGREEING, ARM, LOCALITY, TOLERANCE, seeds
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -43,12 +42,6 @@ def arms(table: Table, *names: str) -> list[Table]:
     return found
 
 
-def gap(table: Table, one: str, other: str) -> Estimate:
-    """Accuracy of one arm less that of another, in points, paired by seed."""
-    first, second = (rows["accuracy"].astype(float) for rows in arms(table, one, other))
-    return mean(100 * (first - second))
-
-
 @claim(
     "digits.exact",
     "Training on shuffled pixels with positions shuffled alike is training on plain ones.",
@@ -79,7 +72,7 @@ def regained(table: Table) -> Estimate:
 )
 def cnn_falls(table: Table) -> Estimate:
     """Accuracy of the CNN less that on shuffled pixels, points, paired by seed."""
-    return gap(table, "CNN", "CNN, shuffled")
+    return images.gap(*arms(table, "CNN", "CNN, shuffled"))
 
 
 @claim(
@@ -90,7 +83,7 @@ def cnn_falls(table: Table) -> Estimate:
 )
 def positional_competes(table: Table) -> Estimate:
     """Accuracy of vanilla less positional, points, paired by seed."""
-    return gap(table, "vanilla", "positional")
+    return images.gap(*arms(table, "vanilla", "positional"))
 
 
 def summary(table: Table) -> list[str]:

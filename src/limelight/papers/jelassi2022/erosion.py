@@ -87,11 +87,7 @@ def error_change(table: Table, many: int) -> Estimate:
     return noted(table, mean(np.concatenate(changes)))
 
 
-@claim(
-    "erosion.samples",
-    "More samples keep it: the loss is a finite-sample effect.",
-    AtLeast(0.0),
-)
+@claim("erosion.samples", "More samples keep it: the loss is a finite-sample effect.", AtLeast(0.0))
 def gain_of_samples(table: Table) -> Estimate:
     """Share of seeds exact at the last look, most samples minus fewest (ends of both Wilson
     intervals).
@@ -167,10 +163,7 @@ figure = Figure(
             settings={"world.dimension": 16},
         ),
     ),
-    claims=(
-        *chain.from_iterable(zip(share_lost, error_change, strict=True)),
-        gain_of_samples,
-    ),
+    claims=(*chain.from_iterable(zip(share_lost, error_change, strict=True)), gain_of_samples),
     pictures={"erosion": draw},
     summary=summary,
     reference="Theorem 4.2",

@@ -11,8 +11,17 @@ from limelight.fit import tabulate
 from limelight.fit.estimates import lowest, mean
 from limelight.fit.tabulate import in_words
 from limelight.papers.jelassi2022 import event3
-from limelight.papers.jelassi2022.event3 import BETA, LARGE, RISE, onset, over_beta, rates, rises
-from limelight.papers.recipe import Scale, claim, scales
+from limelight.papers.jelassi2022.event3 import (
+    BETA,
+    CASES,
+    EVENT,
+    RISE,
+    onset,
+    over_beta,
+    rates,
+    rises,
+)
+from limelight.papers.recipe import Scale, claims, scales
 from limelight.plot import Picture, over_cells
 from limelight.table import Table
 
@@ -22,41 +31,22 @@ def mean_rise(rows: Table) -> Estimate:
     return mean(rises(rows))
 
 
+@claims(
+    "event3-64-{name}",
+    "Event III at 64 patches, drawn populations, {where}.",
+    AtLeast(RISE),
+    at=EVENT,
+    cases=CASES,
+)
 def least_rise(table: Table, betas: Sequence[float]) -> Estimate:
-    """The mean R over seeds, at the diagonal where it is smallest."""
+    """R, mean over seeds{of_two}."""
     cells = ((beta, table.where(diagonal=beta)) for beta in betas)
     return lowest((f"beta {beta:g}", mean_rise(rows)) for beta, rows in cells if len(rows))
 
 
-@claim(
-    "event3-64-beta1",
-    "Event III at 64 patches, drawn populations, a diagonal of 1.",
-    AtLeast(RISE),
-    at="jelassi2022, Section 4.1, Event III",
-)
-def at_one(table: Table) -> Estimate:
-    """R, mean over seeds."""
-    return least_rise(table, (1.0,))
-
-
-@claim(
-    "event3-64-large",
-    "Event III at 64 patches, drawn populations, diagonals of 4 and 5.",
-    AtLeast(RISE),
-    at="jelassi2022, Section 4.1, Event III",
-)
-def at_large(table: Table) -> Estimate:
-    """R, mean over seeds, smaller of the two."""
-    return least_rise(table, LARGE)
-
-
 def summary(table: Table) -> list[str]:
     """R by diagonal with its interval, and the diagonal from which on alpha rises again."""
-    columns = {
-        "R": mean_rise,
-        "seeds": len,
-        "past a maximum": lambda rows: rows["passed"].sum(),
-    }
+    columns = {"R": mean_rise, "seeds": len, "past a maximum": lambda rows: rows["passed"].sum()}
     ordered = table.rows(np.lexsort((table[BETA], table["trial"])))
     betas = table.values(BETA)
     edge = mean(onset(betas, rises(ordered).reshape(-1, len(betas))))
@@ -90,7 +80,7 @@ figure = replace(
         smoke=Scale(trials=2, grid={BETA: [1.0, 4.0]}, settings={"draws": 100, "steps": 100}),
         small=Scale(trials=5, grid={BETA: [1.0, 2.0, 3.0, 4.0, 5.0]}, settings={"draws": 1500}),
     ),
-    claims=(at_one, at_large),
+    claims=least_rise,
     pictures={"event3-64": draw},
     summary=summary,
     departures="as event3; 64 patches in sets of 4, q = 0.3; each seed draws its own images, "

@@ -66,8 +66,7 @@ figure = Figure(
     grid={"draws": [200]},
     trials=20,
     scales=scales(
-        smoke=Scale(trials=2, settings={"study.course.steps": 100}),
-        small=Scale(trials=3),
+        smoke=Scale(trials=2, settings={"study.course.steps": 100}), small=Scale(trials=3)
     ),
     claims=(local,),
     pictures={"similarity": draw},

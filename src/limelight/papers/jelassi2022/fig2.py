@@ -39,10 +39,7 @@ def error(table: Table) -> Estimate:
 
 
 @claim(
-    "fig2.association",
-    "Yet it has not learned the sets.",
-    AtMost(0.25),
-    at="jelassi2022, Figure 2",
+    "fig2.association", "Yet it has not learned the sets.", AtMost(0.25), at="jelassi2022, Figure 2"
 )
 def association(table: Table) -> Estimate:
     """Median share of exact off-diagonal rows, same students, worst row."""

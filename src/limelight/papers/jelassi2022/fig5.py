@@ -78,10 +78,7 @@ def cnn_falls(table: Table) -> Estimate:
 
 
 @claim(
-    "fig5.cnn-recovers",
-    "It recovers as the cells grow.",
-    AtLeast(3.0),
-    at="jelassi2022, Figure 5",
+    "fig5.cnn-recovers", "It recovers as the cells grow.", AtLeast(3.0), at="jelassi2022, Figure 5"
 )
 def cnn_recovers(table: Table) -> Estimate:
     """Accuracy of the largest shuffled cells less smallest, points, paired by seed."""

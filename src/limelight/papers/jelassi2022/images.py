@@ -81,6 +81,11 @@ def disagreement(plain: Table, shuffled: Table) -> Estimate:
     return Estimate(float(gap.max()), None, len(gap), f"over {gap.shape[1]} steps of every seed")
 
 
+def gap(first: Table, second: Table) -> Estimate:
+    """Accuracy of one arm less that of another, in points, paired by seed."""
+    return mean(100 * (first["accuracy"].astype(float) - second["accuracy"]))
+
+
 def regained(rows: Table) -> Estimate:
     """How much more local positions are after the inverse shuffle than before it."""
     return mean(rows["locality.inverse"].astype(float) - rows["locality.raw"])
@@ -88,14 +93,19 @@ def regained(rows: Table) -> Estimate:
 
 def summary(arms: Mapping[str, Table]) -> list[str]:
     """Accuracy of every arm and, where it has positions, their locality."""
+    local = lambda part: lambda rows: _mean_or_none(rows[f"locality.{part}"])
     columns = {
         "seeds": len,
         "accuracy": "accuracy",
         "lowest": lambda rows: rows["accuracy"].min(),
         "highest": lambda rows: rows["accuracy"].max(),
-        **{f"locality {words}": f"locality.{part}" for part, words in LOCALITY.items()},
+        **{f"locality {words}": local(part) for part, words in LOCALITY.items()},
     }
     return tabulate([({"arm": name}, rows) for name, rows in arms.items()], "arm", columns)
+
+
+def _mean_or_none(values: np.ndarray) -> float | str:
+    return values.mean() if np.isfinite(values).all() else "none"
 
 
 def trained_on(table: Table) -> str:

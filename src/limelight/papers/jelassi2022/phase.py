@@ -162,8 +162,7 @@ def draw_phase(table: Table) -> Picture:
         known = np.isfinite(exact).any(axis=0)
         multiples = rows.values(EXAMPLES) / D**2
         y = Axis(
-            "" if upper else "$N/D^2$",
-            ticks={i: f"{many:g}" for i, many in enumerate(multiples)},
+            "" if upper else "$N/D^2$", ticks={i: f"{many:g}" for i, many in enumerate(multiples)}
         )
         x = Axis("step", limits=(0, t[known][-1]))
         # Not a series, which is sorted by x: the step need not fall as the sample grows.

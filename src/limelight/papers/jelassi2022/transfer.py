@@ -269,10 +269,7 @@ figure = Figure(
         tuning=Descent(steps=300, every=10),
         descent=Descent(steps=400, every=10),
     ),
-    grid={
-        AXIS: points((16, 36, 64, 100, 144), (16, 36)),
-        EXAMPLES: [2**k for k in range(13)],
-    },
+    grid={AXIS: points((16, 36, 64, 100, 144), (16, 36)), EXAMPLES: [2**k for k in range(13)]},
     trials=20,
     scales=scales(
         smoke=Scale(trials=2, grid={AXIS: points((16,), ()), EXAMPLES: [2, 8, 64]}, settings=QUICK),

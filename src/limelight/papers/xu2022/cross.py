@@ -89,11 +89,7 @@ def beyond(table: Table) -> Estimate:
     return _over_limit([c for c in clean(table).cells(*AXES) if spread(c[1]) >= 10 * SPREAD])
 
 
-@claim(
-    "cross.leak",
-    "The mass on wrong clusters is the law's within 0.01.",
-    Inside(-0.01, 0.01),
-)
+@claim("cross.leak", "The mass on wrong clusters is the law's within 0.01.", Inside(-0.01, 0.01))
 def leaked(table: Table) -> Estimate:
     """Measured minus limit leaked mass."""
     cells = usable(table)

@@ -64,11 +64,6 @@ def cells_of(table: Table, *operators: str) -> list[Cell]:
     return [cell for cell in every if cell[0]["model.operator"] in operators]
 
 
-def where(at: dict) -> str:
-    """The name of a cell."""
-    return named(at, *SYMBOLS)
-
-
 @claim(
     "curves.limit",
     "The limit law is exact: measured / law = 1 within 1 % at d = 10^6.",
@@ -78,7 +73,7 @@ def where(at: dict) -> str:
 def against_limit(table: Table) -> Estimate:
     """Measured ratio over the limit law, all points of that dimension."""
     cells = [c for c in cells_of(table, "softmax") if c[0]["world.dimension"] >= LARGE]
-    return families.inside(over(cells, limit_ratio, where), 0.99, 1.01)
+    return families.inside(over(cells, limit_ratio, named), 0.99, 1.01)
 
 
 @claim(
@@ -90,7 +85,7 @@ def against_limit(table: Table) -> Estimate:
 def beyond_limit(table: Table) -> Estimate:
     """Measured ratio over the limit law at d = 64 (expected to fail: it is no finite-d law)."""
     cells = [c for c in cells_of(table, "softmax") if c[0]["world.dimension"] <= 64]
-    return families.inside(over(cells, limit_ratio, where), 0.99, 1.01)
+    return families.inside(over(cells, limit_ratio, named), 0.99, 1.01)
 
 
 def predicted(rows: Table) -> prediction.Prediction:
@@ -115,7 +110,7 @@ def against_prediction(table: Table) -> Estimate:
     cells = cells_of(table, "softmax", "masked")
     valid = [cell for cell in cells if predicted(cell[1]).valid]
     note = f"{len(cells) - len(valid)} of {len(cells)} points left out: flag says not valid"
-    points = over(valid, predicted_ratio, where) if 2 * len(valid) >= len(cells) else []
+    points = over(valid, predicted_ratio, named) if 2 * len(valid) >= len(cells) else []
     return families.inside(points, 0.97, 1.03, note)
 
 
@@ -128,13 +123,7 @@ def beyond_prediction(table: Table) -> Estimate:
     """Measured ratio over the prediction, diagonal masked (expected to fail: hence the flag)."""
     far = lambda found: found.spread >= 2 * found.limit
     cells = [cell for cell in cells_of(table, "masked") if far(predicted(cell[1]))]
-    return families.inside(over(cells, predicted_ratio, where), 0.97, 1.03)
-
-
-def neighbours_ratio(rows: Table) -> float:
-    """The ratio of a cell by the formula for nearest neighbours."""
-    names = ("world.size", "model.neighbours", "world.dimension")
-    return float(prediction.nearest_neighbours(*map(rows.setting, names)))
+    return families.inside(over(cells, predicted_ratio, named), 0.97, 1.03)
 
 
 @claim(
@@ -147,8 +136,10 @@ def against_neighbours(table: Table) -> Estimate:
     """Measured ratio over the formula, K up to the cluster size."""
     pure = lambda rows: rows["purity"].min() > 1 - 1e-6
     cells = [cell for cell in cells_of(table, "knn-l2") if pure(cell[1])]
-    name = lambda at: f"K {at['model.neighbours']}"
-    return families.inside(over(cells, neighbours_ratio, name), 0.97, 1.03)
+    names = ("world.size", "model.neighbours", "world.dimension")
+    law = lambda rows: float(prediction.nearest_neighbours(*map(rows.setting, names)))
+    points = over(cells, law, lambda at: f"K {at['model.neighbours']}")
+    return families.inside(points, 0.97, 1.03)
 
 
 LOOKS = {

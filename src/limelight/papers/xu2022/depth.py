@@ -1,12 +1,13 @@
 r"""Stacking attention steps: depth helps above the one-step optimum and destroys below it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from limelight import plot
 from limelight.claims import AtMost, Estimate, Inside
+from limelight.core.gram import Number
 from limelight.experiments import Study
 from limelight.fit import families, tabulate
 from limelight.measures import noise_path
@@ -25,10 +26,15 @@ Path = tuple[dict[str, Any], Table, np.ndarray]
 """A cell, and the ratio after every step by the recursion."""
 
 
-def paths(table: Table, residual: bool = False) -> list[Path]:
-    """Cells of plain iteration, or of a residual stream, each with the recursion's path."""
+def paths(table: Table, residual: bool = False, **world: Number) -> list[Path]:
+    """Cells of plain iteration, or of a residual stream, in some world, with their recursion."""
+
+    def wanted(at: dict[str, Any]) -> bool:
+        here = all(at[f"world.{name}"] == value for name, value in world.items())
+        return here and (at["model.gain"] < 1) == residual
+
     every = table.cached("paths", lambda: list(_paths(table)))
-    return [path for path in every if (path[0]["model.gain"] < 1) == residual]
+    return [path for path in every if wanted(path[0])]
 
 
 def _paths(table: Table) -> Iterator[Path]:
@@ -65,11 +71,6 @@ def over_recursion(
     return families.inside(points, *band, "" if points else absent)
 
 
-def large(cells: list[Path]) -> list[Path]:
-    """Those at the dimension where the limit is tested."""
-    return [cell for cell in cells if cell[0]["world.dimension"] == LARGE]
-
-
 @claim(
     "depth.recursion",
     "The recursion gives the ratio of the first 30 steps at d = 10^6 within 2 %.",
@@ -77,13 +78,13 @@ def large(cells: list[Path]) -> list[Path]:
 )
 def recursion(table: Table) -> Estimate:
     """Measured over recursion, steps 1 to 30, every noise level and logit scale."""
-    return over_recursion(large(paths(table)), 1, EARLY, (0.98, 1.02))
+    return over_recursion(paths(table, dimension=LARGE), 1, EARLY, (0.98, 1.02))
 
 
 @claim("depth.late", "It still does in all later steps.", Inside(0.98, 1.02))
 def late(table: Table) -> Estimate:
     """Measured over recursion, steps from 31 on, every noise level and logit scale, d = 10^6."""
-    cells = large(paths(table))
+    cells = paths(table, dimension=LARGE)
     return over_recursion(cells, EARLY + 1, 10**9, (0.98, 1.02), "no later step in this table")
 
 
@@ -94,7 +95,7 @@ def late(table: Table) -> Estimate:
 )
 def residual(table: Table) -> Estimate:
     """Measured over recursion, steps 1 to 30, gain below 1."""
-    cells = large(paths(table, residual=True))
+    cells = paths(table, residual=True, dimension=LARGE)
     return over_recursion(cells, 1, EARLY, (0.98, 1.02), "no residual in this table")
 
 
@@ -105,8 +106,7 @@ def residual(table: Table) -> Estimate:
 )
 def finite(table: Table) -> Estimate:
     """Measured over recursion, steps 1 to 9."""
-    cells = _where(paths(table), lambda sigma, d, _: d == 1024 and sigma == 0.5)
-    return over_recursion(cells, 1, 9, (0.96, 1.04))
+    return over_recursion(paths(table, dimension=1024, sigma=0.5), 1, 9, (0.96, 1.04))
 
 
 @claim(
@@ -119,19 +119,15 @@ def finite(table: Table) -> Estimate:
 def breaks(table: Table) -> Estimate:
     """Largest relative distance to the recursion, and at which logit scale."""
     worst, where, n = np.nan, "", 0
-    for at, rows, law in _where(
-        paths(table), lambda sigma, d, lam: d == 1024 and sigma == 1 and lam >= 5
-    ):
+    for at, rows, law in paths(table, dimension=1024, sigma=1):
+        if at["model.strength"] < 5:
+            continue
         off = np.abs(np.log(mean_path(rows)[1:] / law[1:]))
         n += len(rows)
         if not np.nanmax(off) <= worst:
             worst, where = float(off.max()), f"lambda {at['model.strength']:g}"
     note = f"factor {np.exp(worst):.2f} at {where}" if n else "not in this table"
     return Estimate(worst, None, n, note)
-
-
-def _where(cells: list[Path], chosen: Callable[[float, int, float], bool]) -> list[Path]:
-    return [cell for cell in cells if chosen(*(cell[0][axis] for axis in AXES[:3]))]
 
 
 @claim(
@@ -142,7 +138,7 @@ def _where(cells: list[Path], chosen: Callable[[float, int, float], bool]) -> li
 def lifetimes(table: Table) -> Estimate:
     """Largest difference beyond that, every draw, sigma = 0.5."""
     worst, n, where = -np.inf, 0, ""
-    for at, rows, law in _where(paths(table), lambda sigma, *_: sigma == 0.5):
+    for at, rows, law in paths(table, sigma=0.5):
         allowed = 0 if at["world.dimension"] == LARGE else 1
         for draw in np.sqrt(rows["path.square"]):
             n += 1
@@ -167,7 +163,7 @@ def draw(table: Table) -> plot.Picture:
 
 def draw_residual(table: Table) -> plot.Picture:
     """The ratio over steps times gain at the large dimension, one panel per noise level."""
-    cells = large([*paths(table), *paths(table, residual=True)])
+    cells = [c for which in (False, True) for c in paths(table, which, dimension=LARGE)]
     shown = spread_out(table.values("model.strength"), 4)
     gains = sorted({at["model.gain"] for at, _, _ in cells}, reverse=True)
     panels: dict[tuple, list[plot.Mark]] = {}

@@ -3,7 +3,6 @@ r"""A ViT and a CNN trained on the same real images, then shown noise on some pa
 Who loses more, and what has become of the noise where both see the image at one stride?
 """
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -15,7 +14,7 @@ from limelight.experiments.tolerance import Tolerance
 from limelight.fit import families, tabulate
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Scale, claim, claims, scales
 from limelight.table import Table
 from limelight.train.images import Course
 from limelight.worlds.images import Images
@@ -33,11 +32,7 @@ def seeds(table: Table, network: str) -> Table:
     return found.rows(np.argsort(found["trial"]))
 
 
-@claim(
-    "networks.fair",
-    "Both networks have learned the plain images.",
-    AtLeast(TRAINED),
-)
+@claim("networks.fair", "Both networks have learned the plain images.", AtLeast(TRAINED))
 def trained(table: Table) -> Estimate:
     """Accuracy on plain images, the worse network (below, the other claims stay open).
 
@@ -75,26 +70,17 @@ def lost(table: Table) -> Estimate:
     return at_most_zero(table, "all test images looked at", vit - cnn)
 
 
-def left(population: str) -> Callable[[Table], Estimate]:
-    """An estimate of the noise behind the last stage, ViT against CNN."""
-
-    def estimate(table: Table) -> Estimate:
-        vit, cnn = (seeds(table, n)[f"trace.{population}"][:, -1] for n in NETWORKS)
-        return at_most_zero(table, "the last stage", np.log(vit / cnn))
-
-    return estimate
-
-
-noise_left = tuple(
-    claim(
-        f"networks.{population}",
-        f"Behind a ViT less noise is left than behind a CNN: {words}.",
-        AtMost(0.0),
-        at="xu2022, Section 1",
-        statistic=f"log of noise over signal, ViT over CNN, last stage, {words}, paired by seed",
-    )(left(population))
-    for population, words in POPULATIONS.items()
+@claims(
+    "networks.{population}",
+    "Behind a ViT less noise is left than behind a CNN: {words}.",
+    AtMost(0.0),
+    at="xu2022, Section 1",
+    cases=[{"population": name, "words": words} for name, words in POPULATIONS.items()],
 )
+def noise_left(table: Table, population: str) -> Estimate:
+    """Log of noise over signal, ViT over CNN, last stage, {words}, paired by seed."""
+    vit, cnn = (seeds(table, n)[f"trace.{population}"][:, -1] for n in NETWORKS)
+    return at_most_zero(table, "the last stage", np.log(vit / cnn))
 
 
 def draw(table: Table) -> plot.Picture:

@@ -12,7 +12,7 @@ from limelight.experiments import Study
 from limelight.fit import families, tabulate
 from limelight.measures import filter_errors
 from limelight.models import Smoother
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Scale, claim, claims, scales
 from limelight.table import Table
 from limelight.worlds import Regions
 
@@ -63,23 +63,19 @@ def less(table: Table, pairs: Sequence[tuple[str, Number, str, str, str]]) -> Es
     return families.below(points)
 
 
-clean = claim(
-    "patches.clean",
-    "Attention protects clean patches better than a 3 x 3 average.",
+@claims(
+    "patches.{part}",
+    "Attention {helps} patches better than a 3 x 3 average.",
     AtMost(0.0),
     at="xu2022, Section 1",
-    statistic="attention over average, minus 1; lambda 6, clean patches, noise 1.5, regions,"
-    " paired",
-)(partial(less, pairs=[("regions", 1.5, "att6", "conv3", "clean")]))
-
-corrupted = claim(
-    "patches.corrupted",
-    "Attention repairs the perturbed patches better than a 3 x 3 average.",
-    AtMost(0.0),
-    at="xu2022, Section 1",
-    statistic="attention over average, minus 1; lambda 6, corrupted patches, noise 1.5, regions,"
-    " paired",
-)(partial(less, pairs=[("regions", 1.5, "att6", "conv3", "corrupted")]))
+    cases=(
+        {"part": "clean", "helps": "protects clean"},
+        {"part": "corrupted", "helps": "repairs the perturbed"},
+    ),
+)
+def printed(table: Table, part: str) -> Estimate:
+    """Attention over average, minus 1; lambda 6, {part} patches, noise 1.5, regions, paired."""
+    return less(table, [("regions", 1.5, "att6", "conv3", part)])
 
 
 @claim(
@@ -95,21 +91,15 @@ def stuck(table: Table) -> Estimate:
     return families.inside(points, *band)
 
 
-cosine = claim(
+@claim(
     "patches.cosine",
     "Cosine attention without the diagonal beats the average on both populations.",
     AtMost(0.0),
-    statistic="cosine over average, minus 1; clean and corrupted, noise 1.5 and 3, regions, paired",
-)(
-    partial(
-        less,
-        pairs=[
-            ("regions", loud, "cos10_masked", "conv3", part)
-            for loud in (1.5, 3.0)
-            for part in POPULATIONS
-        ],
-    )
 )
+def cosine(table: Table) -> Estimate:
+    """Cosine over average, minus 1; clean and corrupted, noise 1.5 and 3, regions, paired."""
+    arms = ("cos10_masked", "conv3")
+    return less(table, [("regions", x, *arms, part) for x in (1.5, 3.0) for part in POPULATIONS])
 
 
 @claim(
@@ -225,7 +215,7 @@ figure = Figure(
         ),
         small=Scale(trials=16, grid={"world.loud": [QUIET, 1.5, 3.0], "world.share": None}),
     ),
-    claims=(clean, corrupted, stuck, cosine, leak, layout_local, layout_attention),
+    claims=(*printed, stuck, cosine, leak, layout_local, layout_attention),
     pictures={"patches": draw},
     summary=summary,
     reference="Section 1",

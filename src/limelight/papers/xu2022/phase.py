@@ -93,11 +93,7 @@ def planes(table: Table) -> dict[float, list[Column]]:
     return found
 
 
-@claim(
-    "phase.regions",
-    "The limit law names the part that dominates the error.",
-    AtLeast(0.95),
-)
+@claim("phase.regions", "The limit law names the part that dominates the error.", AtLeast(0.95))
 def dominated(table: Table) -> Estimate:
     """Share of clear cells, not frozen, whose largest measured part is the predicted one."""
     right = judged = 0
@@ -127,7 +123,7 @@ def ridge(table: Table) -> Estimate:
             continue
         near = int(np.argmin(np.abs(np.log(column.strengths / best))))
         lowest = int(np.argmin(column.ratio))
-        name = named(column.at, *COLUMN)
+        name = named(column.at)
         here, there = (column.squares[i] for i in (near, lowest))
         if near == lowest:
             same = 1 / factor - 1  # the very same draws: no spread

@@ -76,9 +76,9 @@ def over(
     ]
 
 
-def named(at: Mapping[str, Any], *paths: str) -> str:
+def named(at: Mapping[str, Any]) -> str:
     """Coordinates of a cell in words."""
-    return ", ".join(f"{p.rpartition('.')[2]} {at[p]:.4g}" for p in paths if p in at)
+    return ", ".join(f"{p.rpartition('.')[2]} {v:.4g}" for p, v in at.items() if p in SYMBOLS)
 
 
 def spaced(low: Number, high: Number, points: int) -> list[float]:

@@ -55,11 +55,7 @@ def series(table: Table, operator: str) -> dict[tuple[int, float], list[Cell]]:
     return found
 
 
-@claim(
-    "scaling.exponent",
-    "The best ratio scales as m_k^-min(1/2, D/(D+sigma^2)).",
-    AtMost(0.006),
-)
+@claim("scaling.exponent", "The best ratio scales as m_k^-min(1/2, D/(D+sigma^2)).", AtMost(0.006))
 def exponents(table: Table) -> Estimate:
     """Largest difference between the limit law's slope at m_k = 10^20 and the exponent.
 
