@@ -65,7 +65,7 @@ class Pairs(World[Centres, Pair]):
     @property
     def counts(self) -> tuple[int, ...]:
         """Target tokens of each cluster, as `labels` has them; without a program to compile."""
-        gone = round(round(self.wrong * self.size, 3))  # as `count` rounds
+        gone = round(round(float(self.wrong) * self.size, 3))  # as `count` rounds
         each, more = divmod(gone, max(self.clusters - 1, 1))
         others = (self.size + each + (place < more) for place in range(self.clusters - 1))
         return (self.size - gone, *others)

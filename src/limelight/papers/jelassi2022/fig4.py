@@ -73,11 +73,6 @@ def summary(table: Table) -> list[str]:
     return tabulate(table, {PARTITION: "sets"}, columns, title=title)
 
 
-def shown(table: Table) -> list[tuple[str, Table]]:
-    """The first trial of each partition."""
-    return [(str(at[PARTITION]), rows.rows(np.array([0]))) for at, rows in table.cells(PARTITION)]
-
-
 def frames(rows: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Steps, logits at these steps with a blank diagonal, and the set of each patch."""
     sets, readings = rows["sets"][0], list(rows.setting("frames"))
@@ -101,7 +96,8 @@ def mask(sets: np.ndarray, order: np.ndarray, title: str = "", words: str = "") 
 
 def draw_strip(table: Table) -> Movie:
     """Logits A at growing steps, as they stand and sorted by set; the mask of the sets first."""
-    parts = shown(table)
+    first = table.where(trial=table["trial"].min())
+    parts = [(str(at[PARTITION]), rows) for at, rows in first.cells(PARTITION)]
     at = frames(parts[0][1])[0]
     chosen = np.unique(np.linspace(0, len(at) - 1, min(6, len(at))).round().astype(int))
     panels = []

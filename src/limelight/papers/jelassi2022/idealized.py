@@ -35,6 +35,8 @@ AXIS = (
     "compare",
 )
 WORLD = ("tokens", "size", "density")
+#: The reading at `steps`, before a run goes on for longer.
+STEPS = -LATE - 1
 #: Runs are stable in alpha below this.
 STABLE = 2.0
 
@@ -91,11 +93,6 @@ def named(at: Mapping[str, Any]) -> str:
     return "({}, {}, {:g})".format(*world(at))
 
 
-def at_steps(rows: Table, name: str) -> float:
-    """A trace at `steps`, before the run goes on for longer."""
-    return float(rows[f"trace.{name}"][0, -LATE - 1])
-
-
 def stable(rows: Table) -> bool:
     """Whether descent in alpha was stable at every reading."""
     return bool(rows["finite"][0]) and float(rows["trace.stiffness"].max()) < STABLE
@@ -122,11 +119,6 @@ def associated(rows: Table) -> bool:
 def rose(rows: Table) -> bool:
     """Whether gamma rose at every step and stayed above |rho|."""
     return bool(rows["rising"][0] and rows["above"][0])
-
-
-def ends_below(rows: Table) -> bool:
-    """Whether gamma ends at or below the largest |rho| of the run."""
-    return float(rows["trace.gamma"][0, -1]) <= float(np.abs(rows["trace.rho"]).max())
 
 
 @claim(
@@ -165,7 +157,11 @@ def weak(table: Table) -> Estimate:
 def strong(table: Table) -> Estimate:
     """Share of the grid's stable runs."""
     share = share_of_runs(runs(table, "grid"), rose)
-    below = sum(ends_below(rows) for _, rows in runs(table, "grid") if stable(rows))
+    below = sum(
+        bool(rows["trace.gamma"][0, -1] <= np.abs(rows["trace.rho"]).max())
+        for _, rows in runs(table, "grid")
+        if stable(rows)
+    )
     return replace(share, note=f"{share.note}; gamma ends below the largest |rho| in {below}")
 
 
@@ -177,7 +173,7 @@ def strong(table: Table) -> Estimate:
 )
 def small_error(table: Table) -> Estimate:
     """End error over the error of the linear rule, largest of four runs."""
-    errors = [(at, at_steps(rows, "error")) for at, rows in runs(table, "theorem")]
+    errors = [(at, float(rows["trace.error"][0, STEPS])) for at, rows in runs(table, "theorem")]
     ratios = {named(at): error / linear_error(*world(at)) for at, error in errors}
     fstar = ", ".join(f"{error / label_failure(*world(at)):.3g}" for at, error in errors)
     return largest(ratios, f"over the failure of f*: {fstar}")
@@ -222,15 +218,15 @@ def summary(table: Table) -> list[str]:
     trace = lambda name, reading: lambda rows: rows[f"trace.{name}"][0, reading]
     run = {
         "error at start": trace("error", 0),
-        **{name: trace(name, -LATE - 1) for name in ("error", "loss", "alpha", "gamma", "rho")},
-        "G": trace("gain", -LATE - 1),
+        **{name: trace(name, STEPS) for name in ("error", "loss", "alpha", "gamma", "rho")},
+        "G": trace("gain", STEPS),
         "association from step": lambda rows: rows["onset"][0],
         "error halved at": lambda rows: rows["halved"][0],
         "lost mass": "lost",
         "largest eta_v L''": lambda rows: rows["trace.stiffness"].max(),
         "longer": lambda rows: rows["longer"][0],
         "error then": trace("error", -1),
-        "f* fails": lambda rows: label_failure(*(rows[name][0] for name in WORLD)),
+        "f* fails": lambda rows: label_failure(*map(rows.setting, WORLD)),
     }
     end = {
         "gamma": trace("gamma", -1),

@@ -1,6 +1,7 @@
 """What the figures on real images share: networks and images at each scale, seeds in order."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -93,19 +94,19 @@ def regained(rows: Table) -> Estimate:
 
 def summary(arms: Mapping[str, Table]) -> list[str]:
     """Accuracy of every arm and, where it has positions, their locality."""
-    local = lambda part: lambda rows: _mean_or_none(rows[f"locality.{part}"])
+
+    def local(rows: Table, part: str) -> float | str:
+        values = rows[f"locality.{part}"]
+        return values.mean() if np.isfinite(values).all() else "none"
+
     columns = {
         "seeds": len,
         "accuracy": "accuracy",
         "lowest": lambda rows: rows["accuracy"].min(),
         "highest": lambda rows: rows["accuracy"].max(),
-        **{f"locality {words}": local(part) for part, words in LOCALITY.items()},
+        **{f"locality {words}": partial(local, part=part) for part, words in LOCALITY.items()},
     }
     return tabulate([({"arm": name}, rows) for name, rows in arms.items()], "arm", columns)
-
-
-def _mean_or_none(values: np.ndarray) -> float | str:
-    return values.mean() if np.isfinite(values).all() else "none"
 
 
 def trained_on(table: Table) -> str:

@@ -45,12 +45,6 @@ def window() -> tuple[float, float]:
     return found["lambda from"], found["lambda to"]
 
 
-def window_points() -> list[tuple]:
-    """Both ends of the repaired window, and well beyond both."""
-    low, high = (np.round(end, 4) for end in window())
-    return [(*WINDOW, LARGE, "softmax", float(v), 1) for v in (low + 1e-4, high, low / 2, 2 * high)]
-
-
 def theorem2_rows(table: Table) -> list[Cell]:
     """Cells that meet every printed condition of Theorem 2, checked again here."""
     found = []
@@ -258,10 +252,13 @@ def summary(table: Table) -> list[str]:
 
 
 ROWS = [own_point(*row) for row in BROKEN]
+LOW, HIGH = (float(np.round(end, 4)) for end in window())
+#: Both ends of the repaired window, and well beyond both.
+ENDS = [(*WINDOW, LARGE, "softmax", v, 1) for v in (LOW + 1e-4, HIGH, LOW / 2, 2 * HIGH)]
 figure = Figure(
     statement="with high probability every token ends within sigma/2 of its centre",
     trial=Study(Clusters(), Smoother(), None, (noise_left,)),
-    grid={POINT: [*ROWS, OVERFLOW, *window_points()]},
+    grid={POINT: [*ROWS, OVERFLOW, *ENDS]},
     trials=200,
     scales=scales(
         smoke=Scale(trials=4, grid={POINT: [ROWS[0], ROWS[-1], OVERFLOW]}), small=Scale(trials=20)

@@ -135,12 +135,19 @@ def averaged(rows: Table) -> float:
 
 def draw(table: Table) -> plot.Picture:
     """Best ratio over cluster size with the law, and the exponent over noise level."""
-    sizes = [*_measured(table), *_laws(table), *_others(table)]
+    found = plot.over_cells(
+        table.where(model__operator="softmax"),
+        x="world.size",
+        y=measured,
+        by=("world.sigma", "world.clusters"),
+        name=lambda sigma, _: rf"$\sigma$ = {sigma:g}",  # one colour, whatever the clusters
+        form=plot.Points,
+    )
     lowest = min(measured(rows).value for _, rows in table.cells(*AXIS))
     ticks = [v for v in (0.02, 0.05, 0.1, 0.2, 0.5) if v > 0.85 * lowest]
     left = plot.Panel(
         r"each size at its own $\tilde\lambda$",
-        sizes,
+        [*found, *_laws(table), *_others(table)],
         y=plot.Axis(
             r"best ratio  $|x'-u|/\sigma$", log=True, limits=(0.85 * lowest, 0.6), ticks=ticks
         ),
@@ -154,18 +161,6 @@ def draw(table: Table) -> plot.Picture:
     )
     note = ("d = $10^6$", "right: slopes of the limit law, C = 10")
     return plot.Picture([left, right], width=plot.TWO_COLUMNS, height=2.7, note=note)
-
-
-def _measured(table: Table) -> list[plot.Series]:
-    """One colour for each noise level, whatever the number of clusters."""
-    return plot.over_cells(
-        table.where(model__operator="softmax"),
-        x="world.size",
-        y=measured,
-        by=("world.sigma", "world.clusters"),
-        name=lambda sigma, _: rf"$\sigma$ = {sigma:g}",
-        form=plot.Points,
-    )
 
 
 def _laws(table: Table) -> list[plot.Guide]:

@@ -162,7 +162,9 @@ layout_local = claim(
 
 def draw(table: Table) -> plot.Picture:
     """Every trained network on both populations, one panel per test."""
-    cells = sorted(table.cells(*AXIS), key=_place)[::-1]
+    # The main comparison stands at the top, controls below it.
+    place = lambda cell: (cell[0]["frame"] == "fixed", NETWORKS.index(cell[0]["network"]))
+    cells = sorted(table.cells(*AXIS), key=place)[::-1]
     seen = [np.sqrt(v).mean() for _, found in cells for c, v in found.columns.items() if "." in c]
     lowest = 0.8 * min(seen)
     ticks = [v for v in (0.1, 0.3, 1, 3) if v > lowest]
@@ -189,11 +191,6 @@ def _seeds(cells: Sequence[Cell], test: str) -> list[plot.Mark]:
         name = f"{part} patches"
         marks.append(plot.Points(name, np.concatenate(errors), places, opacity=0.85))
     return [*marks, plot.Reference("as noisy as before", 1.0, vertical=True)]
-
-
-def _place(cell: Cell) -> tuple:
-    """Where the line of a cell stands: the main comparison first, then controls."""
-    return cell[0]["frame"] == "fixed", NETWORKS.index(cell[0]["network"])
 
 
 def _name(at: dict) -> str:
