@@ -1,6 +1,6 @@
 r"""Stacking attention steps: depth helps above the one-step optimum and destroys below it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ EARLY = 30
 
 Path = tuple[dict[str, Any], Table, np.ndarray]
 """A cell, and the ratio after every step by the recursion."""
+Marks = dict[tuple[float, int], list[plot.Mark]]
+"""What is drawn, by noise level and dimension."""
 
 
 def paths(table: Table, residual: bool = False, **world: Number) -> list[Path]:
@@ -151,14 +153,12 @@ def lifetimes(table: Table) -> Estimate:
 def draw(table: Table) -> plot.Picture:
     """The ratio over steps, one panel per noise level and dimension."""
     shown = spread_out(table.values("model.strength"), 6)
-    panels: dict[tuple, list[plot.Mark]] = {}
+    marks: Marks = {}
     for at, rows, law in paths(table):
         if at["model.strength"] in shown:
-            marks = panels.setdefault((at["world.sigma"], at["world.dimension"]), [])
-            name = rf"$\lambda$ = {at['model.strength']:g}"
-            marks += _line(name, rows, law, colour=shown.index(at["model.strength"]), dash=0)
-    found = [_panel(table, key, marks, "attention steps") for key, marks in panels.items()]
-    return _picture(table, found)
+            look = {"colour": shown.index(at["model.strength"]), "dash": 0}
+            _add(marks, at, rows, law, rf"$\lambda$ = {at['model.strength']:g}", **look)
+    return _picture(table, marks, "attention steps")
 
 
 def draw_residual(table: Table) -> plot.Picture:
@@ -166,51 +166,48 @@ def draw_residual(table: Table) -> plot.Picture:
     cells = [c for which in (False, True) for c in paths(table, which, dimension=LARGE)]
     shown = spread_out(table.values("model.strength"), 4)
     gains = sorted({at["model.gain"] for at, _, _ in cells}, reverse=True)
-    panels: dict[tuple, list[plot.Mark]] = {}
+    marks: Marks = {}
     for at, rows, law in cells:
         if at["model.strength"] in shown:
-            marks = panels.setdefault((at["world.sigma"], LARGE), [])
-            colour, look = shown.index(at["model.strength"]), gains.index(at["model.gain"])
-            options = {"colour": colour, "dash": look, "marker": look}
-            marks += _line("", rows, law, at["model.gain"], **options)
-    legend: list[plot.Mark] = [
-        *(
-            plot.Guide(rf"$\lambda$ = {lam:g}", [], [], colour=i, dash=0)
-            for i, lam in enumerate(shown)
-        ),
-        *(
-            form(f"gain {gain:g}", [], [], colour="ink", dash=i, marker=i)
-            for i, gain in enumerate(gains)
-            for form in (plot.Guide, plot.Points)
-        ),
+            gain = gains.index(at["model.gain"])
+            look = {"colour": shown.index(at["model.strength"]), "dash": gain, "marker": gain}
+            _add(marks, at, rows, law, "", **look)
+    strengths = [
+        plot.Guide(rf"$\lambda$ = {lam:g}", [], [], colour=i, dash=0) for i, lam in enumerate(shown)
     ]
-    across = "attention steps times gain"
-    found = [_panel(table, key, [*legend, *marks], across) for key, marks in panels.items()]
-    return _picture(table, found)
+    strides = [
+        form(f"gain {gain:g}", [], [], colour="ink", dash=i, marker=i)
+        for i, gain in enumerate(gains)
+        for form in (plot.Guide, plot.Points)
+    ]
+    return _picture(table, marks, "attention steps times gain", [*strengths, *strides])
 
 
-def _line(
-    name: str, rows: Table, law: np.ndarray, gain: float = 1.0, **look: Any
-) -> list[plot.Mark]:
-    """The recursion as a line, and the measured path at some of its steps."""
-    steps = np.arange(1, len(law))
+def _add(marks: Marks, at: dict, rows: Table, law: np.ndarray, name: str, **look: Any) -> None:
+    """Add the recursion as a line, and the measured path at some of its steps."""
+    steps, gain = np.arange(1, len(law)), at["model.gain"]
     some = np.unique(np.round(np.geomspace(1, len(law) - 1, 12)).astype(int))
-    found = plot.Points(name, gain * some, mean_path(rows)[some], **look, size=4)
-    return [plot.Guide(name, gain * steps, law[1:], **look), found]
-
-
-def _panel(table: Table, key: tuple[float, int], marks: list[plot.Mark], across: str) -> plot.Panel:
-    sigma, d = key
-    floor = plot.Reference(r"floor $1/\sqrt{m_k}$", table.setting("world.size") ** -0.5)
-    return plot.Panel(
-        rf"$\sigma$ = {sigma:g}, d = " + ("$10^6$" if d == LARGE else f"{d}"),
-        [*marks, floor],
-        y=plot.Axis(r"ratio  $|x_t-u|/\sigma$", True, (0.1, 2.3), (0.1, 0.2, 0.5, 1, 2)),
-        x=plot.Axis(across, log=True, ticks=(1, 10, 100)),
+    marks.setdefault((at["world.sigma"], at["world.dimension"]), []).extend(
+        [
+            plot.Guide(name, gain * steps, law[1:], **look),
+            plot.Points(name, gain * some, mean_path(rows)[some], **look, size=4),
+        ]
     )
 
 
-def _picture(table: Table, panels: list[plot.Panel]) -> plot.Picture:
+def _picture(
+    table: Table, marks: Marks, across: str, legend: Sequence[plot.Mark] = ()
+) -> plot.Picture:
+    floor = plot.Reference(r"floor $1/\sqrt{m_k}$", table.setting("world.size") ** -0.5)
+    panels = [
+        plot.Panel(
+            rf"$\sigma$ = {sigma:g}, d = " + ("$10^6$" if d == LARGE else f"{d}"),
+            [*legend, *found, floor],
+            y=plot.Axis(r"ratio  $|x_t-u|/\sigma$", True, (0.1, 2.3), (0.1, 0.2, 0.5, 1, 2)),
+            x=plot.Axis(across, log=True, ticks=(1, 10, 100)),
+        )
+        for (sigma, d), found in marks.items()
+    ]
     world = f"C = {table.setting('world.clusters')}, $m_k$ = {table.setting('world.size')}"
     return plot.Picture(
         panels,
