@@ -93,14 +93,13 @@ def edge(rows: Table, rule: str) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Errors by world and rule, and the density from which on each rule errs 1/8 of the time."""
-    exact_error = lambda rows, **how: linear_error(
-        int(rows.setting("tokens")), 4, float(rows.setting("density")), **how
-    )
+    tokens = lambda rows: rows.setting("tokens")
+    world = lambda rows: (tokens(rows), 4, rows.setting("density"))
     worlds = {rule: lambda rows, rule=rule: errors(rows, rule).mean() for rule in RULES} | {
-        "exact w*": lambda rows: exact_error(rows, ties=0.5),
-        "ties wrong": exact_error,
+        "exact w*": lambda rows: linear_error(*world(rows), ties=0.5),
+        "ties wrong": lambda rows: linear_error(*world(rows)),
     }
-    edges = {"exact w*": lambda rows: density_needed(int(rows.setting("tokens")), 4)} | {
+    edges = {"exact w*": lambda rows: density_needed(tokens(rows), 4)} | {
         rule: lambda rows, rule=rule: edge(rows, rule) for rule in RULES
     }
     return [

@@ -70,9 +70,10 @@ def columns(table: Table) -> list[Column]:
 
 def _columns(table: Table) -> Iterator[Column]:
     for at, part in table.cells(*(path for path in COLUMN if path in table.columns)):
-        strengths, first = np.unique(np.sort(part["model.strength"]), return_index=True)
-        order, model = np.argsort(part["model.strength"], kind="stable"), model_of(part)
-        draws = {name: np.split(part[name][order], first[1:]) for name in (SQUARE, *PARTS)}
+        part = part.rows(np.argsort(part["model.strength"], kind="stable"))
+        strengths, first = np.unique(part["model.strength"], return_index=True)
+        draws = {name: np.split(part[name], first[1:]) for name in (SQUARE, *PARTS)}
+        model = model_of(part)
         parts = limit.softmax_parts(model, strengths).stacked  # logit scales, clusters, parts
         yield Column(
             at,
