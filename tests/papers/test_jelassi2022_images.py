@@ -93,7 +93,7 @@ def test_digits_at_smoke_scale_end_to_end(tmp_path):
     assert abs(float(plain["locality.raw"][0] - moved["locality.raw"][0])) > 1e-3
     assert plain["accuracy"][0] == moved["accuracy"][0] > 0.2  # measured .50; chance .10
     assert set(decided(table).values()) == {"inconclusive"}
-    assert len(DIGITS.lines(table)) == 2
+    assert len(DIGITS.lines(table)) == 3  # a head and two arms
     assert render(DIGITS.plot(table)).startswith(PNG)
 
 

@@ -66,10 +66,10 @@ def test_a_second_rise():
     table = checked(paper.figure("event3"), {"event3-beta1": "fails", "event3-large": "fails"})
     assert not table["passed"].any()
     higher = Table({**table.columns, "top": 1.3 * table["top"]}, table.axes)
-    assert event3.at_large.decide(higher, "").verdict == "holds"
+    assert event3.least_rise[1].decide(higher, "").verdict == "holds"
     # Where steps are too large alpha oscillates, and nothing is decided.
     stiff = {**table.columns, "trace.stiffness": 1.1 + 0 * table["trace.stiffness"]}
-    assert event3.at_large.decide(Table(stiff, table.axes), "").verdict == "inconclusive"
+    assert event3.least_rise[1].decide(Table(stiff, table.axes), "").verdict == "inconclusive"
 
 
 @pytest.mark.slow

@@ -126,6 +126,14 @@ def test_wrong_pairs_deplete_the_matching_cluster():
     np.testing.assert_allclose(cosines, [0.7, 0, 0, 0, 0], atol=1e-6)
 
 
+@pytest.mark.parametrize("clusters", [2, 3, 10])
+@pytest.mark.parametrize("wrong", [0.0, 0.06, 0.25, 0.5, 0.9, 1.0])
+def test_counts_are_those_of_the_labels(clusters, wrong):
+    world = Pairs(clusters=clusters, size=50, wrong=wrong)
+    labels = np.asarray(world.labels())
+    assert world.counts == tuple(np.bincount(labels, minlength=clusters).tolist())
+
+
 def test_regions_are_regions_and_corruption_is_counted():
     world = Regions(side=10, clusters=4, dimension=30)
     labels = np.asarray(world.labels(jr.key(5))).reshape(10, 10)

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from limelight.claims import Estimate, Undecided
+from limelight.fit.families import Point
 from limelight.table import Table
 
 #: Coordinates, and what stands there: the rows of a cell, a point of an edge, anything.
 Cells = Iterable[tuple[Mapping[str, Any], Any]]
-#: A column: its head, and how its entry is read off a cell.
+#: A column: its head, and how its entry is read off a cell; the mean of a column of the rows.
 Columns = Mapping[str, str | Callable[[Any], Any]]
 
 
@@ -28,19 +29,19 @@ def tabulate(
         table: The rows, whose cells are read; or cells themselves, each its coordinates and what
             is read there, such as the points of an `Edge`.
         by: The coordinates that tell cells apart, in order; a mapping names their heads.
-        columns: What is read off a cell: a number, an `Estimate` or text; or the name of a column
-            of the table, for its mean. Where an entry is undecided, it says why.
+        columns: What is read off a cell: a number, an `Estimate`, a yes or no, or text. Where it
+            is undecided, the entry says why. The name of a column stands for its mean.
         title: One line above.
         most: Cells at most; what is left out is said.
 
     Example:
         >>> table = Table({"n": np.array([8, 8, 16]), "loss": np.array([0.5, 0.25, 0.125])}, ("n",))
-        >>> columns = {"mean loss": "loss", "trials": len}
+        >>> columns = {"mean loss": "loss", "lowest": lambda rows: rows["loss"].min()}
         >>> for line in tabulate(table, {"n": "examples"}, columns):
         ...     print(line)
-          examples  mean loss  trials
-                 8      0.375       2
-                16      0.125       1
+          examples  mean loss  lowest
+                 8      0.375    0.25
+                16      0.125   0.125
         >>> tabulate([({"n": 8}, 2), ({"n": 16}, 4)], "n", {"square": lambda x: x * x})
         ['   n  square', '   8       4', '  16      16']
     """
@@ -79,13 +80,19 @@ def in_words(value: Any) -> str:
     Example:
         >>> in_words(0.123456), in_words(Estimate(0.5, (0.25, 0.75), 10)), in_words(3)
         ('0.1235', '0.5 [0.25, 0.75]', '3')
+        >>> in_words(Point("here", 0.5, 0.25, 0.75, 10)), in_words(True)
+        ('0.5 [0.25, 0.75]', 'yes')
         >>> in_words(Estimate(float("nan"), None, 0, "no trial"))
         'no trial'
     """
+    if isinstance(value, Point):
+        value = Estimate(value.value, (value.low, value.high), value.draws)
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
     if isinstance(value, Estimate):
         if np.isnan(value.value) and value.note:
             return value.note
-        ends = "" if value.interval is None else " [{:.3g}, {:.3g}]".format(*value.interval)
+        ends = "" if value.interval is None else " [{:.4g}, {:.4g}]".format(*value.interval)
         return f"{value.value:.4g}{ends}"
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
 

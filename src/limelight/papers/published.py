@@ -20,7 +20,6 @@ from limelight.page.report import Illustration, Section, StudyCost, write_report
 from limelight.papers import load
 from limelight.papers.contents import Paper
 from limelight.papers.recipe import Figure, planned_rows, unknown
-from limelight.plot import save
 from limelight.table import Table
 
 """A figure of a paper, in either form until the last recipe has moved."""
@@ -167,7 +166,7 @@ def publish(store: str | Path, folder: str | Path) -> Path:
     Table(columns, table.axes, manifest).save(place / "table.parquet")
     write_whole(place / "manifest.json", (json.dumps(manifest, indent=2) + "\n").encode())
     for name, drawn in figure.plots(table).items():
-        save(drawn, place / f"{name}.png")
+        drawn.save(place / f"{name}.png")
     return place
 
 

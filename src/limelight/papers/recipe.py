@@ -32,7 +32,7 @@ Estimator = Callable[[Table], Estimate]
 
 
 def claim(
-    name: str, statement: str, rule: Rule, *, at: str, statistic: str | None = None
+    name: str, statement: str, rule: Rule, *, at: str = "limelight", statistic: str | None = None
 ) -> Callable[[Estimator], Claim]:
     """Make an estimator a claim: what is said, and the rule that decides it.
 
@@ -40,7 +40,7 @@ def claim(
         name: Short and unique within a paper, such as `1a.line`.
         statement: What is claimed, in our words.
         rule: Decides; fixed before the run.
-        at: Where it is claimed; begins with "limelight" where the claim is ours.
+        at: Where it is claimed; ours when not given. Begins with "limelight" where it is our own.
         statistic: What the estimator computes, in words; its docstring when `None`.
     """
 
@@ -55,7 +55,7 @@ def claims(
     statement: str,
     rule: Rule,
     *,
-    at: str,
+    at: str = "limelight",
     cases: Iterable[Mapping[str, Any]],
     statistic: str | None = None,
 ) -> Callable[[Callable[..., Estimate]], tuple[Claim, ...]]:
@@ -68,7 +68,7 @@ def claims(
         name: Such as `1a.law{suffix}`.
         statement: What is claimed, in our words.
         rule: Decides; fixed before the run.
-        at: Where it is claimed; begins with "limelight" where the claim is ours.
+        at: Where it is claimed; ours when not given. Begins with "limelight" where it is our own.
         cases: What differs, by name: `{"suffix": ".loose", "level": 0.01}`.
         statistic: What the estimator computes, in words; its docstring when `None`.
     """

@@ -62,6 +62,14 @@ class Pairs(World[Centres, Pair]):
         ).reshape(-1)
         return Centres(jnp.concatenate([targets, source[None]]))
 
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Target tokens of each cluster, as `labels` has them; without a program to compile."""
+        gone = round(round(float(self.wrong) * self.size, 3))  # as `count` rounds
+        each, more = divmod(gone, max(self.clusters - 1, 1))
+        others = (self.size + each + (place < more) for place in range(self.clusters - 1))
+        return (self.size - gone, *others)
+
     def labels(self) -> Int[Array, " tokens"]:
         """The cluster of each target token: the matching one first, then what replaces it."""
         place = jnp.arange(self.clusters * self.size)

@@ -9,7 +9,6 @@ import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.classify import Classify
-from limelight.fit.estimates import mean
 from limelight.papers.jelassi2022 import images
 from limelight.papers.jelassi2022.images import AGREEING, ARM, LOCALITY, TOLERANCE, seeds
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -29,9 +28,6 @@ ARMS = {
 }
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def arm(table: Table, name: str) -> Table:
     """The seeds of one arm, none where it was not run."""
     return seeds(table, **dict(zip(ARM, ARMS[name], strict=True)))
@@ -44,12 +40,6 @@ def arms(table: Table, *names: str) -> list[Table]:
         if not len(rows):
             raise Undecided(f"{name} is not in this table")
     return found
-
-
-def gap(table: Table, one: str, other: str) -> Estimate:
-    """Accuracy of one arm less that of another, in points, paired by seed."""
-    first, second = (rows["accuracy"].astype(float) for rows in arms(table, one, other))
-    return mean(100 * (first - second))
 
 
 @claim(
@@ -82,7 +72,7 @@ def regained(table: Table) -> Estimate:
 )
 def cnn_falls(table: Table) -> Estimate:
     """Accuracy of the CNN less that on shuffled pixels, points, paired by seed."""
-    return gap(table, "CNN", "CNN, shuffled")
+    return images.gap(*arms(table, "CNN", "CNN, shuffled"))
 
 
 @claim(
@@ -93,15 +83,12 @@ def cnn_falls(table: Table) -> Estimate:
 )
 def positional_competes(table: Table) -> Estimate:
     """Accuracy of vanilla less positional, points, paired by seed."""
-    return gap(table, "vanilla", "positional")
+    return images.gap(*arms(table, "vanilla", "positional"))
 
 
 def summary(table: Table) -> list[str]:
     """Accuracy and locality of every arm."""
-    return [images.in_words(name, rows) for name in ARMS if len(rows := arm(table, name))]
-
-
-# --- picture ----------------------------------------------------------------------------------
+    return images.summary({name: rows for name in ARMS if len(rows := arm(table, name))})
 
 
 def draw(table: Table) -> Picture:

@@ -1,6 +1,6 @@
 """Long training on a finite sample: association is lost again while the error still falls."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.recovery import Recovery
+from limelight.fit import tabulate
 from limelight.fit.estimates import difference, joined, lowest, mean, share
 from limelight.models.positional import Positional
 from limelight.papers.jelassi2022 import traces
@@ -21,9 +22,6 @@ EXAMPLES = "examples"
 RULE = ("descent.mode", "descent.ratio", "descent.steps", "descent.every")
 #: The square of the number of patches, in multiples of which samples are counted.
 SQUARE = 16**2
-
-
-# --- what is read off a table -----------------------------------------------------------------
 
 
 def parts(table: Table) -> Iterator[tuple[str, int, Table]]:
@@ -61,7 +59,6 @@ SIZES = ({"many": 8}, {"many": 31}, {"many": 125})
     "erosion.lost.n{many}",
     "On a finite sample (N = {many} D^2) long training loses association, under every step rule.",
     AtLeast(0.5),
-    at="limelight",
     cases=SIZES,
 )
 def share_lost(table: Table, many: int) -> Estimate:
@@ -74,7 +71,6 @@ def share_lost(table: Table, many: int) -> Estimate:
     "erosion.error.n{many}",
     "The test error still falls while association is lost.",
     AtMost(0.0),
-    at="limelight",
     cases=SIZES,
 )
 def error_change(table: Table, many: int) -> Estimate:
@@ -91,12 +87,7 @@ def error_change(table: Table, many: int) -> Estimate:
     return noted(table, mean(np.concatenate(changes)))
 
 
-@claim(
-    "erosion.samples",
-    "More samples keep it: the loss is a finite-sample effect.",
-    AtLeast(0.0),
-    at="limelight",
-)
+@claim("erosion.samples", "More samples keep it: the loss is a finite-sample effect.", AtLeast(0.0))
 def gain_of_samples(table: Table) -> Estimate:
     """Share of seeds exact at the last look, most samples minus fewest (ends of both Wilson
     intervals).
@@ -113,26 +104,22 @@ def gain_of_samples(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """What every rule and sample size keeps and loses."""
-    lines = [traces.step_rules(table), traces.diverged(table)]
-    for mode, many, rows in parts(table):
-        exact, t = rows["trace.exact"] == 1.0, traces.steps(rows)
-        gone, when = lost(rows), last_exact(rows)
-        change = ""
-        if gone.any():
-            before = traces.value_at(rows, "error", when)[gone]
-            after = rows["trace.error"][gone, -1]
-            change = (
-                f"; those lost it after step {np.median(t[when[gone]]):.0f}, error"
-                f" {np.median(before):.4f} then, {np.median(after):.4f} at the end"
-            )
-        lines.append(
-            f"{mode}, N {many} D^2: {exact.any(axis=1).sum()} of {len(rows)} seeds exact at some"
-            f" look, {exact[:, -1].sum()} at step {t[-1]}{change}"
-        )
-    return lines
 
+    def of_lost(read: Callable[[Table], np.ndarray]) -> Callable[[Table], float | str]:
+        return lambda rows: np.median(read(rows)[lost(rows)]) if lost(rows).any() else "-"
 
-# --- picture ----------------------------------------------------------------------------------
+    columns = {
+        "seeds": len,
+        "exact at some look": lambda rows: (rows["trace.exact"] == 1.0).any(axis=1).sum(),
+        "exact at the last": lambda rows: (rows["trace.exact"][:, -1] == 1.0).sum(),
+        "steps": lambda rows: traces.steps(rows)[-1],
+        "lost after step": of_lost(lambda rows: traces.steps(rows)[last_exact(rows)]),
+        "error then": of_lost(lambda rows: traces.value_at(rows, "error", last_exact(rows))),
+        "at the end": of_lost(lambda rows: rows["trace.error"][:, -1]),
+    }
+    cells = [({"step rule": mode, "N / D^2": many}, rows) for mode, many, rows in parts(table)]
+    about = [traces.step_rules(table), traces.diverged(table)]
+    return [*about, *tabulate(cells, ("step rule", "N / D^2"), columns)]
 
 
 def draw(table: Table) -> Picture:
@@ -176,10 +163,7 @@ figure = Figure(
             settings={"world.dimension": 16},
         ),
     ),
-    claims=(
-        *chain.from_iterable(zip(share_lost, error_change, strict=True)),
-        gain_of_samples,
-    ),
+    claims=(*chain.from_iterable(zip(share_lost, error_change, strict=True)), gain_of_samples),
     pictures={"erosion": draw},
     summary=summary,
     reference="Theorem 4.2",

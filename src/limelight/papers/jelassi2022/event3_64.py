@@ -7,10 +7,21 @@ import numpy as np
 
 from limelight.claims import AtLeast, Estimate
 from limelight.engine.grid import assign
-from limelight.fit.estimates import ends_of, lowest, mean
+from limelight.fit import tabulate
+from limelight.fit.estimates import lowest, mean
+from limelight.fit.listing import in_words
 from limelight.papers.jelassi2022 import event3
-from limelight.papers.jelassi2022.event3 import BETA, LARGE, RISE, onset, over_beta, rates, rises
-from limelight.papers.recipe import Scale, claim, scales
+from limelight.papers.jelassi2022.event3 import (
+    BETA,
+    CASES,
+    EVENT,
+    RISE,
+    onset,
+    over_beta,
+    rates,
+    rises,
+)
+from limelight.papers.recipe import Scale, claims, scales
 from limelight.plot import Picture, over_cells
 from limelight.table import Table
 
@@ -20,48 +31,27 @@ def mean_rise(rows: Table) -> Estimate:
     return mean(rises(rows))
 
 
+@claims(
+    "event3-64-{name}",
+    "Event III at 64 patches, drawn populations, {where}.",
+    AtLeast(RISE),
+    at=EVENT,
+    cases=CASES,
+)
 def least_rise(table: Table, betas: Sequence[float]) -> Estimate:
-    """The mean R over seeds, at the diagonal where it is smallest."""
+    """R, mean over seeds{of_two}."""
     cells = ((beta, table.where(diagonal=beta)) for beta in betas)
     return lowest((f"beta {beta:g}", mean_rise(rows)) for beta, rows in cells if len(rows))
 
 
-@claim(
-    "event3-64-beta1",
-    "Event III at 64 patches, drawn populations, a diagonal of 1.",
-    AtLeast(RISE),
-    at="jelassi2022, Section 4.1, Event III",
-)
-def at_one(table: Table) -> Estimate:
-    """R, mean over seeds."""
-    return least_rise(table, (1.0,))
-
-
-@claim(
-    "event3-64-large",
-    "Event III at 64 patches, drawn populations, diagonals of 4 and 5.",
-    AtLeast(RISE),
-    at="jelassi2022, Section 4.1, Event III",
-)
-def at_large(table: Table) -> Estimate:
-    """R, mean over seeds, smaller of the two."""
-    return least_rise(table, LARGE)
-
-
 def summary(table: Table) -> list[str]:
     """R by diagonal with its interval, and the diagonal from which on alpha rises again."""
-    found = [rates(table)]
-    for at, rows in table.cells(BETA):
-        rise = mean_rise(rows)
-        found.append(
-            "beta {:g}: R {:.4f} [{:.4f}, {:.4f}]".format(at[BETA], rise.value, *ends_of(rise))
-            + f", {int(rows['passed'].sum())} of {len(rows)} past a maximum"
-        )
+    columns = {"R": mean_rise, "seeds": len, "past a maximum": lambda rows: rows["passed"].sum()}
     ordered = table.rows(np.lexsort((table[BETA], table["trial"])))
     betas = table.values(BETA)
     edge = mean(onset(betas, rises(ordered).reshape(-1, len(betas))))
-    words = "rises from beta {:.3f} [{:.3f}, {:.3f}] on"
-    return [*found, words.format(edge.value, *ends_of(edge))]
+    found = tabulate(table, {BETA: "beta"}, columns, title=rates(table))
+    return [*found, f"rises from beta {in_words(edge)} on"]
 
 
 def draw(table: Table) -> Picture:
@@ -90,7 +80,7 @@ figure = replace(
         smoke=Scale(trials=2, grid={BETA: [1.0, 4.0]}, settings={"draws": 100, "steps": 100}),
         small=Scale(trials=5, grid={BETA: [1.0, 2.0, 3.0, 4.0, 5.0]}, settings={"draws": 1500}),
     ),
-    claims=(at_one, at_large),
+    claims=least_rise,
     pictures={"event3-64": draw},
     summary=summary,
     departures="as event3; 64 patches in sets of 4, q = 0.3; each seed draws its own images, "

@@ -10,6 +10,7 @@ import numpy as np
 from limelight.claims import AtLeast, Estimate, Undecided
 from limelight.experiments.classify import Classify
 from limelight.experiments.encodings import Encodings
+from limelight.fit import tabulate
 from limelight.papers.jelassi2022.images import DARKEST
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import Picture, similarity_maps
@@ -39,15 +40,14 @@ def local(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Locality and nearest neighbours, trained and fresh."""
-    columns = zip(
-        *(table[name] for name in ("locality", "largest", "neighbours", "neighbours_fresh")),
-        strict=True,
-    )
-    return [
-        f"locality {trained:.3f} (fresh draws up to {largest:.3f}); the nearest encoding is that"
-        f" of a neighbour for {near:.1%} of patches (fresh {near_fresh:.1%})"
-        for trained, largest, near, near_fresh in columns
-    ]
+    columns = {
+        "locality": "locality",
+        "largest of fresh draws": "largest",
+        "nearest is a neighbour's": "neighbours",
+        "fresh": "neighbours_fresh",
+    }
+    title = "locality, and the share of patches whose nearest encoding is that of a neighbour"
+    return tabulate(table, "trial", columns, title=title)
 
 
 def draw(table: Table) -> Picture:
@@ -66,8 +66,7 @@ figure = Figure(
     grid={"draws": [200]},
     trials=20,
     scales=scales(
-        smoke=Scale(trials=2, settings={"study.course.steps": 100}),
-        small=Scale(trials=3),
+        smoke=Scale(trials=2, settings={"study.course.steps": 100}), small=Scale(trials=3)
     ),
     claims=(local,),
     pictures={"similarity": draw},

@@ -7,6 +7,7 @@ import numpy as np
 
 from limelight.claims import AtMost, Estimate, Inside
 from limelight.experiments.students import Students
+from limelight.fit import tabulate
 from limelight.fit.estimates import highest, hull, median
 from limelight.measures.association import chance_overlap
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -21,9 +22,6 @@ NAMES = {"free": "(T), free A", "gram": "(T), Gram A", "vit": "one-layer ViT"}
 def named(at: dict[str, Any]) -> str:
     """A student and its data in words."""
     return f"{NAMES[at['student']]}, {at['world.kernel']}, D = {at['world.tokens']}"
-
-
-# --- what is read off a table -----------------------------------------------------------------
 
 
 def decisive(table: Table) -> Iterator[tuple[str, Table]]:
@@ -41,10 +39,7 @@ def error(table: Table) -> Estimate:
 
 
 @claim(
-    "fig2.association",
-    "Yet it has not learned the sets.",
-    AtMost(0.25),
-    at="jelassi2022, Figure 2",
+    "fig2.association", "Yet it has not learned the sets.", AtMost(0.25), at="jelassi2022, Figure 2"
 )
 def association(table: Table) -> Estimate:
     """Median share of exact off-diagonal rows, same students, worst row."""
@@ -55,7 +50,6 @@ def association(table: Table) -> Estimate:
     "fig2.linear",
     "The small error is that of a linear rule: nothing spatial is needed for it.",
     Inside(0.8, 1.2),
-    at="limelight",
 )
 def over_linear(table: Table) -> Estimate:
     """Median of the error over that of the linear rule on the same images, all rows."""
@@ -65,20 +59,20 @@ def over_linear(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Medians of every student, with and without the diagonal."""
-    lines = ["steps Adam with cosine decay, one rate for all weights"]
-    names = ("error", "linear", "exact", "overlap", "exact_diagonal", "overlap_diagonal")
-    for at, rows in table.cells(*AXIS):
-        middle = {name: np.median(rows[name]) for name in names}
-        lines.append(
-            f"{named(at)} ({len(rows)} seeds): error {middle['error']:.4f} (lowest"
-            f" {rows['error'].min():.4f}), linear {middle['linear']:.4f}, exact"
-            f" {middle['exact']:.3f}, overlap {middle['overlap']:.3f}; with the diagonal"
-            f" {middle['exact_diagonal']:.3f}, {middle['overlap_diagonal']:.3f}"
-        )
-    return lines
-
-
-# --- picture ----------------------------------------------------------------------------------
+    middle = lambda name: lambda rows: np.median(rows[name])
+    columns = {
+        "seeds": len,
+        "error": middle("error"),
+        "lowest": lambda rows: rows["error"].min(),
+        "linear": middle("linear"),
+        "exact": middle("exact"),
+        "overlap": middle("overlap"),
+        "exact with diagonal": middle("exact_diagonal"),
+        "overlap with diagonal": middle("overlap_diagonal"),
+    }
+    cells = [({"student": named(at)}, rows) for at, rows in table.cells(*AXIS)]
+    title = "medians over seeds; steps Adam with cosine decay, one rate for all weights"
+    return tabulate(cells, "student", columns, title=title)
 
 
 def draw(table: Table) -> Picture:

@@ -4,6 +4,7 @@ import numpy as np
 
 from limelight.claims import AtLeast, Estimate
 from limelight.experiments.recovery import Recovery
+from limelight.fit import tabulate
 from limelight.fit.estimates import lowest, share
 from limelight.models.positional import Positional
 from limelight.papers.jelassi2022 import traces
@@ -16,9 +17,6 @@ from limelight.worlds import Spatial
 
 PARTITION = "world.partition"
 WORDS = {"grid": "contiguous sets", "random": "scattered sets", "strided": "strided sets"}
-
-
-# --- what is read off a table -----------------------------------------------------------------
 
 
 def linear(table: Table) -> float:
@@ -58,29 +56,21 @@ def ordered(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Seeds, step and error at the first exact association, at the stop and at the end."""
+    first = lambda rows: np.maximum(traces.first_exact(rows), 0)
+    columns = {
+        "seeds": len,
+        "ever exact": lambda rows: (traces.first_exact(rows) >= 0).sum(),
+        "first at step": traces.first_exact_step,
+        "error then": lambda rows: np.median(traces.value_at(rows, "error", first(rows))),
+        **traces.columns_at("stop", traces.stop),
+        "cosine at stop": lambda rows: np.median(
+            traces.value_at(rows, "cosine", traces.stop(rows))
+        ),
+        **traces.columns_at("end", traces.last),
+    }
     rules = f"{traces.step_rules(table)}; {traces.diverged(table)}"
-    lines = [f"linear error {linear(table):.4f}; {rules}"]
-    for at, rows in table.cells(PARTITION):
-        first, stop, t = traces.first_exact(rows), traces.stop(rows), traces.steps(rows)
-        median = lambda trace, reading, rows=rows: np.median(traces.value_at(rows, trace, reading))
-        lines.append(
-            f"{WORDS[at[PARTITION]]}: {(first >= 0).sum()} of {len(rows)} seeds exact, first at"
-            f" step {traces.first_exact_step(rows)} with error"
-            f" {median('error', np.maximum(first, 0)):.4f}; at the stop (step"
-            f" {np.median(t[stop]):.0f}) {traces.exact_at(rows, stop).sum()} exact, error"
-            f" {median('error', stop):.4f}, cos {median('cosine', stop):.3f}; at step {t[-1]}"
-            f" {(rows['trace.exact'][:, -1] == 1).sum()} exact, error"
-            f" {np.median(rows['trace.error'][:, -1]):.4f}"
-        )
-    return lines
-
-
-# --- pictures ---------------------------------------------------------------------------------
-
-
-def shown(table: Table) -> list[tuple[str, Table]]:
-    """The first trial of each partition."""
-    return [(str(at[PARTITION]), rows.rows(np.array([0]))) for at, rows in table.cells(PARTITION)]
+    title = f"linear error {linear(table):.4f}; {rules}"
+    return tabulate(table, {PARTITION: "sets"}, columns, title=title)
 
 
 def frames(rows: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -106,7 +96,8 @@ def mask(sets: np.ndarray, order: np.ndarray, title: str = "", words: str = "") 
 
 def draw_strip(table: Table) -> Movie:
     """Logits A at growing steps, as they stand and sorted by set; the mask of the sets first."""
-    parts = shown(table)
+    first = table.where(trial=table["trial"].min())
+    parts = [(str(at[PARTITION]), rows) for at, rows in first.cells(PARTITION)]
     at = frames(parts[0][1])[0]
     chosen = np.unique(np.linspace(0, len(at) - 1, min(6, len(at))).round().astype(int))
     panels = []

@@ -36,9 +36,6 @@ def both(*cells: int) -> Axes:
     return {ARM: [(network, cell, False) for network in NETWORKS for cell in cells]}
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def cells(table: Table) -> list[int]:
     """Sizes of cells, from small to large; the largest is the plain image."""
     return [int(cell) for cell in table.values("world.cell")]
@@ -81,10 +78,7 @@ def cnn_falls(table: Table) -> Estimate:
 
 
 @claim(
-    "fig5.cnn-recovers",
-    "It recovers as the cells grow.",
-    AtLeast(3.0),
-    at="jelassi2022, Figure 5",
+    "fig5.cnn-recovers", "It recovers as the cells grow.", AtLeast(3.0), at="jelassi2022, Figure 5"
 )
 def cnn_recovers(table: Table) -> Estimate:
     """Accuracy of the largest shuffled cells less smallest, points, paired by seed."""
@@ -105,13 +99,8 @@ def regained(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Accuracy by network and cell, with locality for the ViT."""
-    return [
-        images.in_words(f"{NETWORKS[at['network']]}, cells of {at['world.cell']}", part)
-        for at, part in table.cells(*ARM)
-    ]
-
-
-# --- pictures ---------------------------------------------------------------------------------
+    name = lambda at: f"{NETWORKS[at['network']]}, cells of {at['world.cell']}"
+    return images.summary({name(at): part for at, part in table.cells(*ARM)})
 
 
 def draw(table: Table) -> Picture:

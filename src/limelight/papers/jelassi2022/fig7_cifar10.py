@@ -8,7 +8,6 @@ import numpy as np
 
 from limelight.claims import AtMost, Estimate
 from limelight.experiments.classify import Classify
-from limelight.fit.estimates import mean
 from limelight.models.vit import Vision
 from limelight.papers.jelassi2022 import images
 from limelight.papers.jelassi2022.images import seeds
@@ -32,28 +31,19 @@ def all_images(source: str, training: int) -> Classify:
     return Classify(Images(source, patch=4, augment="crop"), vit=vit, course=course)
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
-def accuracies(table: Table) -> np.ndarray:
-    """Accuracy of both kinds of attention, seed by seed: kinds by seeds."""
-    return np.stack([seeds(table, network=network)["accuracy"].astype(float) for network in ARMS])
-
-
 def gap(table: Table) -> Estimate:
     """Accuracy of vanilla less positional, points, paired by seed."""
-    vanilla, positional = accuracies(table)
-    return mean(100 * (vanilla - positional))
+    return images.gap(*(seeds(table, network=network) for network in ARMS))
 
 
 def summary(table: Table) -> list[str]:
     """Accuracy and locality of both."""
-    return [images.in_words(ARMS[at["network"]], rows) for at, rows in table.cells("network")]
+    return images.summary({ARMS[at["network"]]: rows for at, rows in table.cells("network")})
 
 
 def draw(table: Table) -> Picture:
     """One mark per seed, the two of a seed joined, and the means beside them."""
-    pairs = 100 * accuracies(table)
+    pairs = 100 * np.stack([seeds(table, network=n)["accuracy"].astype(float) for n in ARMS])
     marks: list = [Bundle("", [0, 1], pairs.T, colour="faint", width=0.6)]
     for place, values in enumerate(pairs):
         beside = place + 0.12 * (2 * place - 1)
@@ -66,14 +56,7 @@ def draw(table: Table) -> Picture:
     return Picture([Panel("", marks, "test accuracy, %", across)], height=2.2, note=note)
 
 
-def compare(
-    source: str,
-    trial: Classify,
-    *,
-    trials: int,
-    small: Scale,
-    departures: str,
-) -> Figure:
+def compare(source: str, trial: Classify, *, trials: int, small: Scale, departures: str) -> Figure:
     """The figure's panel for one data set; both kinds share images, batches and starts."""
     return Figure(
         statement="attention that does not look at the data competes with one that does",

@@ -12,6 +12,7 @@ import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.idealized import LATE, Idealized
+from limelight.fit import tabulate
 from limelight.fit.estimates import largest
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import Axis, Guide, Mark, Panel, Picture, Points, Reference, Series, panels
@@ -33,11 +34,11 @@ AXIS = (
     "prune",
     "compare",
 )
+WORLD = ("tokens", "size", "density")
+#: The reading at `steps`, before a run goes on for longer.
+STEPS = -LATE - 1
 #: Runs are stable in alpha below this.
 STABLE = 2.0
-
-
-# --- the runs ---------------------------------------------------------------------------------
 
 
 def theorem(longer: int, coarse: float = 1.0, steps: float = 1.0) -> list[tuple]:
@@ -74,8 +75,6 @@ def oracle(steps: int) -> list[tuple]:
     return [("oracle", 8, 2, 0.4, 0.01, 1.0, 0.02, 1.0, steps, 1, 0.0, True)]
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
 Run = tuple[dict[str, Any], Table]
 
 
@@ -86,17 +85,12 @@ def runs(table: Table, part: str) -> list[Run]:
 
 def world(at: Mapping[str, Any]) -> tuple[int, int, float]:
     """Patches, patches of a set, and density."""
-    return at["tokens"], at["size"], at["density"]
+    return tuple(at[name] for name in WORLD)
 
 
 def named(at: Mapping[str, Any]) -> str:
     """A run's world in words."""
     return "({}, {}, {:g})".format(*world(at))
-
-
-def at_steps(rows: Table, name: str) -> float:
-    """A trace at `steps`, before the run goes on for longer."""
-    return float(rows[f"trace.{name}"][0, -LATE - 1])
 
 
 def stable(rows: Table) -> bool:
@@ -125,11 +119,6 @@ def associated(rows: Table) -> bool:
 def rose(rows: Table) -> bool:
     """Whether gamma rose at every step and stayed above |rho|."""
     return bool(rows["rising"][0] and rows["above"][0])
-
-
-def ends_below(rows: Table) -> bool:
-    """Whether gamma ends at or below the largest |rho| of the run."""
-    return float(rows["trace.gamma"][0, -1]) <= float(np.abs(rows["trace.rho"]).max())
 
 
 @claim(
@@ -168,7 +157,11 @@ def weak(table: Table) -> Estimate:
 def strong(table: Table) -> Estimate:
     """Share of the grid's stable runs."""
     share = share_of_runs(runs(table, "grid"), rose)
-    below = sum(ends_below(rows) for _, rows in runs(table, "grid") if stable(rows))
+    below = sum(
+        bool(rows["trace.gamma"][0, -1] <= np.abs(rows["trace.rho"]).max())
+        for _, rows in runs(table, "grid")
+        if stable(rows)
+    )
     return replace(share, note=f"{share.note}; gamma ends below the largest |rho| in {below}")
 
 
@@ -180,7 +173,7 @@ def strong(table: Table) -> Estimate:
 )
 def small_error(table: Table) -> Estimate:
     """End error over the error of the linear rule, largest of four runs."""
-    errors = [(at, at_steps(rows, "error")) for at, rows in runs(table, "theorem")]
+    errors = [(at, float(rows["trace.error"][0, STEPS])) for at, rows in runs(table, "theorem")]
     ratios = {named(at): error / linear_error(*world(at)) for at, error in errors}
     fstar = ", ".join(f"{error / label_failure(*world(at)):.3g}" for at, error in errors)
     return largest(ratios, f"over the failure of f*: {fstar}")
@@ -221,39 +214,32 @@ def reaches_fstar(table: Table) -> Estimate:
 
 
 def summary(table: Table) -> list[str]:
-    """Each run before and after, its phases, its lost mass."""
-    lines = []
-    for at, rows in runs(table, "theorem"):
-        end = {n: at_steps(rows, n) for n in ("error", "loss", "alpha", "gamma", "rho", "gain")}
-        lines.append(
-            f"{named(at)}, {rates(at)}, eta_v = {at['rate']:g}, {at['steps']} steps: error"
-            f" {rows['trace.error'][0, 0]:.4f} -> {end['error']:.3g}, loss {end['loss']:.4g},"
-            f" alpha {end['alpha']:.4f}, gamma {end['gamma']:.3f}, rho {end['rho']:.3f},"
-            f" G {end['gain']:.2f}; association from step {rows['onset'][0]}, error halved at"
-            f" {rows['halved'][0]}; lost mass {rows['lost'][0]:.2g};"
-            f" largest eta_v L'' {rows['trace.stiffness'].max():.2f}"
-        )
-        if at["longer"] > 1:
-            lines.append(
-                f"  {at['longer']} times the steps: error {rows['trace.error'][0, -1]:.4g},"
-                f" f* fails {label_failure(*world(at)):.4g}"
-            )
-    for at, rows in runs(table, "grid"):
-        gamma, rho = (rows[f"trace.{name}"][0, -1] for name in ("gamma", "rho"))
-        lines.append(
-            f"{named(at)}, {rates(at)}, beta {at['diagonal']:g}: gamma {gamma:.3f},"
-            f" rho {rho:.3f}; gamma always rose: {bool(rows['rising'][0])}, always above |rho|:"
-            f" {bool(rows['above'][0])}, always faster: {bool(rows['faster'][0])}"
-        )
-    return lines
-
-
-def rates(at: Mapping[str, Any]) -> str:
-    """How much faster attention moves than the value vector."""
-    return "one rate" if at["ratio"] == 1 else f"the rate of A is {at['ratio']:g} times that of v"
-
-
-# --- pictures ---------------------------------------------------------------------------------
+    """Each run before and after, its phases, its lost mass; where the grid's runs end."""
+    trace = lambda name, reading: lambda rows: rows[f"trace.{name}"][0, reading]
+    run = {
+        "error at start": trace("error", 0),
+        **{name: trace(name, STEPS) for name in ("error", "loss", "alpha", "gamma", "rho")},
+        "G": trace("gain", STEPS),
+        "association from step": lambda rows: rows["onset"][0],
+        "error halved at": lambda rows: rows["halved"][0],
+        "lost mass": "lost",
+        "largest eta_v L''": lambda rows: rows["trace.stiffness"].max(),
+        "longer": lambda rows: rows["longer"][0],
+        "error then": trace("error", -1),
+        "f* fails": lambda rows: label_failure(*map(rows.setting, WORLD)),
+    }
+    end = {
+        "gamma": trace("gamma", -1),
+        "rho": trace("rho", -1),
+        "gamma always rose": lambda rows: rows["rising"][0],
+        "always above |rho|": lambda rows: rows["above"][0],
+        "always faster": lambda rows: rows["faster"][0],
+    }
+    heads = {"tokens": "D", "size": "C", "density": "q", "ratio": "rate of A over v"}
+    return [
+        *tabulate(runs(table, "theorem"), {**heads, "rate": "eta_v", "steps": "steps"}, run),
+        *tabulate(runs(table, "grid"), {**heads, "diagonal": "beta"}, end),
+    ]
 
 
 def draw(table: Table) -> Picture:

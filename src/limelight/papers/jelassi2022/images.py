@@ -1,10 +1,13 @@
 """What the figures on real images share: networks and images at each scale, seeds in order."""
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from limelight.claims import Estimate
+from limelight.fit import tabulate
 from limelight.fit.estimates import mean
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
@@ -83,19 +86,31 @@ def disagreement(plain: Table, shuffled: Table) -> Estimate:
     return Estimate(float(gap.max()), None, len(gap), f"over {gap.shape[1]} steps of every seed")
 
 
+def gap(first: Table, second: Table) -> Estimate:
+    """Accuracy of one arm less that of another, in points, paired by seed."""
+    return mean(100 * (first["accuracy"].astype(float) - second["accuracy"]))
+
+
 def regained(rows: Table) -> Estimate:
     """How much more local positions are after the inverse shuffle than before it."""
     return mean(rows["locality.inverse"].astype(float) - rows["locality.raw"])
 
 
-def in_words(name: str, rows: Table) -> str:
-    """Accuracy of an arm and, where it has positions, their locality; a line of a summary."""
-    spread = rows["accuracy"]
-    line = f"{name}: accuracy {spread.mean():.3f} ({spread.min():.3f} to {spread.max():.3f})"
-    if np.isfinite(rows["locality.raw"]).all():
-        places = (f"{w} {rows[f'locality.{part}'].mean():.3f}" for part, w in LOCALITY.items())
-        line += f", locality {', '.join(places)}"
-    return f"{line}, {len(rows)} seeds"
+def summary(arms: Mapping[str, Table]) -> list[str]:
+    """Accuracy of every arm and, where it has positions, their locality."""
+
+    def local(rows: Table, part: str) -> float | str:
+        values = rows[f"locality.{part}"]
+        return values.mean() if np.isfinite(values).all() else "none"
+
+    columns = {
+        "seeds": len,
+        "accuracy": "accuracy",
+        "lowest": lambda rows: rows["accuracy"].min(),
+        "highest": lambda rows: rows["accuracy"].max(),
+        **{f"locality {words}": partial(local, part=part) for part, words in LOCALITY.items()},
+    }
+    return tabulate([({"arm": name}, rows) for name, rows in arms.items()], "arm", columns)
 
 
 def trained_on(table: Table) -> str:

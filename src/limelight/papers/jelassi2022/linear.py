@@ -6,9 +6,9 @@ import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.linear_rules import LinearRules
-from limelight.fit import exact
+from limelight.fit import exact, tabulate
 from limelight.fit.curves import crossing
-from limelight.fit.estimates import ends_of, mean
+from limelight.fit.estimates import mean
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import TWO_COLUMNS, Axis, Guide, Panel, Picture, Points, Reference
 from limelight.table import Table
@@ -26,9 +26,6 @@ SWEEP = (
 )
 #: The world of the counterexample to the theorem as it is written.
 CODED = (36, 4, 0.35)
-
-
-# --- what is read off a table -----------------------------------------------------------------
 
 
 def errors(rows: Table, rule: str) -> np.ndarray:
@@ -96,27 +93,19 @@ def edge(rows: Table, rule: str) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Errors by world and rule, and the density from which on each rule errs 1/8 of the time."""
-    worlds, edges = [], []
-    for D in map(int, table.values("tokens")):
-        here = table.where(tokens=D)
-        for q in map(float, here.values("density")):
-            rows = here.where(density=q)
-            parts = ", ".join(f"{rule} {errors(rows, rule).mean():.4f}" for rule in RULES)
-            worlds.append(
-                f"({D}, 4, {q:g}): {parts}; exact w* {linear_error(D, 4, q, ties=0.5):.4f}"
-                f" (ties wrong {linear_error(D, 4, q):.4f})"
-            )
-        found = {rule: edge(here, rule) for rule in RULES}
-        words = ", ".join(
-            "{} {:.3f} [{:.3f}, {:.3f}]".format(rule, one.value, *ends_of(one))
-            for rule, one in found.items()
-        )
-        needed = density_needed(D, 4)
-        edges.append(f"D = {D}: 1/8 from q = {needed:.3f} on (w*, exact); interpolated {words}")
-    return [*worlds, *edges]
-
-
-# --- picture ----------------------------------------------------------------------------------
+    tokens = lambda rows: rows.setting("tokens")
+    world = lambda rows: (tokens(rows), 4, rows.setting("density"))
+    worlds = {rule: lambda rows, rule=rule: errors(rows, rule).mean() for rule in RULES} | {
+        "exact w*": lambda rows: linear_error(*world(rows), ties=0.5),
+        "ties wrong": lambda rows: linear_error(*world(rows)),
+    }
+    edges = {"exact w*": lambda rows: density_needed(tokens(rows), 4)} | {
+        rule: lambda rows, rule=rule: edge(rows, rule) for rule in RULES
+    }
+    return [
+        *tabulate(table, {"tokens": "D", "density": "q"}, worlds, title="error"),
+        *tabulate(table, {"tokens": "D"}, edges, title="density q with an error of 1/8"),
+    ]
 
 
 def draw(table: Table) -> Picture:

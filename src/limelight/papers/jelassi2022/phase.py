@@ -7,6 +7,7 @@ import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments.recovery import Recovery
+from limelight.fit import tabulate
 from limelight.fit.estimates import highest, lowest, median, share
 from limelight.models.positional import Positional
 from limelight.papers.jelassi2022 import traces
@@ -31,9 +32,6 @@ def samples(tokens: int, density: float, room: dict[int, tuple[int, ...]], beyon
         for most, multiples in room.items()
         for many in multiples
     ]
-
-
-# --- what is read off a table -----------------------------------------------------------------
 
 
 def sizes(table: Table, which: str, least: int = 0) -> Iterator[tuple[int, str, Table, float]]:
@@ -131,22 +129,15 @@ def exact_later(table: Table, which: str) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Every size: when association is first exact, the stop, and what comes after."""
-    lines = [traces.step_rules(table), traces.diverged(table)]
-    for at, rows in table.cells(TOKENS, DENSITY, EXAMPLES):
-        D, t = int(at[TOKENS]), traces.steps(rows)
-        there, later = (
-            f"{np.median(t[reading]):.0f}: {traces.exact_at(rows, reading).sum()} exact, error"
-            f" {np.median(traces.value_at(rows, 'error', reading)):.4f}"
-            for reading in (traces.stop(rows), traces.last(rows))
-        )
-        lines.append(
-            f"D {D}, N {at[EXAMPLES] / D**2:g} D^2, {len(rows)} seeds: first exact at step"
-            f" {traces.first_exact_step(rows)}; stop {there}; end {later}"
-        )
-    return lines
-
-
-# --- pictures ---------------------------------------------------------------------------------
+    columns = {
+        "N / D^2": lambda rows: rows[EXAMPLES][0] / rows[TOKENS][0] ** 2,
+        "seeds": len,
+        "first exact at step": traces.first_exact_step,
+        **traces.columns_at("stop", traces.stop),
+        **traces.columns_at("end", traces.last),
+    }
+    about = [traces.step_rules(table), traces.diverged(table)]
+    return [*about, *tabulate(table, {TOKENS: "D", DENSITY: "q", EXAMPLES: "N"}, columns)]
 
 
 def plane(rows: Table) -> tuple[np.ndarray, np.ndarray, list[float]]:
@@ -171,8 +162,7 @@ def draw_phase(table: Table) -> Picture:
         known = np.isfinite(exact).any(axis=0)
         multiples = rows.values(EXAMPLES) / D**2
         y = Axis(
-            "" if upper else "$N/D^2$",
-            ticks={i: f"{many:g}" for i, many in enumerate(multiples)},
+            "" if upper else "$N/D^2$", ticks={i: f"{many:g}" for i, many in enumerate(multiples)}
         )
         x = Axis("step", limits=(0, t[known][-1]))
         # Not a series, which is sorted by x: the step need not fall as the sample grows.

@@ -4,6 +4,7 @@ import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments.set_shift import SetShift
+from limelight.fit import tabulate
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import TWO_COLUMNS, Axis, Map, Panel, Picture, Points, over_cells
 from limelight.table import Table
@@ -13,9 +14,6 @@ from limelight.worlds.partitions import grid
 
 WORLD = ("tokens", "density", "value")
 WORLDS = [(16, 0.5, 0.1), (36, 0.35, 0.06), (64, 0.22, 0.035)]
-
-
-# --- what is read off a table -----------------------------------------------------------------
 
 
 @claim(
@@ -76,17 +74,15 @@ def missed(table: Table) -> Estimate:
 
 def summary(table: Table) -> list[str]:
     """Errors, differences and association by setting."""
-    return [
-        f"D {at['tokens']}, q {at['density']:g}, h {at['strength']:g}: error inside"
-        f" {rows['error.same'].mean():.4f}, shifted {rows['error.shifted'].mean():.4f}, shifted"
-        f" with diagonal 1 {rows['error.kept'].mean():.4f}; largest difference"
-        f" {rows['difference'].max():.2g} of {rows['largest'].max():.3g}; overlap"
-        f" {rows['overlap'].max():g}"
-        for at, rows in table.cells(*WORLD, "strength")
-    ]
-
-
-# --- picture ----------------------------------------------------------------------------------
+    columns = {
+        "error inside": "error.same",
+        "shifted": "error.shifted",
+        "shifted with diagonal 1": "error.kept",
+        "largest difference": lambda rows: rows["difference"].max(),
+        "largest output": lambda rows: rows["largest"].max(),
+        "overlap": lambda rows: rows["overlap"].max(),
+    }
+    return tabulate(table, {"tokens": "D", "density": "q", "strength": "h"}, columns)
 
 
 def draw(table: Table) -> Picture:

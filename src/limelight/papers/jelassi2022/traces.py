@@ -4,6 +4,9 @@ A trace has one row per trial and one column per reading; `descent.every` steps 
 readings. A trial that ended early has no numbers after its last reading.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from limelight.table import Table
@@ -57,13 +60,21 @@ def over_seeds(exact: np.ndarray, error: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.where(whole, kept, np.nan), np.where(whole, middle, np.nan)
 
 
-# --- words ------------------------------------------------------------------------------------
-
-
 def first_exact_step(rows: Table) -> str:
     """The median step at which association is first exact, in words."""
     first = first_exact(rows)
     return f"{np.median(steps(rows)[first[first >= 0]]):.0f}" if (first >= 0).any() else "never"
+
+
+def columns_at(
+    name: str, reading: Callable[[Table], np.ndarray]
+) -> dict[str, Callable[[Table], Any]]:
+    """Columns of a summary: median step of a reading, exact seeds then, and the median error."""
+    return {
+        f"{name} at step": lambda rows: np.median(steps(rows)[reading(rows)]),
+        f"exact at {name}": lambda rows: exact_at(rows, reading(rows)).sum(),
+        f"error at {name}": lambda rows: np.median(value_at(rows, "error", reading(rows))),
+    }
 
 
 def step_rules(table: Table) -> str:

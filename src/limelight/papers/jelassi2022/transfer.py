@@ -1,12 +1,14 @@
 """Section 5: attention learned on one feature serves the next, from a handful of images."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments.transfer import Transfer
+from limelight.fit import tabulate
 from limelight.fit.curves import crossing, slopes
 from limelight.fit.estimates import LEAST, MEDIAN_DRAWS, highest, joined, mean, median, missing
 from limelight.papers.jelassi2022.traces import rough
@@ -39,9 +41,6 @@ def points(sizes: Sequence[int], learned: Sequence[int]) -> list[tuple]:
     ]
 
 
-# --- what is read off a table -----------------------------------------------------------------
-
-
 def by_size(table: Table, source: str = "idealized") -> Iterator[tuple[int, Table]]:
     """The trials of every size D."""
     for at, rows in table.where(source=source).cells(TOKENS):
@@ -60,9 +59,6 @@ def readable(table: Table, column: str, images: np.ndarray) -> np.ndarray:
     """Sample sizes at which an arm is read: those that keep attention still use no more images."""
     most = np.inf if column.startswith("scratch") else table.setting("most")
     return images[images <= most]
-
-
-# --- few images suffice -----------------------------------------------------------------------
 
 
 @claims(
@@ -108,7 +104,6 @@ def beats_scratch(table: Table) -> Estimate:
     "transfer.{name}",
     "{statement}",
     AtMost(0.0),
-    at="limelight",
     cases=(
         {
             "name": "sets",
@@ -133,9 +128,6 @@ def beats(table: Table, column: str) -> Estimate:
         (name, mean(rows["finetune.end"].astype(float) - rows[column].astype(float)))
         for name, rows in with_eight(table)
     )
-
-
-# --- what scratch needs -----------------------------------------------------------------------
 
 
 class Needed(NamedTuple):
@@ -203,9 +195,6 @@ def growth(table: Table) -> Estimate:
     return Estimate(float(slopes(x, y)), (float(low), float(high)), seeds, note)
 
 
-# --- words ------------------------------------------------------------------------------------
-
-
 def step_rules(table: Table) -> str:
     """How steps were chosen, and how much faster attention moved from scratch."""
     modes = f"step rule {table.setting('descent.mode')}, of v alone {table.setting('tuning.mode')}"
@@ -217,27 +206,23 @@ def step_rules(table: Table) -> str:
 
 def summary(table: Table) -> list[str]:
     """Every size and sample: medians of the arms, and what the tuning chose."""
+
+    def middle(rows: Table, column: str) -> float | str:
+        return np.median(rows[column]) if len(readable(rows, column, rows[EXAMPLES])) else "-"
+
     early = {arm: table[f"{arm}.diverged"].sum() for arm in (c.split(".")[0] for c in ARMS)}
-    lines = [
+    names = (*ARMS, "finetune.best", "scratch.end", "finetune.cosine")
+    columns = {name: partial(middle, column=name) for name in names} | {
+        "scratch association": lambda rows: np.median(rows["scratch.exact"]),
+        "at step": lambda rows: np.median(rows["scratch.step"]),
+    }
+    slope = growth.estimate(table)
+    return [
         step_rules(table),
         "diverged: " + ", ".join(f"{arm} {int(count)}" for arm, count in early.items()),
+        *tabulate(table, {SOURCE: "source", TOKENS: "D", EXAMPLES: "images"}, columns),
+        f"N(error <= {LEVEL}): {slope.note}; slope {slope.value:.2f}",
     ]
-    columns = (*ARMS, "finetune.best", "scratch.end", "finetune.cosine")
-    for source in ("idealized", "learned"):
-        for D, rows in by_size(table, source):
-            for at, part in rows.cells(EXAMPLES):
-                here = [c for c in columns if len(readable(table, c, np.array([at[EXAMPLES]])))]
-                arms = ", ".join(f"{column} {np.median(part[column]):.4f}" for column in here)
-                lines.append(
-                    f"D {D}, {source}, {at[EXAMPLES]} images: {arms}; scratch association"
-                    f" {np.median(part['scratch.exact']):.2f} at step"
-                    f" {np.median(part['scratch.step']):.0f}"
-                )
-    slope = growth.estimate(table)
-    return [*lines, f"N(error <= {LEVEL}): {slope.note}; slope {slope.value:.2f}"]
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> Picture:
@@ -284,10 +269,7 @@ figure = Figure(
         tuning=Descent(steps=300, every=10),
         descent=Descent(steps=400, every=10),
     ),
-    grid={
-        AXIS: points((16, 36, 64, 100, 144), (16, 36)),
-        EXAMPLES: [2**k for k in range(13)],
-    },
+    grid={AXIS: points((16, 36, 64, 100, 144), (16, 36)), EXAMPLES: [2**k for k in range(13)]},
     trials=20,
     scales=scales(
         smoke=Scale(trials=2, grid={AXIS: points((16,), ()), EXAMPLES: [2, 8, 64]}, settings=QUICK),

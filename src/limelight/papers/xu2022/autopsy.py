@@ -6,11 +6,19 @@ from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.core.gram import Number
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import noise_left
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.papers.xu2022.ratios import LARGE, POINT, Cell, limit_ratio, model_of
+from limelight.papers.xu2022.ratios import (
+    LARGE,
+    POINT,
+    SYMBOLS,
+    Cell,
+    limit_ratio,
+    measured,
+    model_of,
+)
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum, printed
 from limelight.theory.xu2022.setting import Setting
@@ -35,15 +43,6 @@ def window() -> tuple[float, float]:
     """Both ends of the repaired window."""
     found = optimum.window(Setting.equal(*WINDOW)).quantities
     return found["lambda from"], found["lambda to"]
-
-
-def window_points() -> list[tuple]:
-    """Both ends of the repaired window, and well beyond both."""
-    low, high = (np.round(end, 4) for end in window())
-    return [(*WINDOW, LARGE, "softmax", float(v), 1) for v in (low + 1e-4, high, low / 2, 2 * high)]
-
-
-# --- the printed statements -------------------------------------------------------------------
 
 
 def theorem2_rows(table: Table) -> list[Cell]:
@@ -135,9 +134,6 @@ def lemma1(table: Table) -> Estimate:
     return Estimate(max(gaps.values()), None, len(gaps), note)
 
 
-# --- the repaired window ----------------------------------------------------------------------
-
-
 def _in_window_setting(at: dict) -> bool:
     here = (at["world.clusters"], at["world.size"], at["world.sigma"])
     return here == WINDOW and at["world.dimension"] == LARGE
@@ -180,9 +176,6 @@ def window_outside(table: Table) -> Estimate:
     found = _token_errors(table, "noise.best", False, -1, 0.48)
     ends = None if found.interval is None else (-found.interval[1], -found.interval[0])
     return Estimate(-found.value, ends, found.n, found.note)
-
-
-# --- pictures ---------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> plot.Picture:
@@ -248,20 +241,24 @@ def draw_map(table: Table) -> plot.Picture:
 
 def summary(table: Table) -> list[str]:
     """The counterexamples in numbers."""
-    return [
-        f"C {at['world.clusters']}, m_k {at['world.size']}, sigma {at['world.sigma']:g},"
-        f" d {at['world.dimension']}, lambda {at['model.strength']:.3f}: claimed 0.5, measured"
-        f" {np.sqrt(rows['noise.square'].mean()):.4f} (smallest token"
-        f" {rows['noise.best'].min():.4f}, n = {len(rows)}), limit {limit_ratio(rows):.4f}"
-        for at, rows in theorem2_rows(table)
-    ]
+    columns = {
+        "claimed": lambda rows: 0.5,
+        "measured": measured,
+        "smallest token": lambda rows: rows["noise.best"].min(),
+        "draws": len,
+        "limit law": limit_ratio,
+    }
+    return tabulate(theorem2_rows(table), SYMBOLS, columns)
 
 
 ROWS = [own_point(*row) for row in BROKEN]
+LOW, HIGH = (float(np.round(end, 4)) for end in window())
+#: Both ends of the repaired window, and well beyond both.
+ENDS = [(*WINDOW, LARGE, "softmax", v, 1) for v in (LOW + 1e-4, HIGH, LOW / 2, 2 * HIGH)]
 figure = Figure(
     statement="with high probability every token ends within sigma/2 of its centre",
     trial=Study(Clusters(), Smoother(), None, (noise_left,)),
-    grid={POINT: [*ROWS, OVERFLOW, *window_points()]},
+    grid={POINT: [*ROWS, OVERFLOW, *ENDS]},
     trials=200,
     scales=scales(
         smoke=Scale(trials=4, grid={POINT: [ROWS[0], ROWS[-1], OVERFLOW]}), small=Scale(trials=20)

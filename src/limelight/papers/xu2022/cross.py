@@ -1,6 +1,6 @@
 r"""Cross-attention: no weight on oneself, so no self-lock; and what wrong pairs cost."""
 
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,9 +8,8 @@ from numpy.typing import ArrayLike
 
 from limelight import plot
 from limelight.claims import AtMost, Estimate, Inside, Undecided
-from limelight.core.gram import Number
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import cross_errors
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -27,25 +26,22 @@ SPREAD = 0.02
 BEYOND = 100.0
 
 
-def law(rows: Table, strength: ArrayLike | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Ratio and leaked mass in the limit, for the queries' cluster; at the cell's logit scale."""
+def law(rows: Table) -> tuple[np.ndarray, np.ndarray]:
+    """Ratio and leaked mass of a cell in the limit, for the queries' cluster."""
+    return rows.cached("law", lambda: law_at(rows, rows.setting("model.strength")))
+
+
+def law_at(rows: Table, strength: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """The same at other logit scales."""
     clusters, size, sigma, wrong, alignment = (
         rows.setting(f"world.{name}")
         for name in ("clusters", "size", "sigma_target", "wrong", "alignment")
     )
-    sizes = np.array(_sizes(clusters, size, wrong))
+    sizes = np.array(Pairs(clusters=clusters, size=size, wrong=wrong).counts, float)
     target = Setting(np.eye(clusters), np.maximum(sizes, 1.0), sigma)
-    lam = rows.setting("model.strength") if strength is None else strength
     seen = np.broadcast_to(sizes, (clusters, clusters))
-    error, leaked = limit.cross_parts(np.eye(clusters) * alignment, target, lam, seen)
+    error, leaked = limit.cross_parts(np.eye(clusters) * alignment, target, strength, seen)
     return np.asarray(np.sqrt(error[..., 0]) / sigma), np.asarray(leaked[..., 0])
-
-
-@cache
-def _sizes(clusters: int, size: int, wrong: Number) -> tuple[float, ...]:
-    """Tokens of each cluster in the target."""
-    labels = np.asarray(Pairs(clusters=clusters, size=size, wrong=wrong).labels())
-    return tuple(np.bincount(labels, minlength=clusters).astype(float).tolist())
 
 
 def spread(rows: Table) -> float:
@@ -56,12 +52,10 @@ def spread(rows: Table) -> float:
     return rows.setting("model.strength") ** 2 * target**2 * (1 + source**2) / d
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
 def usable(table: Table) -> list[Cell]:
     """Cells whose logit spread is small enough for the limit."""
-    return [cell for cell in table.cells(*AXES) if spread(cell[1]) <= SPREAD]
+    every = table.cached("cells", lambda: list(table.cells(*AXES)))
+    return [cell for cell in every if spread(cell[1]) <= SPREAD]
 
 
 def clean(table: Table) -> Table:
@@ -83,27 +77,19 @@ def _over_limit(cells: list[Cell]) -> Estimate:
     "cross.limit",
     "Cross-attention follows its limit law within 2 %, wrong pairs included.",
     Inside(0.98, 1.02),
-    at="limelight",
 )
 def errors(table: Table) -> Estimate:
     """Measured over limit ratio, points with logit spread at most 0.02."""
     return _over_limit(usable(table))
 
 
-@claim(
-    "cross.beyond", "It still does at ten times that spread.", Inside(0.98, 1.02), at="limelight"
-)
+@claim("cross.beyond", "It still does at ten times that spread.", Inside(0.98, 1.02))
 def beyond(table: Table) -> Estimate:
     """Measured over limit ratio, logit spread at least 0.2 (expected to fail: few keys count)."""
     return _over_limit([c for c in clean(table).cells(*AXES) if spread(c[1]) >= 10 * SPREAD])
 
 
-@claim(
-    "cross.leak",
-    "The mass on wrong clusters is the law's within 0.01.",
-    Inside(-0.01, 0.01),
-    at="limelight",
-)
+@claim("cross.leak", "The mass on wrong clusters is the law's within 0.01.", Inside(-0.01, 0.01))
 def leaked(table: Table) -> Estimate:
     """Measured minus limit leaked mass."""
     cells = usable(table)
@@ -131,9 +117,6 @@ def unlocked(table: Table) -> Estimate:
     point = families.difference_point(f"lambda {lam:g}", *squares, 0.5, 1)
     ratios = [float(np.sqrt(square.mean())) for square in squares]
     return families.below([point], 0.0, "cross {:.3f}, self {:.3f}".format(*ratios))
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> plot.Picture:
@@ -177,22 +160,22 @@ def _lines(table: Table, column: str) -> list[plot.Mark]:
         found += plot.over_cells(
             rows, "model.strength", read, name=name, form=partial(plot.Points, size=3.4)
         )
-        found.append(plot.Guide(name, fine, law(rows, fine)[leak], dash=0))
+        found.append(plot.Guide(name, fine, law_at(rows, fine)[leak], dash=0))
     return found
 
 
 def summary(table: Table) -> list[str]:
     """Ratio, leaked mass and self-attention, with none and with half of the pairs wrong."""
-    lines = []
-    for at, rows in table.cells(*AXES):
-        if at["world.wrong"] in (0.0, 0.48, 0.5) and at["world.alignment"] == 1:
-            ratio, mass = law(rows)
-            lines.append(
-                f"{_name(at)}: cross {measured(rows, 'cross.square').value:.4f} (limit"
-                f" {ratio:.4f}), leaked {rows['cross.leaked'].mean():.4f} ({mass:.4f}),"
-                f" self {measured(rows, 'cross.itself').value:.4f}"
-            )
-    return lines
+    half = table.rows(np.isin(table["world.wrong"], (0.0, 0.48, 0.5)))
+    columns = {
+        "cross": lambda rows: measured(rows, "cross.square"),
+        "limit law": lambda rows: float(law(rows)[0]),
+        "leaked mass": "cross.leaked",
+        "its law": lambda rows: float(law(rows)[1]),
+        "self-attention": lambda rows: measured(rows, "cross.itself"),
+    }
+    heads = {"world.wrong": "wrong pairs", "model.strength": "lambda"}
+    return tabulate(half.where(world__alignment=1), heads, columns, title="alignment 1")
 
 
 figure = Figure(

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike
 from limelight import plot
 from limelight.claims import Estimate, Inside
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import noise_left, purity
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.xu2022.ratios import (
     LARGE,
     POINT,
+    SYMBOLS,
     Cell,
     limit_ratio,
     measured,
@@ -29,7 +30,6 @@ from limelight.table import Table
 from limelight.theory.xu2022 import certificates, limit, prediction, printed
 from limelight.worlds import Clusters
 
-WHERE = ("world.clusters", "world.size", "world.sigma", "world.dimension", "model.strength")
 #: The point through which every axis is swept.
 BASE = {
     "world.clusters": 10,
@@ -58,17 +58,10 @@ def sweeps(strengths: int, sigmas: int) -> list[tuple]:
     return list(dict.fromkeys(points))
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
 def cells_of(table: Table, *operators: str) -> list[Cell]:
     """The cells of some operators."""
-    return [cell for cell in table.cells(*POINT) if cell[0]["model.operator"] in operators]
-
-
-def where(at: dict) -> str:
-    """The name of a cell."""
-    return named(at, *WHERE)
+    every = table.cached("points", lambda: list(table.cells(*POINT)))
+    return [cell for cell in every if cell[0]["model.operator"] in operators]
 
 
 @claim(
@@ -80,7 +73,7 @@ def where(at: dict) -> str:
 def against_limit(table: Table) -> Estimate:
     """Measured ratio over the limit law, all points of that dimension."""
     cells = [c for c in cells_of(table, "softmax") if c[0]["world.dimension"] >= LARGE]
-    return families.inside(over(cells, limit_ratio, where), 0.99, 1.01)
+    return families.inside(over(cells, limit_ratio, named), 0.99, 1.01)
 
 
 @claim(
@@ -92,13 +85,14 @@ def against_limit(table: Table) -> Estimate:
 def beyond_limit(table: Table) -> Estimate:
     """Measured ratio over the limit law at d = 64 (expected to fail: it is no finite-d law)."""
     cells = [c for c in cells_of(table, "softmax") if c[0]["world.dimension"] <= 64]
-    return families.inside(over(cells, limit_ratio, where), 0.99, 1.01)
+    return families.inside(over(cells, limit_ratio, named), 0.99, 1.01)
 
 
 def predicted(rows: Table) -> prediction.Prediction:
     """The finite-d prediction for a cell."""
-    masked = rows.setting("model.operator") == "masked"
-    return prediction.softmax(model_of(rows), rows.setting("model.strength"), masked=masked)
+    operator, strength = rows.setting("model.operator"), rows.setting("model.strength")
+    make = lambda: prediction.softmax(model_of(rows), strength, masked=operator == "masked")
+    return rows.cached("prediction", make)
 
 
 def predicted_ratio(rows: Table) -> float:
@@ -110,14 +104,13 @@ def predicted_ratio(rows: Table) -> float:
     "curves.finite",
     "The finite-d prediction is within 3 % wherever its flag says valid.",
     Inside(0.97, 1.03),
-    at="limelight",
 )
 def against_prediction(table: Table) -> Estimate:
     """Measured ratio over the prediction, all valid points."""
     cells = cells_of(table, "softmax", "masked")
     valid = [cell for cell in cells if predicted(cell[1]).valid]
     note = f"{len(cells) - len(valid)} of {len(cells)} points left out: flag says not valid"
-    points = over(valid, predicted_ratio, where) if 2 * len(valid) >= len(cells) else []
+    points = over(valid, predicted_ratio, named) if 2 * len(valid) >= len(cells) else []
     return families.inside(points, 0.97, 1.03, note)
 
 
@@ -125,19 +118,12 @@ def against_prediction(table: Table) -> Estimate:
     "curves.finite_beyond",
     "The prediction is within 3 % at twice the spread that its flag allows, too.",
     Inside(0.97, 1.03),
-    at="limelight",
 )
 def beyond_prediction(table: Table) -> Estimate:
     """Measured ratio over the prediction, diagonal masked (expected to fail: hence the flag)."""
     far = lambda found: found.spread >= 2 * found.limit
     cells = [cell for cell in cells_of(table, "masked") if far(predicted(cell[1]))]
-    return families.inside(over(cells, predicted_ratio, where), 0.97, 1.03)
-
-
-def neighbours_ratio(rows: Table) -> float:
-    """The ratio of a cell by the formula for nearest neighbours."""
-    names = ("world.size", "model.neighbours", "world.dimension")
-    return float(prediction.nearest_neighbours(*map(rows.setting, names)))
+    return families.inside(over(cells, predicted_ratio, named), 0.97, 1.03)
 
 
 @claim(
@@ -150,11 +136,11 @@ def against_neighbours(table: Table) -> Estimate:
     """Measured ratio over the formula, K up to the cluster size."""
     pure = lambda rows: rows["purity"].min() > 1 - 1e-6
     cells = [cell for cell in cells_of(table, "knn-l2") if pure(cell[1])]
-    name = lambda at: f"K {at['model.neighbours']}"
-    return families.inside(over(cells, neighbours_ratio, name), 0.97, 1.03)
+    names = ("world.size", "model.neighbours", "world.dimension")
+    law = lambda rows: float(prediction.nearest_neighbours(*map(rows.setting, names)))
+    points = over(cells, law, lambda at: f"K {at['model.neighbours']}")
+    return families.inside(points, 0.97, 1.03)
 
-
-# --- pictures ---------------------------------------------------------------------------------
 
 LOOKS = {
     "limit law": {"colour": "ink"},
@@ -271,16 +257,15 @@ def _laws_along(rows: Table, path: str) -> list[plot.Guide]:
 
 def summary(table: Table) -> list[str]:
     """Measured, limit and prediction at the points nearest the base logit scale."""
-    lines = []
-    for at, rows in cells_of(table, "softmax"):
-        if 5.5 < at["model.strength"] < 7:
-            sharp = predicted(rows)
-            lines.append(
-                f"{where(at)}: measured {measured(rows).value:.4f} (n = {len(rows)}), limit"
-                f" {limit_ratio(rows):.4f}, prediction {float(sharp.ratio):.4f}"
-                f" ({'valid' if sharp.valid else 'not valid'})"
-            )
-    return lines[:12]
+    near = [c for c in cells_of(table, "softmax") if 5.5 < c[0]["model.strength"] < 7]
+    columns = {
+        "measured": measured,
+        "draws": len,
+        "limit law": limit_ratio,
+        "prediction": predicted_ratio,
+        "valid": lambda rows: bool(predicted(rows).valid),
+    }
+    return tabulate(near, SYMBOLS, columns, most=12)
 
 
 SMOKE = [

@@ -1,14 +1,15 @@
 r"""Stacking attention steps: depth helps above the one-step optimum and destroys below it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from limelight import plot
 from limelight.claims import AtMost, Estimate, Inside
+from limelight.core.gram import Number
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import noise_path
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -23,12 +24,19 @@ EARLY = 30
 
 Path = tuple[dict[str, Any], Table, np.ndarray]
 """A cell, and the ratio after every step by the recursion."""
+Marks = dict[tuple[float, int], list[plot.Mark]]
+"""What is drawn, by noise level and dimension."""
 
 
-def paths(table: Table, residual: bool = False) -> list[Path]:
-    """Cells of plain iteration, or of a residual stream, each with the recursion's path."""
+def paths(table: Table, residual: bool = False, **world: Number) -> list[Path]:
+    """Cells of plain iteration, or of a residual stream, in some world, with their recursion."""
+
+    def wanted(at: dict[str, Any]) -> bool:
+        here = all(at[f"world.{name}"] == value for name, value in world.items())
+        return here and (at["model.gain"] < 1) == residual
+
     every = table.cached("paths", lambda: list(_paths(table)))
-    return [path for path in every if (path[0]["model.gain"] < 1) == residual]
+    return [path for path in every if wanted(path[0])]
 
 
 def _paths(table: Table) -> Iterator[Path]:
@@ -44,9 +52,6 @@ def _paths(table: Table) -> Iterator[Path]:
 def mean_path(rows: Table) -> np.ndarray:
     """The measured ratio after every step."""
     return np.sqrt(rows["path.square"].mean(axis=0))
-
-
-# --- claims -----------------------------------------------------------------------------------
 
 
 def over_recursion(
@@ -68,26 +73,20 @@ def over_recursion(
     return families.inside(points, *band, "" if points else absent)
 
 
-def large(cells: list[Path]) -> list[Path]:
-    """Those at the dimension where the limit is tested."""
-    return [cell for cell in cells if cell[0]["world.dimension"] == LARGE]
-
-
 @claim(
     "depth.recursion",
     "The recursion gives the ratio of the first 30 steps at d = 10^6 within 2 %.",
     Inside(0.98, 1.02),
-    at="limelight",
 )
 def recursion(table: Table) -> Estimate:
     """Measured over recursion, steps 1 to 30, every noise level and logit scale."""
-    return over_recursion(large(paths(table)), 1, EARLY, (0.98, 1.02))
+    return over_recursion(paths(table, dimension=LARGE), 1, EARLY, (0.98, 1.02))
 
 
-@claim("depth.late", "It still does in all later steps.", Inside(0.98, 1.02), at="limelight")
+@claim("depth.late", "It still does in all later steps.", Inside(0.98, 1.02))
 def late(table: Table) -> Estimate:
     """Measured over recursion, steps from 31 on, every noise level and logit scale, d = 10^6."""
-    cells = large(paths(table))
+    cells = paths(table, dimension=LARGE)
     return over_recursion(cells, EARLY + 1, 10**9, (0.98, 1.02), "no later step in this table")
 
 
@@ -95,11 +94,10 @@ def late(table: Table) -> Estimate:
     "depth.residual",
     "With a residual stream the recursion gives the first 30 steps at d = 10^6 within 2 %.",
     Inside(0.98, 1.02),
-    at="limelight",
 )
 def residual(table: Table) -> Estimate:
     """Measured over recursion, steps 1 to 30, gain below 1."""
-    cells = large(paths(table, residual=True))
+    cells = paths(table, residual=True, dimension=LARGE)
     return over_recursion(cells, 1, EARLY, (0.98, 1.02), "no residual in this table")
 
 
@@ -107,28 +105,25 @@ def residual(table: Table) -> Estimate:
     "depth.finite",
     "At d = 1024 and sigma = 0.5 it is within 4 % for nine steps.",
     Inside(0.96, 1.04),
-    at="limelight",
 )
 def finite(table: Table) -> Estimate:
     """Measured over recursion, steps 1 to 9."""
-    cells = _where(paths(table), lambda sigma, d, _: d == 1024 and sigma == 0.5)
-    return over_recursion(cells, 1, 9, (0.96, 1.04))
+    return over_recursion(paths(table, dimension=1024, sigma=0.5), 1, 9, (0.96, 1.04))
 
 
 @claim(
     "depth.not_a_prediction",
     "At d = 1024, sigma = 1 and lambda >= 5 the recursion is a prediction within 10 %.",
     AtMost(0.1),
-    at="limelight",
     statistic="largest |log(measured / recursion)| over steps (expected to fail: a finite-d path"
     " leaves the limit path)",
 )
 def breaks(table: Table) -> Estimate:
     """Largest relative distance to the recursion, and at which logit scale."""
     worst, where, n = np.nan, "", 0
-    for at, rows, law in _where(
-        paths(table), lambda sigma, d, lam: d == 1024 and sigma == 1 and lam >= 5
-    ):
+    for at, rows, law in paths(table, dimension=1024, sigma=1):
+        if at["model.strength"] < 5:
+            continue
         off = np.abs(np.log(mean_path(rows)[1:] / law[1:]))
         n += len(rows)
         if not np.nanmax(off) <= worst:
@@ -137,20 +132,15 @@ def breaks(table: Table) -> Estimate:
     return Estimate(worst, None, n, note)
 
 
-def _where(cells: list[Path], chosen: Callable[[float, int, float], bool]) -> list[Path]:
-    return [cell for cell in cells if chosen(*(cell[0][axis] for axis in AXES[:3]))]
-
-
 @claim(
     "depth.lifetime",
     "Steps until the ratio exceeds 1 are the recursion's at d = 10^6, within 1 at d = 1024.",
     AtMost(0.0),
-    at="limelight",
 )
 def lifetimes(table: Table) -> Estimate:
     """Largest difference beyond that, every draw, sigma = 0.5."""
     worst, n, where = -np.inf, 0, ""
-    for at, rows, law in _where(paths(table), lambda sigma, *_: sigma == 0.5):
+    for at, rows, law in paths(table, sigma=0.5):
         allowed = 0 if at["world.dimension"] == LARGE else 1
         for draw in np.sqrt(rows["path.square"]):
             n += 1
@@ -160,72 +150,64 @@ def lifetimes(table: Table) -> Estimate:
     return Estimate(float(worst) if n else float("nan"), None, n, f"closest at {where}")
 
 
-# --- pictures ---------------------------------------------------------------------------------
-
-
 def draw(table: Table) -> plot.Picture:
     """The ratio over steps, one panel per noise level and dimension."""
     shown = spread_out(table.values("model.strength"), 6)
-    panels: dict[tuple, list[plot.Mark]] = {}
+    marks: Marks = {}
     for at, rows, law in paths(table):
         if at["model.strength"] in shown:
-            marks = panels.setdefault((at["world.sigma"], at["world.dimension"]), [])
-            name = rf"$\lambda$ = {at['model.strength']:g}"
-            marks += _line(name, rows, law, colour=shown.index(at["model.strength"]), dash=0)
-    found = [_panel(table, key, marks, "attention steps") for key, marks in panels.items()]
-    return _picture(table, found)
+            look = {"colour": shown.index(at["model.strength"]), "dash": 0}
+            _add(marks, at, rows, law, rf"$\lambda$ = {at['model.strength']:g}", **look)
+    return _picture(table, marks, "attention steps")
 
 
 def draw_residual(table: Table) -> plot.Picture:
     """The ratio over steps times gain at the large dimension, one panel per noise level."""
-    cells = large([*paths(table), *paths(table, residual=True)])
+    cells = [c for which in (False, True) for c in paths(table, which, dimension=LARGE)]
     shown = spread_out(table.values("model.strength"), 4)
     gains = sorted({at["model.gain"] for at, _, _ in cells}, reverse=True)
-    panels: dict[tuple, list[plot.Mark]] = {}
+    marks: Marks = {}
     for at, rows, law in cells:
         if at["model.strength"] in shown:
-            marks = panels.setdefault((at["world.sigma"], LARGE), [])
-            colour, look = shown.index(at["model.strength"]), gains.index(at["model.gain"])
-            options = {"colour": colour, "dash": look, "marker": look}
-            marks += _line("", rows, law, at["model.gain"], **options)
-    legend: list[plot.Mark] = [
-        *(
-            plot.Guide(rf"$\lambda$ = {lam:g}", [], [], colour=i, dash=0)
-            for i, lam in enumerate(shown)
-        ),
-        *(
-            form(f"gain {gain:g}", [], [], colour="ink", dash=i, marker=i)
-            for i, gain in enumerate(gains)
-            for form in (plot.Guide, plot.Points)
-        ),
+            gain = gains.index(at["model.gain"])
+            look = {"colour": shown.index(at["model.strength"]), "dash": gain, "marker": gain}
+            _add(marks, at, rows, law, "", **look)
+    strengths = [
+        plot.Guide(rf"$\lambda$ = {lam:g}", [], [], colour=i, dash=0) for i, lam in enumerate(shown)
     ]
-    across = "attention steps times gain"
-    found = [_panel(table, key, [*legend, *marks], across) for key, marks in panels.items()]
-    return _picture(table, found)
+    strides = [
+        form(f"gain {gain:g}", [], [], colour="ink", dash=i, marker=i)
+        for i, gain in enumerate(gains)
+        for form in (plot.Guide, plot.Points)
+    ]
+    return _picture(table, marks, "attention steps times gain", [*strengths, *strides])
 
 
-def _line(
-    name: str, rows: Table, law: np.ndarray, gain: float = 1.0, **look: Any
-) -> list[plot.Mark]:
-    """The recursion as a line, and the measured path at some of its steps."""
-    steps = np.arange(1, len(law))
+def _add(marks: Marks, at: dict, rows: Table, law: np.ndarray, name: str, **look: Any) -> None:
+    """Add the recursion as a line, and the measured path at some of its steps."""
+    steps, gain = np.arange(1, len(law)), at["model.gain"]
     some = np.unique(np.round(np.geomspace(1, len(law) - 1, 12)).astype(int))
-    found = plot.Points(name, gain * some, mean_path(rows)[some], **look, size=4)
-    return [plot.Guide(name, gain * steps, law[1:], **look), found]
-
-
-def _panel(table: Table, key: tuple[float, int], marks: list[plot.Mark], across: str) -> plot.Panel:
-    sigma, d = key
-    floor = plot.Reference(r"floor $1/\sqrt{m_k}$", table.setting("world.size") ** -0.5)
-    return plot.Panel(
-        rf"$\sigma$ = {sigma:g}, d = " + ("$10^6$" if d == LARGE else f"{d}"),
-        [*marks, floor],
-        y=plot.Axis(r"ratio  $|x_t-u|/\sigma$", True, (0.1, 2.3), (0.1, 0.2, 0.5, 1, 2)),
-        x=plot.Axis(across, log=True, ticks=(1, 10, 100)),
+    marks.setdefault((at["world.sigma"], at["world.dimension"]), []).extend(
+        [
+            plot.Guide(name, gain * steps, law[1:], **look),
+            plot.Points(name, gain * some, mean_path(rows)[some], **look, size=4),
+        ]
     )
 
 
-def _picture(table: Table, panels: list[plot.Panel]) -> plot.Picture:
+def _picture(
+    table: Table, marks: Marks, across: str, legend: Sequence[plot.Mark] = ()
+) -> plot.Picture:
+    floor = plot.Reference(r"floor $1/\sqrt{m_k}$", table.setting("world.size") ** -0.5)
+    panels = [
+        plot.Panel(
+            rf"$\sigma$ = {sigma:g}, d = " + ("$10^6$" if d == LARGE else f"{d}"),
+            [*legend, *found, floor],
+            y=plot.Axis(r"ratio  $|x_t-u|/\sigma$", True, (0.1, 2.3), (0.1, 0.2, 0.5, 1, 2)),
+            x=plot.Axis(across, log=True, ticks=(1, 10, 100)),
+        )
+        for (sigma, d), found in marks.items()
+    ]
     world = f"C = {table.setting('world.clusters')}, $m_k$ = {table.setting('world.size')}"
     return plot.Picture(
         panels,
@@ -238,18 +220,24 @@ def _picture(table: Table, panels: list[plot.Panel]) -> plot.Picture:
 
 def summary(table: Table) -> list[str]:
     """Best step, its ratio, the lifetime, and where the recursion is furthest off."""
-    lines = []
-    for at, rows, law in paths(table):
-        path = mean_path(rows)
-        far = 1 + int(np.abs(np.log(path[1:] / law[1:])).argmax())
-        lines.append(
-            f"sigma {at['world.sigma']:g}, d {at['world.dimension']},"
-            f" lambda {at['model.strength']:g}: best {path[1:].min():.4f} at step"
-            f" {1 + int(path[1:].argmin())} (recursion {law[1:].min():.4f}), lifetime"
-            f" {limit.lifetime(path)} (recursion {limit.lifetime(law)}) of {len(law) - 1},"
-            f" furthest off at step {far}: {path[far] / law[far]:.4f} times the recursion"
-        )
-    return lines
+    cells = [(at, (mean_path(rows), law)) for at, rows, law in paths(table)]
+
+    def furthest(both: tuple[np.ndarray, np.ndarray]) -> int:
+        path, law = both
+        return 1 + int(np.abs(np.log(path[1:] / law[1:])).argmax())
+
+    columns = {
+        "best": lambda both: both[0][1:].min(),
+        "at step": lambda both: 1 + both[0][1:].argmin(),
+        "recursion's best": lambda both: both[1][1:].min(),
+        "lifetime": lambda both: limit.lifetime(both[0]),
+        "recursion's": lambda both: limit.lifetime(both[1]),
+        "steps": lambda both: len(both[1]) - 1,
+        "furthest off at step": furthest,
+        "times the recursion": lambda both: np.divide(*both)[furthest(both)],
+    }
+    heads = {"world.sigma": "sigma", "world.dimension": "d", "model.strength": "lambda"}
+    return tabulate(cells, heads, columns)
 
 
 figure = Figure(

@@ -3,7 +3,7 @@ r"""A ViT and a CNN trained on the same real images, then shown noise on some pa
 Who loses more, and what has become of the noise where both see the image at one stride?
 """
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -11,10 +11,10 @@ from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.classify import Classify
 from limelight.experiments.tolerance import Tolerance
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Scale, claim, claims, scales
 from limelight.table import Table
 from limelight.train.images import ImageTraining
 from limelight.worlds.images import Images
@@ -32,15 +32,7 @@ def seeds(table: Table, network: str) -> Table:
     return found.rows(np.argsort(found["trial"]))
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
-@claim(
-    "networks.fair",
-    "Both networks have learned the plain images.",
-    AtLeast(TRAINED),
-    at="limelight",
-)
+@claim("networks.fair", "Both networks have learned the plain images.", AtLeast(TRAINED))
 def trained(table: Table) -> Estimate:
     """Accuracy on plain images, the worse network (below, the other claims stay open).
 
@@ -78,29 +70,17 @@ def lost(table: Table) -> Estimate:
     return at_most_zero(table, "all test images looked at", vit - cnn)
 
 
-def left(population: str) -> Callable[[Table], Estimate]:
-    """An estimate of the noise behind the last stage, ViT against CNN."""
-
-    def estimate(table: Table) -> Estimate:
-        vit, cnn = (seeds(table, n)[f"trace.{population}"][:, -1] for n in NETWORKS)
-        return at_most_zero(table, "the last stage", np.log(vit / cnn))
-
-    return estimate
-
-
-noise_left = tuple(
-    claim(
-        f"networks.{population}",
-        f"Behind a ViT less noise is left than behind a CNN: {words}.",
-        AtMost(0.0),
-        at="xu2022, Section 1",
-        statistic=f"log of noise over signal, ViT over CNN, last stage, {words}, paired by seed",
-    )(left(population))
-    for population, words in POPULATIONS.items()
+@claims(
+    "networks.{population}",
+    "Behind a ViT less noise is left than behind a CNN: {words}.",
+    AtMost(0.0),
+    at="xu2022, Section 1",
+    cases=[{"population": name, "words": words} for name, words in POPULATIONS.items()],
 )
-
-
-# --- picture ----------------------------------------------------------------------------------
+def noise_left(table: Table, population: str) -> Estimate:
+    """Log of noise over signal, ViT over CNN, last stage, {words}, paired by seed."""
+    vit, cnn = (seeds(table, n)[f"trace.{population}"][:, -1] for n in NETWORKS)
+    return at_most_zero(table, "the last stage", np.log(vit / cnn))
 
 
 def draw(table: Table) -> plot.Picture:
@@ -126,18 +106,15 @@ def draw(table: Table) -> plot.Picture:
 
 def summary(table: Table) -> list[str]:
     """Accuracy with and without noise, and what is left of it."""
-    lines = []
-    for network, name in NETWORKS.items():
-        rows = seeds(table, network)
-        noise = ", ".join(
-            f"{words} {' '.join(f'{g:.2f}' for g in rows[f'trace.{population}'].mean(axis=0))}"
-            for population, words in POPULATIONS.items()
-        )
-        lines.append(
-            f"{name}: accuracy {rows['accuracy'].mean():.1%}, with noise"
-            f" {rows['accuracy.noisy'].mean():.1%}; noise over signal, {noise}; {len(rows)} seeds"
-        )
-    return lines
+
+    def noise(rows: Table, population: str) -> str:
+        return " ".join(f"{g:.2f}" for g in rows[f"trace.{population}"].mean(axis=0))
+
+    cells = [({"network": name}, seeds(table, n)) for n, name in NETWORKS.items()]
+    columns = {"seeds": len, "accuracy": "accuracy", "with noise": "accuracy.noisy"}
+    stages = {words: partial(noise, population=name) for name, words in POPULATIONS.items()}
+    title = "noise over signal at every stage, on noisy and on spared patches"
+    return tabulate(cells, "network", columns | stages, title=title)
 
 
 def sized(depth: int, width: int, steps: int) -> dict[str, object]:

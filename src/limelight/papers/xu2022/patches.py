@@ -9,10 +9,10 @@ from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate, Inside, Undecided
 from limelight.core.gram import Number
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import filter_errors
 from limelight.models import Smoother
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Scale, claim, claims, scales
 from limelight.table import Table
 from limelight.worlds import Regions
 
@@ -33,11 +33,16 @@ POPULATIONS = ("clean", "corrupted")
 QUIET = 0.5
 
 
+def tenth(table: Table) -> Table:
+    """The draws with a tenth of the patches corrupted, where several shares were run."""
+    swept = "world.share" in table.columns
+    return table.rows(np.isclose(table["world.share"], 0.1)) if swept else table
+
+
 def cell(table: Table, layout: str, loud: Number) -> Table:
-    """The draws of one layout and corruption, at the share of a tenth where several were run."""
-    rows = table.rows((table["world.layout"] == layout) & np.isclose(table["world.loud"], loud))
-    if "world.share" in table.columns:
-        rows = rows.rows(np.isclose(rows["world.share"], 0.1))
+    """The draws of one layout and corruption."""
+    rows = tenth(table).where(world__layout=layout)
+    rows = rows.rows(np.isclose(rows["world.loud"], loud))
     if not len(rows):
         raise Undecided(f"{layout} at noise {loud:g}, a tenth of the patches: not in this table")
     return rows
@@ -46,9 +51,6 @@ def cell(table: Table, layout: str, loud: Number) -> Table:
 def left(rows: Table, name: str, part: str = "clean") -> np.ndarray:
     """Mean square error of one filter and population, a number per draw."""
     return rows[f"left.{name}.{part}"]
-
-
-# --- claims -----------------------------------------------------------------------------------
 
 
 def less(table: Table, pairs: Sequence[tuple[str, Number, str, str, str]]) -> Estimate:
@@ -61,30 +63,25 @@ def less(table: Table, pairs: Sequence[tuple[str, Number, str, str, str]]) -> Es
     return families.below(points)
 
 
-clean = claim(
-    "patches.clean",
-    "Attention protects clean patches better than a 3 x 3 average.",
+@claims(
+    "patches.{part}",
+    "Attention {helps} patches better than a 3 x 3 average.",
     AtMost(0.0),
     at="xu2022, Section 1",
-    statistic="attention over average, minus 1; lambda 6, clean patches, noise 1.5, regions,"
-    " paired",
-)(partial(less, pairs=[("regions", 1.5, "att6", "conv3", "clean")]))
-
-corrupted = claim(
-    "patches.corrupted",
-    "Attention repairs the perturbed patches better than a 3 x 3 average.",
-    AtMost(0.0),
-    at="xu2022, Section 1",
-    statistic="attention over average, minus 1; lambda 6, corrupted patches, noise 1.5, regions,"
-    " paired",
-)(partial(less, pairs=[("regions", 1.5, "att6", "conv3", "corrupted")]))
+    cases=(
+        {"part": "clean", "helps": "protects clean"},
+        {"part": "corrupted", "helps": "repairs the perturbed"},
+    ),
+)
+def printed(table: Table, part: str) -> Estimate:
+    """Attention over average, minus 1; lambda 6, {part} patches, noise 1.5, regions, paired."""
+    return less(table, [("regions", 1.5, "att6", "conv3", part)])
 
 
 @claim(
     "patches.stuck",
     "Dot-product attention leaves a corrupted patch as it is: ratio 1 within 3 %.",
     Inside(0.97, 1.03),
-    at="limelight",
 )
 def stuck(table: Table) -> Estimate:
     """Ratio on corrupted patches, lambda 6, noise 1.5 and 3, regions."""
@@ -94,29 +91,21 @@ def stuck(table: Table) -> Estimate:
     return families.inside(points, *band)
 
 
-cosine = claim(
+@claim(
     "patches.cosine",
     "Cosine attention without the diagonal beats the average on both populations.",
     AtMost(0.0),
-    at="limelight",
-    statistic="cosine over average, minus 1; clean and corrupted, noise 1.5 and 3, regions, paired",
-)(
-    partial(
-        less,
-        pairs=[
-            ("regions", loud, "cos10_masked", "conv3", part)
-            for loud in (1.5, 3.0)
-            for part in POPULATIONS
-        ],
-    )
 )
+def cosine(table: Table) -> Estimate:
+    """Cosine over average, minus 1; clean and corrupted, noise 1.5 and 3, regions, paired."""
+    arms = ("cos10_masked", "conv3")
+    return less(table, [("regions", x, *arms, part) for x in (1.5, 3.0) for part in POPULATIONS])
 
 
 @claim(
     "patches.leak",
     "Strong outliers leak: corruption more than doubles the error of clean patches.",
     AtMost(0.0),
-    at="limelight",
 )
 def leak(table: Table) -> Estimate:
     """Clean error without over half the one with corruption 3, minus 1; lambda 8, paired."""
@@ -136,7 +125,6 @@ layout_local = claim(
     "patches.layout_local",
     "Local averaging depends on the layout: scattered over regions above 1.5.",
     AtLeast(1.5),
-    at="limelight",
     statistic="ratio of errors of the 3 x 3 average without corruption",
 )(partial(across_layouts, name="conv3"))
 
@@ -144,12 +132,8 @@ layout_attention = claim(
     "patches.layout_attention",
     "Attention does not: scattered over regions is 1 within 10 %.",
     Inside(0.9, 1.1),
-    at="limelight",
     statistic="ratio of errors of attention at lambda 6 without corruption",
 )(partial(across_layouts, name="att6"))
-
-
-# --- picture ----------------------------------------------------------------------------------
 
 
 def draw(table: Table) -> plot.Picture:
@@ -200,16 +184,14 @@ def _filters(rows: Table, part: str, layout: str, look: int) -> plot.Points:
 
 def summary(table: Table) -> list[str]:
     """Both populations of every filter, in every cell."""
-    lines = []
-    for at, _ in table.cells("world.layout", "world.loud"):
-        rows = cell(table, at["world.layout"], at["world.loud"])
-        values = "  ".join(f"{name} {_both(rows, name)}" for name in NAMES)
-        lines.append(f"{at['world.layout']}, noise {at['world.loud']:g}: {values}")
-    return lines
 
+    def both(rows: Table, name: str) -> str:
+        return "/".join(f"{np.sqrt(left(rows, name, part).mean()):.3f}" for part in POPULATIONS)
 
-def _both(rows: Table, name: str) -> str:
-    return "/".join(f"{np.sqrt(left(rows, name, part).mean()):.3f}" for part in POPULATIONS)
+    heads = {"world.layout": "layout", "world.loud": "noise"}
+    columns = {name: partial(both, name=name) for name in NAMES}
+    title = "error over the noise put in, on clean/corrupted patches"
+    return tabulate(tenth(table), heads, columns, title=title)
 
 
 figure = Figure(
@@ -233,7 +215,7 @@ figure = Figure(
         ),
         small=Scale(trials=16, grid={"world.loud": [QUIET, 1.5, 3.0], "world.share": None}),
     ),
-    claims=(clean, corrupted, stuck, cosine, leak, layout_local, layout_attention),
+    claims=(*printed, stuck, cosine, leak, layout_local, layout_attention),
     pictures={"patches": draw},
     summary=summary,
     reference="Section 1",

@@ -9,7 +9,7 @@ import numpy as np
 from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import noise_parts
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -20,6 +20,7 @@ from limelight.theory.xu2022.setting import Setting
 from limelight.worlds import Clusters
 
 COLUMN = ("world.dimension", "world.sigma")
+SQUARE = "parts.square"
 PARTS = ("parts.itself", "parts.averaging", "parts.leak")
 NAMES = (*limit.PART_NAMES, "frozen")
 FROZEN = NAMES.index("frozen")
@@ -37,7 +38,7 @@ class Column:
         at: Its coordinates.
         model: Its cluster model.
         strengths: Logit scales, rising.
-        cells: The draws at each.
+        squares: The squared ratio of every draw, at each.
         predicted: Squared parts in units of sigma^2 by the limit law, logit scales by parts.
         measured: The same, mean over draws.
         frozen: Where a few extreme weights dominate.
@@ -46,7 +47,7 @@ class Column:
     at: dict[str, Any]
     model: Setting
     strengths: np.ndarray
-    cells: list[Table]
+    squares: list[np.ndarray]
     predicted: np.ndarray
     measured: np.ndarray
     frozen: np.ndarray
@@ -59,7 +60,7 @@ class Column:
     @property
     def ratio(self) -> np.ndarray:
         """Measured ratio at each logit scale."""
-        return np.sqrt([rows["parts.square"].mean() for rows in self.cells])
+        return np.sqrt([draws.mean() for draws in self.squares])
 
 
 def columns(table: Table) -> list[Column]:
@@ -69,30 +70,31 @@ def columns(table: Table) -> list[Column]:
 
 def _columns(table: Table) -> Iterator[Column]:
     for at, part in table.cells(*(path for path in COLUMN if path in table.columns)):
-        found = list(part.cells("model.strength"))
-        strengths = np.array([where["model.strength"] for where, _ in found])
-        cells, model = [rows for _, rows in found], model_of(part)
+        part = part.rows(np.argsort(part["model.strength"], kind="stable"))
+        strengths, first = np.unique(part["model.strength"], return_index=True)
+        draws = {name: np.split(part[name], first[1:]) for name in (SQUARE, *PARTS)}
+        model = model_of(part)
         parts = limit.softmax_parts(model, strengths).stacked  # logit scales, clusters, parts
         yield Column(
             at,
             model,
             strengths,
-            cells,
+            draws[SQUARE],
             predicted=model.token_mean(np.swapaxes(parts, 1, 2)) / model.sigma**2,
-            measured=np.array([[rows[name].mean() for name in PARTS] for rows in cells]),
+            measured=np.array([[d.mean() for d in draws[name]] for name in PARTS]).T,
             frozen=prediction.logit_spread(model, strengths) > prediction.spread_limit(model),
         )
 
 
-# --- claims -----------------------------------------------------------------------------------
+def planes(table: Table) -> dict[float, list[Column]]:
+    """Columns by dimension."""
+    found: dict[float, list[Column]] = {}
+    for column in columns(table):
+        found.setdefault(float(column.model.dimension), []).append(column)
+    return found
 
 
-@claim(
-    "phase.regions",
-    "The limit law names the part that dominates the error.",
-    AtLeast(0.95),
-    at="limelight",
-)
+@claim("phase.regions", "The limit law names the part that dominates the error.", AtLeast(0.95))
 def dominated(table: Table) -> Estimate:
     """Share of clear cells, not frozen, whose largest measured part is the predicted one."""
     right = judged = 0
@@ -108,7 +110,6 @@ def dominated(table: Table) -> Estimate:
     "phase.ridge",
     "The predicted best logit scale costs at most 5 % (15 % on a coarse grid), sigma <= 1.1.",
     AtMost(0.0),
-    at="limelight",
     statistic="measured ratio at the grid point nearest the predicted optimum, over that factor"
     " times the best of the column, minus 1",
 )
@@ -123,8 +124,8 @@ def ridge(table: Table) -> Estimate:
             continue
         near = int(np.argmin(np.abs(np.log(column.strengths / best))))
         lowest = int(np.argmin(column.ratio))
-        name = named(column.at, *COLUMN)
-        here, there = (column.cells[i]["parts.square"] for i in (near, lowest))
+        name = named(column.at)
+        here, there = (column.squares[i] for i in (near, lowest))
         if near == lowest:
             same = 1 / factor - 1  # the very same draws: no spread
             points.append(families.Point(name, same, same, same, len(here)))
@@ -133,18 +134,13 @@ def ridge(table: Table) -> Estimate:
     return families.below(points)
 
 
-# --- picture ----------------------------------------------------------------------------------
-
-
 def draw(table: Table) -> plot.Picture:
     """Measured ratio as colour; what dominates as named regions; the theory's lines over it."""
-    planes: dict[float, list[Column]] = {}
-    for column in columns(table):
-        planes.setdefault(float(column.model.dimension), []).append(column)
+    found = planes(table)
     model = columns(table)[0].model
-    many = len(planes) > 1
+    many = len(found) > 1
     return plot.Picture(
-        [_plane(d, plane) for d, plane in planes.items()],
+        [_plane(d, plane) for d, plane in found.items()],
         width=plot.TWO_COLUMNS if many else 4.8,
         height=3.1 if many else 3.9,
         note=(
@@ -195,14 +191,18 @@ def _lines(model: Setting, sigmas: np.ndarray) -> list[plot.Guide]:
 
 def summary(table: Table) -> list[str]:
     """How many cells each region has, and the best ratio."""
-    found = columns(table)
-    counts = np.bincount(np.concatenate([c.region for c in found]), minlength=len(NAMES))
-    best = min(found, key=lambda c: c.ratio.min())
-    at = best.at | {"model.strength": best.strengths[np.argmin(best.ratio)]}
-    return [
-        "cells by what dominates: " + ", ".join(map("{} {}".format, NAMES, counts)),
-        f"smallest measured ratio {best.ratio.min():.4f} at {named(at, *COLUMN, 'model.strength')}",
-    ]
+
+    def smallest(plane: list[Column]) -> str:
+        best = min(plane, key=lambda column: column.ratio.min())
+        strength = best.strengths[np.argmin(best.ratio)]
+        return f"{best.ratio.min():.4f} at sigma {best.model.sigma:.4g}, lambda {strength:.4g}"
+
+    cells = [({"d": int(dimension)}, plane) for dimension, plane in planes(table).items()]
+    counted = {
+        name: lambda plane, i=i: sum((column.region == i).sum() for column in plane)
+        for i, name in enumerate(NAMES)
+    }
+    return tabulate(cells, "d", counted | {"smallest measured ratio": smallest})
 
 
 figure = Figure(

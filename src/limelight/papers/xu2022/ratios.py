@@ -26,6 +26,14 @@ POINT = (
     "model.strength",
     "model.neighbours",
 )
+#: What tells points of one operator apart, by the paper's symbols.
+SYMBOLS = {
+    "world.clusters": "C",
+    "world.size": "m_k",
+    "world.sigma": "sigma",
+    "world.dimension": "d",
+    "model.strength": "lambda",
+}
 #: The dimension that stands for the limit.
 LARGE = 1_000_000
 
@@ -68,9 +76,9 @@ def over(
     ]
 
 
-def named(at: Mapping[str, Any], *paths: str) -> str:
+def named(at: Mapping[str, Any]) -> str:
     """Coordinates of a cell in words."""
-    return ", ".join(f"{p.rpartition('.')[2]} {at[p]:.4g}" for p in paths if p in at)
+    return ", ".join(f"{p.rpartition('.')[2]} {v:.4g}" for p, v in at.items() if p in SYMBOLS)
 
 
 def spaced(low: Number, high: Number, points: int) -> list[float]:

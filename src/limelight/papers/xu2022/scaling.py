@@ -8,7 +8,7 @@ from limelight import plot
 from limelight.claims import AtMost, Estimate, Inside, Undecided
 from limelight.core.gram import Number
 from limelight.experiments import Study
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.measures import noise_left
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -55,15 +55,7 @@ def series(table: Table, operator: str) -> dict[tuple[int, float], list[Cell]]:
     return found
 
 
-# --- claims -----------------------------------------------------------------------------------
-
-
-@claim(
-    "scaling.exponent",
-    "The best ratio scales as m_k^-min(1/2, D/(D+sigma^2)).",
-    AtMost(0.006),
-    at="limelight",
-)
+@claim("scaling.exponent", "The best ratio scales as m_k^-min(1/2, D/(D+sigma^2)).", AtMost(0.006))
 def exponents(table: Table) -> Estimate:
     """Largest difference between the limit law's slope at m_k = 10^20 and the exponent.
 
@@ -77,9 +69,7 @@ def exponents(table: Table) -> Estimate:
     return Estimate(wrong[worst], None, len(SIGMAS), f"worst at sigma {worst:g}; no sampling")
 
 
-@claim(
-    "scaling.measured", "Measured slopes follow the limit law.", Inside(-0.03, 0.03), at="limelight"
-)
+@claim("scaling.measured", "Measured slopes follow the limit law.", Inside(-0.03, 0.03))
 def slopes(table: Table) -> Estimate:
     """Log-log slope between neighbouring m_k, measured minus limit law."""
     pairs = [
@@ -110,7 +100,6 @@ def slope(where: str, cells: Sequence[Cell], points: Sequence[families.Point]) -
     "scaling.early",
     "Beyond sigma^2 = D the exponent shows at these sizes already, within 0.03.",
     Inside(-0.03, 0.03),
-    at="limelight",
     statistic="measured slope between the two largest m_k minus the exponent, C = 10, sigma = 1.5"
     " (expected to fail: it is reached slowly)",
 )
@@ -130,7 +119,6 @@ def early(table: Table) -> Estimate:
     "scaling.others",
     "Without the diagonal, and for kNN, the exponent stays 1/2 at every noise level.",
     Inside(0.95, 1.05),
-    at="limelight",
 )
 def others(table: Table) -> Estimate:
     """Measured ratio times sqrt(m_k) (masked: m_k - 1), d = 10^6."""
@@ -145,17 +133,21 @@ def averaged(rows: Table) -> float:
     return (rows.setting("world.size") - masked) ** -0.5
 
 
-# --- picture ----------------------------------------------------------------------------------
-
-
 def draw(table: Table) -> plot.Picture:
     """Best ratio over cluster size with the law, and the exponent over noise level."""
-    sizes = [*_measured(table), *_laws(table), *_others(table)]
+    found = plot.over_cells(
+        table.where(model__operator="softmax"),
+        x="world.size",
+        y=measured,
+        by=("world.sigma", "world.clusters"),
+        name=lambda sigma, _: rf"$\sigma$ = {sigma:g}",  # one colour, whatever the clusters
+        form=plot.Points,
+    )
     lowest = min(measured(rows).value for _, rows in table.cells(*AXIS))
     ticks = [v for v in (0.02, 0.05, 0.1, 0.2, 0.5) if v > 0.85 * lowest]
     left = plot.Panel(
         r"each size at its own $\tilde\lambda$",
-        sizes,
+        [*found, *_laws(table), *_others(table)],
         y=plot.Axis(
             r"best ratio  $|x'-u|/\sigma$", log=True, limits=(0.85 * lowest, 0.6), ticks=ticks
         ),
@@ -169,18 +161,6 @@ def draw(table: Table) -> plot.Picture:
     )
     note = ("d = $10^6$", "right: slopes of the limit law, C = 10")
     return plot.Picture([left, right], width=plot.TWO_COLUMNS, height=2.7, note=note)
-
-
-def _measured(table: Table) -> list[plot.Series]:
-    """One colour for each noise level, whatever the number of clusters."""
-    return plot.over_cells(
-        table.where(model__operator="softmax"),
-        x="world.size",
-        y=measured,
-        by=("world.sigma", "world.clusters"),
-        name=lambda sigma, _: rf"$\sigma$ = {sigma:g}",
-        form=plot.Points,
-    )
 
 
 def _laws(table: Table) -> list[plot.Guide]:
@@ -234,16 +214,15 @@ def _slopes() -> list[plot.Series]:
 
 def summary(table: Table) -> list[str]:
     """Measured ratio and the law at the largest size of each series."""
-    lines = []
-    for (clusters, sigma), cells in series(table, "softmax").items():
-        at, rows = cells[-1]
-        lines.append(
-            f"C {clusters}, sigma {sigma:g}, m_k {at['world.size']}:"
-            f" measured {measured(rows).value:.4f}, limit {limit_ratio(rows):.4f},"
-            f" 1/sqrt(m_k) {at['world.size'] ** -0.5:.4f},"
-            f" exponent {optimum.scaling_exponent(sigma):.3f}"
-        )
-    return lines
+    largest = [cells[-1] for cells in series(table, "softmax").values()]
+    columns = {
+        "measured": measured,
+        "limit law": limit_ratio,
+        "1/sqrt(m_k)": averaged,
+        "exponent": lambda rows: optimum.scaling_exponent(rows.setting("world.sigma")),
+    }
+    heads = {"world.clusters": "C", "world.sigma": "sigma", "world.size": "m_k"}
+    return tabulate(largest, heads, columns)
 
 
 figure = Figure(

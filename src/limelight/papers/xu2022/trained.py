@@ -9,7 +9,7 @@ from limelight import plot
 from limelight.claims import AtLeast, AtMost, Claim, Estimate, Inside, Undecided
 from limelight.core.gram import Number
 from limelight.experiments.denoising import Denoising
-from limelight.fit import families
+from limelight.fit import families, tabulate
 from limelight.models.denoiser import NETWORKS
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.xu2022.ratios import Cell
@@ -27,9 +27,6 @@ TESTS = {
 def rows(*networks: str, frame: str = "fresh") -> list[tuple]:
     """A row per network."""
     return [(network, frame, 1.5) for network in networks]
-
-
-# --- claims -----------------------------------------------------------------------------------
 
 
 def cell(table: Table, network: str, frame: str = "fresh") -> Table:
@@ -152,7 +149,6 @@ layout_attention = claim(
     "trained.layout_attention",
     "Attention does not depend on the layout: scattered over regions is 1 within 5 %.",
     Inside(0.95, 1.05),
-    at="limelight",
     statistic="ratio of clean errors, att, noise 1.5",
 )(partial(across_layouts, network="att"))
 
@@ -160,17 +156,15 @@ layout_local = claim(
     "trained.layout_local",
     "The CNN does: above 1.25.",
     AtLeast(1.25),
-    at="limelight",
     statistic="ratio of clean errors, cnn2, noise 1.5",
 )(partial(across_layouts, network="cnn2"))
 
 
-# --- picture ----------------------------------------------------------------------------------
-
-
 def draw(table: Table) -> plot.Picture:
     """Every trained network on both populations, one panel per test."""
-    cells = sorted(table.cells(*AXIS), key=_place)[::-1]
+    # The main comparison stands at the top, controls below it.
+    place = lambda cell: (cell[0]["frame"] == "fixed", NETWORKS.index(cell[0]["network"]))
+    cells = sorted(table.cells(*AXIS), key=place)[::-1]
     seen = [np.sqrt(v).mean() for _, found in cells for c, v in found.columns.items() if "." in c]
     lowest = 0.8 * min(seen)
     ticks = [v for v in (0.1, 0.3, 1, 3) if v > lowest]
@@ -199,11 +193,6 @@ def _seeds(cells: Sequence[Cell], test: str) -> list[plot.Mark]:
     return [*marks, plot.Reference("as noisy as before", 1.0, vertical=True)]
 
 
-def _place(cell: Cell) -> tuple:
-    """Where the line of a cell stands: the main comparison first, then controls."""
-    return cell[0]["frame"] == "fixed", NETWORKS.index(cell[0]["network"])
-
-
 def _name(at: dict) -> str:
     names = {
         "att": "attention",
@@ -218,14 +207,15 @@ def _name(at: dict) -> str:
 
 def summary(table: Table) -> list[str]:
     """Clean / corrupted of every test, mean over seeds."""
-    lines = []
-    for at, found in table.cells(*AXIS):
-        root = {c: f"{np.sqrt(v.mean()):.3f}" for c, v in found.columns.items() if "." in c}
-        parts = [f"none {root['none.clean']}"]
-        for test in ("mild", "strong", "scattered"):
-            parts.append(f"{test} {root[f'{test}.clean']}/{root[f'{test}.corrupted']}")
-        lines.append(f"{_name(at)} ({len(found)} seeds): " + ", ".join(parts))
-    return lines
+
+    def errors(found: Table, test: str) -> str:
+        parts = ("clean",) if test == "none" else ("clean", "corrupted")
+        return "/".join(f"{np.sqrt(found[f'{test}.{part}'].mean()):.3f}" for part in parts)
+
+    cells = [({"network": _name(at)}, found) for at, found in table.cells(*AXIS)]
+    columns = {"seeds": len, **{test: partial(errors, test=test) for test in TESTS}}
+    title = "error over the noise put in, on clean/corrupted patches"
+    return tabulate(cells, "network", columns, title=title)
 
 
 ALL = ("linear5", "cnn2", "att", "att-mask", "cos", "cos-mask")

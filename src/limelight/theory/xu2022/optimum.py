@@ -28,16 +28,24 @@ def minimise(
         Where, and the value; `(nan, inf)` when the function is nowhere finite.
     """
     grid = np.geomspace(low, high, points)
+    values = _values(function, grid)
     while True:
-        values = np.asarray(function(grid), dtype=float)
-        values = np.where(np.isnan(values), np.inf, values)
         best = int(np.argmin(values))
         if not np.isfinite(values[best]):
             return float("nan"), float("inf")
-        below, above = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
+        known = slice(max(best - 1, 0), best + 2)  # the best point so far and its neighbours
+        below, above = grid[known][[0, -1]]
         if above / below - 1 < close:
             return float(grid[best]), float(values[best])
-        grid = np.unique(np.append(np.geomspace(below, above, 17), grid[best]))
+        fine = np.setdiff1d(np.geomspace(below, above, 17), grid[known])
+        values = np.append(values[known], _values(function, fine))
+        grid, first = np.unique(np.append(grid[known], fine), return_index=True)
+        values = values[first]
+
+
+def _values(function: Callable[[np.ndarray], np.ndarray], grid: np.ndarray) -> np.ndarray:
+    values = np.asarray(function(grid), dtype=float)
+    return np.where(np.isnan(values), np.inf, values)
 
 
 def optimal_strength(

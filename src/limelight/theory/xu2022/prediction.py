@@ -115,7 +115,7 @@ def optimal_strength(
         return np.where(found.valid, found.ratio, np.nan)
 
     high = min(float(most), optimum.HIGHEST)
-    return optimum.minimise(valid_ratio, min(1e-2, high / 10), high * (1 - 1e-12), 120, close)
+    return optimum.minimise(valid_ratio, min(1e-2, high / 10), high * (1 - 1e-12), 40, close)
 
 
 @cache
@@ -157,7 +157,7 @@ def _square_errors(setting: Setting, k: int, strengths: np.ndarray, masked: bool
     g = (n * one + others) * lam * sigma2 / d
     pull = (beta * D).sum(axis=-1)
     bent = np.exp(at_bc * (G - np.outer(rho, rho))) * (G - rho[:, None] - rho[None, :] + 1)
-    shift = np.einsum("ltvb,lbc,ltvc->ltv", beta, bent, beta)
+    shift = ((beta @ bent[:, None]) * beta).sum(axis=-1)
     grown = np.exp(s2)
     q = sigma2 * (grown * (1 + 4 * s2 / d) - s2 / d)
     noise = n * one**2 * q + (
