@@ -27,7 +27,7 @@ FROZEN = NAMES.index("frozen")
 #: A cell is judged only if its two largest predicted parts differ by this factor.
 CLEAR = 1.25
 #: How well a best logit scale must be known, as a share of itself, to name its place on the grid.
-CLOSE = 1e-3
+CLOSE = 1e-2
 
 
 @dataclass(frozen=True)

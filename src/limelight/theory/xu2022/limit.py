@@ -160,7 +160,7 @@ def iterate(setting: Setting, strength: Number, steps: int, gain: Number = 1.0) 
     m, sigma2, C = setting.sizes, setting.sigma**2, setting.clusters
     V = setting.gram + np.diag(sigma2 / m)
     M, nu = np.eye(C), np.ones(C)
-    errors = [_iterate_error(setting, M, nu)]
+    path = [(M, nu)]
     for _ in range(steps):
         S = lam * M @ V @ M.T
         tau = lam * nu**2 * sigma2
@@ -175,8 +175,8 @@ def iterate(setting: Setting, strength: Number, steps: int, gain: Number = 1.0) 
         Z = P.sum(axis=1)
         M = (1 - gain) * M + gain * (P / Z[:, None]) @ M
         nu = (1 - gain) * nu + gain * nu * (own - rest) / Z
-        errors.append(_iterate_error(setting, M, nu))
-    return np.sqrt(np.array(errors))
+        path.append((M, nu))
+    return np.sqrt(_iterate_errors(setting, *map(np.array, zip(*path, strict=True))))
 
 
 def iterate_ratio(setting: Setting, strength: Number, steps: int, gain: Number = 1.0) -> np.ndarray:
@@ -202,11 +202,11 @@ def _shift(gram: np.ndarray, beta: np.ndarray) -> np.ndarray:
     return np.clip(np.einsum("...kb,bc,...kc->...k", w, gram, w), 0, None)
 
 
-def _iterate_error(setting: Setting, M: np.ndarray, nu: np.ndarray) -> np.ndarray:
+def _iterate_errors(setting: Setting, M: np.ndarray, nu: np.ndarray) -> np.ndarray:
     c = M - np.eye(setting.clusters)
-    mean = np.einsum("kb,bc,kc->k", c, setting.gram, c) + setting.sigma**2 * (
+    mean = np.einsum("tkb,bc,tkc->tk", c, setting.gram, c) + setting.sigma**2 * (
         M**2 / setting.sizes
-    ).sum(axis=1)
+    ).sum(axis=-1)
     return np.clip(mean, 0, None) + nu**2 * setting.sigma**2 * (1 - 1 / setting.sizes)
 
 
