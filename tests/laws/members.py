@@ -131,18 +131,22 @@ READ = {
 #: Recipes that need a file: they are held to the laws in the tests of their own module.
 FROM_FILES = {"Loaded"}
 
-STARTS = {"starts.wide.course.steps": 4, "starts.narrow.course.steps": 4}
+STARTS = {
+    f"starts.{which}.course.{name}": value
+    for which in ("wide", "narrow")
+    for name, value in (("steps", 4), ("warmup", 1))
+}
 #: Experiments as small as they go: a figure's smoke scale, and what is made smaller still.
 EXPERIMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "Study": ("li2023", "fig1a", {"train.steps": 40, "model.width": 8}),
     "Passage": ("li2023", "fig2", {"model.width": 8}),
     "Screened": ("li2023", "fig5", {"train.steps": 40, "model.width": 8}),
-    "Finetune": ("li2023", "fig6c", {"course.steps": 4, "looked": 20} | STARTS),
+    "Finetune": ("li2023", "fig6c", {"course.steps": 4, "course.warmup": 1, "looked": 20} | STARTS),
     "Pretraining": ("li2023", "fig6-starts", STARTS),
-    "SparseAnd": ("edelman2022", "fig2", {}),
+    "SparseAnd": ("edelman2022", "fig2", {"iterations": 20, "holdout": 200, "first": 100}),
     "Parity": ("edelman2022", "fig3", {"iterations": 20, "test": 256}),
     "Representable": ("edelman2022", "capacity", {"train.steps": 10, "test": 100}),
-    "Denoising": ("xu2022", "trained", {}),
+    "Denoising": ("xu2022", "trained", {"steps": 10, "images": 16}),
     "Tolerance": ("xu2022", "networks", {"study.course.steps": 6, "study.watched": 5}),
     "Students": ("jelassi2022", "fig2", {}),
     "Recovery": ("jelassi2022", "fig4", {"descent.steps": 20, "frames": (0, 2), "examples": 400}),

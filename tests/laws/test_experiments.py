@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 from limelight.core.errors import InputError
 from limelight.core.keys import fingerprint, trial_key
@@ -38,13 +39,28 @@ def test_it_is_the_kind_it_says_and_is_rebuilt_from_its_description(name):
     assert describe(rebuild(describe(one))) == describe(one)
 
 
+@pytest.fixture
+def compiled_once(tmp_path):
+    """Programs are kept on disk, so that resuming need not compile again."""
+    before = (
+        jax.config.jax_compilation_cache_dir,
+        jax.config.jax_persistent_cache_min_compile_time_secs,
+    )
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path / "programs"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    yield
+    for name, value in before.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
+
+
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_alone_as_in_a_batch_and_resumed_to_the_same_bytes(name, tmp_path):
+def test_alone_as_in_a_batch_and_resumed_to_the_same_bytes(name, tmp_path, compiled_once):
     """Two chunks of two trials; the second is removed and comes again; a trial by itself agrees."""
     one = experiment(name)
-    sweep = lambda: one.sweep({}, trials=3, store=tmp_path, width=2, name="law")
+    sweep = lambda: one.sweep({}, trials=3, store=tmp_path / "run", width=2, name="law")
     whole = sweep()
-    last = tmp_path / "chunks" / "000-00001.parquet"
+    last = tmp_path / "run" / "chunks" / "000-00001.parquet"
     before = last.read_bytes()
     last.unlink()
     sweep()

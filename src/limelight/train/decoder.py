@@ -130,7 +130,3 @@ def _over_blocks(of: Callable, layout: Layout, given: tuple) -> decoder.Decoder:
     one, slots = nothing_of(of, (layout.owner, *given)), len(layout.alive)
     nothing = jax.tree.map(lambda leaf: jnp.zeros((slots, *leaf.shape), leaf.dtype), one)
     return jax.lax.fori_loop(0, layout.taken, add, nothing)
-
-
-#: Earlier names.
-State, Training = DecoderTrial, DecoderTraining

@@ -269,7 +269,3 @@ def _mean(sample: Sample, F: Outputs) -> Float[Array, ""]:
 
 def _above_zero(x: Float[Array, ""]) -> Float[Array, ""]:
     return jnp.maximum(x, jnp.finfo(x.dtype).tiny)
-
-
-#: An earlier name.
-Course = DescentRun

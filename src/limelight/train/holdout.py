@@ -125,7 +125,3 @@ class Holdout:
 def says_one(logits: Float[Array, "n 2"]) -> Bool[Array, " n"]:
     """The network's labels."""
     return logits[:, 1] > logits[:, 0]
-
-
-#: An earlier name.
-Looks = HoldoutLog

@@ -190,7 +190,3 @@ def accuracy(
 
     many: Callable = jax.lax.map
     return jnp.mean(many(right, jnp.arange(held.available), batch_size=block), dtype=float)
-
-
-#: Earlier names.
-Course, Taught = ImageTraining, TrainedNetwork
