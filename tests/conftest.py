@@ -1,6 +1,10 @@
 """Settings of the whole suite: strict ranks, quick compilation, no cache, no display."""
 
+import contextlib
+import ctypes
+import gc
 import os
+from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("LIMELIGHT_CACHE", "off")
@@ -10,6 +14,9 @@ import pytest
 from hypothesis import settings
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
+
+#: Bytes of a worker beyond which it forgets its compiled programs.
+ROOM = 10**9
 
 # The same examples every time; `pytest --hypothesis-profile=default` looks for others.
 settings.register_profile("same", derandomize=True)
@@ -27,11 +34,24 @@ def pytest_configure(config):
         os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + quick
 
 
-@pytest.fixture(autouse=True, scope="module")
+@pytest.fixture(autouse=True)
 def _small_workers():
-    """Forget compiled programs after each file: kept, they make a worker grow to several GB."""
+    """Forget compiled programs when a worker grows: kept, they would come to several GB."""
     yield
-    jax.clear_caches()
+    if _memory() > ROOM:
+        jax.clear_caches()
+        gc.collect()
+        with contextlib.suppress(OSError, AttributeError):  # give freed memory back to the system
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def _memory() -> int:
+    """Bytes that this process holds; nothing where the system does not say."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.fixture

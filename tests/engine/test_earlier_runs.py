@@ -51,6 +51,6 @@ def test_it_resumes_from_any_process(name, tmp_path):
     table = ll.resume(folder)
     assert len(table) == len(whole)
     for column in whole.columns:
-        np.testing.assert_allclose(table[column], whole[column], rtol=2e-5, atol=1e-6)
+        np.testing.assert_allclose(table[column], whole[column], rtol=2e-3, atol=1e-5)
     assert read_manifest(folder) == before
     assert digest(modern(before["configuration"])) != before["hash"]  # it is an old one

@@ -142,7 +142,7 @@ def test_another_study_in_the_same_folder_is_refused_with_what_differs(tmp_path)
     with pytest.raises(StoreError, match="holds another study") as error:
         Dice().sweep(AXES, trials=5, store=tmp_path)
     assert "trials: 4 there, 5 here" in error.value.message
-    assert "another folder" in error.value.hint
+    assert "another store" in error.value.hint
 
 
 def test_the_first_of_two_studies_in_a_new_folder_stays(tmp_path):

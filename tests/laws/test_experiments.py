@@ -42,10 +42,8 @@ def test_it_is_the_kind_it_says_and_is_rebuilt_from_its_description(name):
 @pytest.fixture
 def compiled_once(tmp_path):
     """Programs are kept on disk, so that resuming need not compile again."""
-    before = (
-        jax.config.jax_compilation_cache_dir,
-        jax.config.jax_persistent_cache_min_compile_time_secs,
-    )
+    names = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
+    before = {name: getattr(jax.config, name) for name in names}
     jax.config.update("jax_compilation_cache_dir", str(tmp_path / "programs"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     yield

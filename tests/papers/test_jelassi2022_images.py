@@ -154,7 +154,7 @@ def test_the_rule_of_figure_1a(locality, largest, verdict):
     [
         (Classify(network="mlp"), "cannot be"),
         (Classify(network="cnn", aligned=True), "start shuffled"),
-        (Classify(Images(patch=4, cell=2), aligned=True), "cut patches"),
+        (Classify(Images(patch=4, cell=2), aligned=True), "cuts patches"),
         (Classify(watched=0), "between 1"),
         (Classify(Images(source="/nowhere")), "there are no images"),
     ],

@@ -3,7 +3,8 @@ import pytest
 
 from limelight import plot
 from limelight.core.errors import InputError
-from limelight.plot import Panel, Reference, Series, caption, fit_label
+from limelight.plot import Panel, Reference, Series, fit_label
+from limelight.plot.style import caption
 
 STEPS = np.arange(0, 300, 5.0)
 

@@ -3,7 +3,8 @@ import pytest
 
 from limelight import plot
 from limelight.core.errors import InputError
-from limelight.plot import caption, role_mass
+from limelight.plot import role_mass
+from limelight.plot.style import caption
 
 ORDER = ["label-relevant", "confusion", "non-discriminative"]
 

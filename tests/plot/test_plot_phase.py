@@ -7,7 +7,8 @@ from matplotlib.lines import Line2D
 from limelight import plot
 from limelight.core.errors import InputError
 from limelight.fit import threshold
-from limelight.plot import Marked, Series, TopAxis, Validity, caption, success_rates
+from limelight.plot import Marked, Series, TopAxis, Validity, success_rates
+from limelight.plot.style import caption
 from limelight.table import Table
 
 LABELS = {"x_label": "inverse square", "y_label": "examples"}

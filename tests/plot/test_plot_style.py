@@ -7,8 +7,9 @@ import pytest
 
 from limelight.core.errors import InputError
 from limelight.core.files import write_whole
-from limelight.plot import ONE_COLUMN, TWO_COLUMNS, new_figure, provenance, render, save, style
+from limelight.plot import ONE_COLUMN, TWO_COLUMNS, provenance, render, save, style
 from limelight.plot import lines as curves
+from limelight.plot.style import new_figure
 
 
 def lines():

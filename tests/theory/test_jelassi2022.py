@@ -16,8 +16,8 @@ from limelight.measures.association import association, top_indices
 from limelight.models.positional import Activation
 from limelight.theory.jelassi2022 import (
     Layer,
+    LayerState,
     Rates,
-    State,
     best_alpha,
     condensed,
     density_needed,
@@ -71,7 +71,7 @@ def logits_of(layer, state, sets):
 )
 def test_attention_adds_up_to_one(gamma, rho, diagonal, temperature):
     layer = Layer(12, 3, jnp.array(diagonal), jnp.array(temperature))
-    state = State(jnp.array(1.0), jnp.array(gamma), jnp.array(rho))
+    state = LayerState(jnp.array(1.0), jnp.array(gamma), jnp.array(rho))
     own, same, other = _weights(layer, state)
     assert float(own + 2 * same + 9 * other) == pytest.approx(1, abs=1e-13)
     assert float(own / same) == pytest.approx(np.exp((diagonal - gamma) / temperature), rel=1e-9)
@@ -98,7 +98,7 @@ def test_three_numbers_say_what_the_whole_network_says(tokens, size):
         return outputs, noise, *reduced
 
     for numbers in [(0.3, 0.0, 0.0), (0.2, 1.1, -0.4), (0.5, -0.7, 0.9)]:
-        outputs, noise, value, wrong = both(State(*map(jnp.asarray, numbers)))
+        outputs, noise, value, wrong = both(LayerState(*map(jnp.asarray, numbers)))
         whole = float(jnp.sum(weights * jax.nn.softplus(-outputs)))
         assert float(value) == pytest.approx(whole, abs=1e-13)
         assert float(noise) == pytest.approx(whole, abs=1e-13)
@@ -137,11 +137,13 @@ def test_what_is_not_finite_ends_the_run_and_is_no_success():
 def test_temperature_is_a_change_of_rate_and_diagonal():
     """(tau, eta_A, beta) on A is (1, eta_A / tau^2, beta / tau) on A / tau."""
     population, tau = enumerated(6, 2, 0.4), 6.0
-    state = State(jnp.array(0.2), jnp.array(0.6), jnp.array(-0.3))
+    state = LayerState(jnp.array(0.2), jnp.array(0.6), jnp.array(-0.3))
     slopes = jax.jit(gradient)
     warm, _ = slopes(population, Layer(6, 2, 1.5, tau), state)
     cold, _ = slopes(
-        population, Layer(6, 2, 1.5 / tau), State(state.alpha, state.gamma / tau, state.rho / tau)
+        population,
+        Layer(6, 2, 1.5 / tau),
+        LayerState(state.alpha, state.gamma / tau, state.rho / tau),
     )
     np.testing.assert_allclose(warm.alpha, cold.alpha, rtol=1e-12)
     np.testing.assert_allclose(warm.gamma * tau, cold.gamma, rtol=1e-12)
@@ -157,11 +159,11 @@ def test_without_a_diagonal_attention_has_no_slope():
 
 def test_curvature_is_a_second_derivative():
     population, layer = enumerated(8, 2, 0.4), Layer(8, 2)
-    one = jax.jit(lambda alpha: loss(population, layer, State(alpha, 0.5, -0.2)))
+    one = jax.jit(lambda alpha: loss(population, layer, LayerState(alpha, 0.5, -0.2)))
     at = lambda alpha: float(one(alpha))
     h = 1e-4
     numeric = (at(0.2 + h) - 2 * at(0.2) + at(0.2 - h)) / h**2
-    state = State(jnp.array(0.2), jnp.array(0.5), jnp.array(-0.2))
+    state = LayerState(jnp.array(0.2), jnp.array(0.5), jnp.array(-0.2))
     assert float(jax.jit(curvature)(population, layer, state)) == pytest.approx(numeric, rel=1e-5)
 
 
@@ -190,7 +192,7 @@ def test_pruning_reports_what_it_loses(monkeypatch):
     coarse = enumerated(12, 3, 0.3, 1e-3)
     assert 0 < coarse.lost < 0.05
     assert float(coarse.weights.sum()) == pytest.approx(1)
-    layer, state = Layer(12, 3), State(jnp.array(0.2), jnp.array(1.0), jnp.array(0.0))
+    layer, state = Layer(12, 3), LayerState(jnp.array(0.2), jnp.array(1.0), jnp.array(0.0))
     whole, part = (float(error(p, layer, state)) for p in (enumerated(12, 3, 0.3), coarse))
     assert abs(whole - part) <= 2 * coarse.lost
     monkeypatch.setattr("limelight.theory.jelassi2022.population.MOST_PAIRS", 10_000)
@@ -207,7 +209,7 @@ def test_pruning_reports_what_it_loses(monkeypatch):
 
 def test_drawn_counts_agree_with_the_enumeration():
     layer = Layer(12, 3, activation=Activation(3, 0.05))
-    state = State(jnp.array(0.25), jnp.array(0.8), jnp.array(-0.3))
+    state = LayerState(jnp.array(0.25), jnp.array(0.8), jnp.array(-0.3))
     counts = drawn(jr.key(1), 12, 3, 0.35, 20_000)
     outputs = counts.outputs(layer, state)
     found = condensed(counts, 3).outputs(layer, state)
@@ -225,7 +227,7 @@ def test_any_odd_power_from_counts():
     tokens, size = 6, 2
     sets = np.asarray(strided(tokens, size))
     layer = Layer(tokens, size, 1.2, activation=Activation(5, 0.1))
-    state = State(jnp.array(0.3), jnp.array(0.7), jnp.array(-0.2))
+    state = LayerState(jnp.array(0.3), jnp.array(0.7), jnp.array(-0.2))
     marks, _ = every_image(sets, 0.3)
     first = marks[: 3**4]  # the signal is set 0
     random = [first[:, sets == one] for one in (1, 2)]
@@ -241,7 +243,7 @@ def test_any_odd_power_from_counts():
 def test_the_best_strength_is_where_the_slope_vanishes():
     population, layer = enumerated(16, 4, 0.5), Layer(16, 4)
     best = jax.jit(best_alpha)(population, layer)
-    slope, _ = gradient(population, layer, State(best.alpha, jnp.zeros(()), jnp.zeros(())))
+    slope, _ = gradient(population, layer, LayerState(best.alpha, jnp.zeros(()), jnp.zeros(())))
     assert abs(float(slope.alpha)) < 1e-6
     assert float(best.loss) == pytest.approx(0.1416, abs=5e-5)
     other = jax.jit(lambda: start_level(16, 4, 0.5, Activation(3, 0.01)))()

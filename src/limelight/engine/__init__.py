@@ -10,6 +10,6 @@ Nothing here knows a world, a model, a measure, an experiment or a paper.
 
 from limelight.engine.grid import Grid
 from limelight.engine.plan import Plan, make_plan
-from limelight.engine.run import Progress, run
+from limelight.engine.run import Progress
 
-__all__ = ["Grid", "Plan", "Progress", "make_plan", "run"]
+__all__ = ["Grid", "Plan", "Progress", "make_plan"]

@@ -138,7 +138,7 @@ def _frame(table: Table, parts: list[tuple[str, Table]], number: int) -> Picture
     return Picture(panels, 4, TWO_COLUMNS, 0.6 + 1.8 * len(parts))
 
 
-def curves(table: Table, rows: Table, title: str = "", until: float = np.inf) -> Panel:
+def curves(table: Table, rows: Table, title: str = "", until: int | float = np.inf) -> Panel:
     """Association, error over the linear error and alignment of v, one line per seed."""
     t = traces.steps(rows)
     seen = t <= until

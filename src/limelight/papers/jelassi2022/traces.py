@@ -94,7 +94,7 @@ def _step_rule(mode: str, rows: Table) -> str:
     return f"{words} (5 to 95 %: {low} to {high})" if mode == "curvature" else words
 
 
-def rough(number: float) -> str:
+def rough(number: int | float | np.floating) -> str:
     """Two digits of a number, without an exponent.
 
     Example:
