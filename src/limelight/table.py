@@ -152,7 +152,8 @@ class Table:
         scalars = [n for n, v in self.columns.items() if v.ndim == 1 and n not in known]
         traces = {n: v.shape[1] for n, v in self.columns.items() if v.ndim > 1}
         parts = {
-            "trials": f"{len(self):,}" + (f" in {cells:,} cells" if cells else ""),
+            "trials": f"{len(self):,}"
+            + (f" in {cells:,} cell{'s' * (cells != 1)}" if cells else ""),
             "axes": "; ".join(f"{name}: {_few(self._ordered(name))}" for name in self.axes),
             "measures": ", ".join(scalars),
             "traces": ", ".join(f"{name} ({steps} values)" for name, steps in traces.items()),

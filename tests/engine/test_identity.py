@@ -40,6 +40,31 @@ TABLE = {"a": 1.0, "b": [2.0, 3.0]}
 def closed(power):
     return lambda value: value**power
 
+def scaled_by(factor):
+    def decorate(function):
+        @functools.wraps(function)
+        def wrapper(value):
+            return factor * function(value)
+        return wrapper
+    return decorate
+
+@scaled_by(2)
+def doubled(value):
+    return value
+
+class Slotted:
+    __slots__ = ("gain",)
+    def __init__(self, gain):
+        self.gain = gain
+
+SLOTTED = Slotted(1.0)
+SPAN = range(3)
+KEY = jr.key(0)
+across = jax.vmap(lambda a, b: a + b, in_axes=(0, None))
+
+def swapped(value, other):
+    return value - other
+
 square = closed(2)
 
 class Base(Experiment):
@@ -65,6 +90,8 @@ class Mine(Base):
     def trial(self, key):
         # a comment
         value = helpers.scaled(jr.uniform(key)) * self.sides
+        value = doubled(value) * SLOTTED.gain + len(SPAN) + across(jnp.ones(2), 1.0)[0]
+        value = swapped(value=value, other=jr.uniform(KEY))
         return {"value": compiled(square(self.meter(self.read(value)))) * TABLE["a"]}
 '''
 CHANGES = {
@@ -76,6 +103,17 @@ CHANGES = {
     "a lambda": ("value**power", "value * power", "closed.<locals>.<lambda>"),
     "a compiled function": ("value - 1.0", "value - 2.0", "compiled"),
     "a callable object's code": ("self.gain * value", "self.gain + value", "Meter.__call__"),
+    "a decorator's setting": ("@scaled_by(2)", "@scaled_by(3)", "doubled"),
+    "a decorator's body": ("factor * function", "factor + function", "doubled"),
+    "what slots hold": ("Slotted(1.0)", "Slotted(2.0)", "Mine.trial"),
+    "a range": ("range(3)", "range(4)", "Mine.trial"),
+    "a key": ("KEY = jr.key(0)", "KEY = jr.key(1)", "Mine.trial"),
+    "a transform": ("in_axes=(0, None)", "in_axes=(0, None), out_axes=-1", "lambda"),
+    "names of parameters": (
+        "def swapped(value, other):\n    return value - other",
+        "def swapped(other, value):\n    return other - value",
+        "swapped",
+    ),
     "a default inside": ("def read(self, value)", "def read(self, value, by=1)", "Base.read"),
 }
 HARMLESS = {

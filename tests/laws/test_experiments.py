@@ -52,7 +52,24 @@ def compiled_once(tmp_path):
     compilation_cache.reset_cache()
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+#: These compile for long; tests of their own files hold the same of them in every run.
+HEAVY = {
+    "Classify",
+    "Encodings",
+    "Finetune",
+    "Parity",
+    "Pretraining",
+    "Representable",
+    "SparseAnd",
+    "Tolerance",
+    "Transfer",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in EXPERIMENTS],
+)
 def test_alone_as_in_a_batch_and_resumed_to_the_same_bytes(name, tmp_path, compiled_once):
     """Two chunks of two trials; the second is removed and comes again; a trial by itself agrees."""
     one = experiment(name)

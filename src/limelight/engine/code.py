@@ -102,8 +102,8 @@ class _Walk:
             for name, value in self._reached(_names(code), function.__globals__)
         ]
         held = [self._value(_held(cell)) for cell in function.__closure__ or ()]
-        defaults = self._value([function.__defaults__, function.__kwdefaults__])
-        return _body(code), sorted(reached, key=lambda item: item[0]), held, defaults
+        rest = self._value([function.__defaults__, function.__kwdefaults__, vars(function)])
+        return _body(code), sorted(reached, key=lambda item: item[0]), held, rest
 
     def _class(self, cls: type) -> Any:
         made = _MADE_BY_DATACLASS if dataclasses.is_dataclass(cls) else set()
@@ -117,12 +117,13 @@ class _Walk:
                 parts.append((name, fields))
             elif name not in _SILENT and not (name in made and _generated(value)):
                 parts.append((name, self._value(value)))
-        bases = [self._value(base) for base in cls.__bases__]
+        bases = [self._value(base) for base in (*cls.__bases__, type(cls))]
         return parts, bases
 
     def _value(self, value: Any) -> Any:
         """A value in a form whose `repr` tells it from others."""
-        value = unwrapped(value)
+        if isinstance(value, staticmethod | classmethod):
+            value = value.__func__
         if isinstance(value, property):
             return [self._value(f) for f in (value.fget, value.fset)]
         if isinstance(value, functools.partial):
@@ -131,11 +132,24 @@ class _Walk:
             return ["method", self._value(value.__func__), self._value(value.__self__)]
         if isinstance(value, types.ModuleType):
             return module_name(value.__name__)
+        if hasattr(value, "__wrapped__") and not isinstance(value, type | types.FunctionType):
+            # Compiled or with derivatives of its own: the functions count, not their bookkeeping.
+            parts = {"__wrapped__": value.__wrapped__} | attributes(value)
+            some = {k: v for k, v in parts.items() if isinstance(v, types.FunctionType)}
+            return [name_of(type(value)), *(self._value(some[k]) for k in sorted(some))]
         if isinstance(value, type | types.FunctionType):
             if self._own(value):
                 self.waiting.append(value)
-            return name_of(value)
+                return name_of(value)
+            return [name_of(value), *self._inside_library(value)]
         return self._data(value)
+
+    def _inside_library(self, part: Any) -> list[Any]:
+        """What a library's function closes over: the function and settings of a transform, say."""
+        if isinstance(part, type) or id(part) in self.met:
+            return []
+        self.met[id(part)] = part
+        return [self._value(_held(cell)) for cell in part.__closure__ or ()]
 
     def _data(self, value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -148,15 +162,20 @@ class _Walk:
             return _array(value)
         if isinstance(value, int | float | complex | str | bytes | None | types.EllipsisType):
             return value
-        return [self._value(type(value)), self._state(value)]
+        return [self._value(type(value)), getattr(value, "__name__", ""), self._state(value)]
 
     def _state(self, value: Any) -> Any:
-        """What an object holds, where its class is the user's or a dataclass says so."""
-        if id(value) in self.met or not (dataclasses.is_dataclass(value) or self._own(type(value))):
-            return getattr(value, "__name__", "")
+        """What an object holds: its attributes and slots, else what it would be copied from."""
+        if id(value) in self.met:
+            return "again"
         self.met[id(value)] = value
-        inside = vars(value) if hasattr(value, "__dict__") else {}
-        return [(name, self._value(held)) for name, held in sorted(inside.items())]
+        inside = attributes(value)
+        if inside or self._own(type(value)):
+            return [(name, self._value(held)) for name, held in sorted(inside.items())]
+        try:
+            return self._value(value.__reduce_ex__(2)[1:])
+        except Exception:  # it cannot be copied: a lock, a file; its type must do
+            return ""
 
     def _reached(self, names: set[str], scope: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
         """What names in a function's code stand for: globals, and attributes of own modules."""
@@ -165,21 +184,34 @@ class _Walk:
             if name in scope:
                 yield name, scope[name]
                 modules.append(scope[name])
-            elif name in sys.modules:  # imported inside the function
-                modules.append(sys.modules[name])
-        for module in modules:
-            if isinstance(module, types.ModuleType) and self._own(module):
-                for name in sorted(names):
-                    if hasattr(module, name):
-                        yield f"{module.__name__}.{name}", getattr(module, name)
+            for path in (name, f"{scope.get('__package__')}.{name}"):  # imported in the function
+                modules += [sys.modules[path]] if path in sys.modules else []
+        seen: set[int] = set()
+        while modules:
+            module = modules.pop()
+            if not isinstance(module, types.ModuleType) or id(module) in seen:
+                continue
+            seen.add(id(module))
+            for name in sorted(names) if self._own(module) else ():
+                if hasattr(module, name):
+                    yield f"{module.__name__}.{name}", getattr(module, name)
+                    modules.append(getattr(module, name))
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """What an object holds by name, in its dictionary and in the slots of its classes."""
+    slots = [getattr(cls, "__slots__", ()) for cls in type(value).__mro__]
+    names = [n for s in slots for n in ((s,) if isinstance(s, str) else s) if hasattr(value, n)]
+    own = {name: getattr(value, name) for name in names if not name.startswith("__")}
+    return own | (dict(vars(value)) if hasattr(value, "__dict__") else {})
 
 
 def unwrapped(value: Any) -> Any:
-    """What a decorator such as `jit`, `staticmethod` or `wraps` has wrapped."""
-    if isinstance(value, staticmethod | classmethod):
-        value = value.__func__
+    """The function inside an object that compiles or transforms it, such as that of `jit`."""
     seen = 0
-    while not isinstance(value, type) and hasattr(value, "__wrapped__") and seen < 20:
+    while not isinstance(value, type | types.FunctionType) and seen < 20:
+        if not hasattr(value, "__wrapped__"):
+            break
         value, seen = value.__wrapped__, seen + 1
     return value
 
@@ -201,7 +233,7 @@ def _installed(module: str) -> bool:
     if top in LIBRARIES or top in sys.stdlib_module_names:
         return True
     path = getattr(sys.modules.get(module), "__file__", None)
-    if path is None:  # a notebook, or a session
+    if path is None:  # a notebook, or a prompt
         return False
     places = {sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib")}
     return any(Path(path).is_relative_to(place) for place in places)
@@ -213,10 +245,13 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 def _body(code: types.CodeType) -> Any:
-    """Instructions, constants and names, without the docstring."""
+    """Instructions, constants, names and parameters, without the docstring."""
     constants = code.co_consts[1:] if _has_docstring(code) else code.co_consts
     plain = [_body(c) if isinstance(c, types.CodeType) else _constant(c) for c in constants]
-    return code.co_code, plain, code.co_names
+    taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
+    flags = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR)
+    return code.co_code, plain, code.co_names, taken, counts, flags
 
 
 def _has_docstring(code: types.CodeType) -> bool:
@@ -248,7 +283,16 @@ def _generated(value: Any) -> bool:
     return code is None or code.co_filename == "<string>" or _installed(value.__module__ or "")
 
 
+def plain_array(value: Any) -> np.ndarray:
+    """An array of NumPy's; a key of JAX's as its words."""
+    if str(getattr(value, "dtype", "")).startswith("key"):
+        import jax.random as jr
+
+        return np.asarray(jr.key_data(value))
+    return np.asarray(value)
+
+
 def _array(value: Any) -> Any:
-    array = np.asarray(value) if not str(value.dtype).startswith("key") else np.zeros(0)
+    array = plain_array(value)
     body = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
     return ["array", str(array.dtype), array.shape, body]

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight.core.errors import InputError
 from limelight.core.kinds import EARLIER, GAINED, kind_of
 from limelight.engine import code
 
@@ -36,15 +37,24 @@ def describe(value: Any) -> Any:
         return {"is": "partial", "of": describe([value.func, value.args, value.keywords])}
     if callable(value):
         return _describe_callable(value)
-    if getattr(value, "ndim", 0):
-        array = np.asarray(value)
+    if isinstance(value, set | frozenset):
+        return {"is": "set", "of": sorted((describe(item) for item in value), key=repr)}
+    if getattr(value, "ndim", 0) or str(getattr(value, "dtype", "")).startswith("key"):
+        array = code.plain_array(value)
         digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
         return {"is": "array", "shape": list(array.shape), "type": str(array.dtype), "sha": digest}
     if isinstance(value, np.dtype):
         return str(value)
     if hasattr(value, "item"):
         return value.item()
-    return _describe_object(value) if hasattr(value, "__dict__") else value
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if not code.attributes(value):
+        raise InputError(
+            f"a study cannot hold {type(value).__name__} objects: {value!r:.60}",
+            "its identity must say what they are: use numbers, words, arrays or dataclasses",
+        )
+    return _describe_object(value)
 
 
 def digest(configuration: Any) -> str:
@@ -89,6 +99,11 @@ def changed_code(there: Any, here: Any) -> list[str]:
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 
+def has_code(configuration: Any) -> bool:
+    """Whether a configuration says anything of the user's code."""
+    return any(True for _ in _codes(configuration))
+
+
 def _what(part: Any) -> dict[str, Any]:
     """A class or function: by kind where it is ours, else by name and code."""
     ours = kind_of(part)
@@ -114,14 +129,14 @@ def _describe_callable(value: Any) -> Any:
         return {"is": code.name_of(value), "holds": held} if held else code.name_of(value)
     if hasattr(value, "__code__"):
         return _what(value)
-    if not hasattr(value, "__dict__"):  # a built-in
+    if isinstance(value, types.BuiltinFunctionType) or not code.attributes(value):
         return code.name_of(value)
     return _describe_object(value)
 
 
 def _describe_object(value: Any) -> dict[str, Any]:
     """What an object is, and what it holds."""
-    state = {name: describe(held) for name, held in sorted(vars(value).items())}
+    state = {name: describe(held) for name, held in sorted(code.attributes(value).items())}
     return {**_what(type(value)), **state}
 
 

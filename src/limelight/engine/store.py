@@ -1,4 +1,4 @@
-"""A run folder: one Parquet file a chunk, written whole or not at all, and a manifest.
+"""A run folder: one Parquet file per chunk, written whole or not at all, and a manifest.
 
     manifest.json              what the study is, once and for all
     chunks/000-00003.parquet   the rows of one chunk; the same bytes whenever it is computed
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 from limelight.core.errors import StoreError
 from limelight.core.files import atomic, explained, write_once
-from limelight.engine.identity import changed_code, digest, modern, without_code
+from limelight.engine.identity import changed_code, digest, has_code, modern, without_code
 from limelight.table import Table
 
 try:
@@ -49,6 +49,8 @@ class Store:
     def __init__(self, path: str | Path, manifest: Mapping[str, Any], same_code: bool = False):
         #: What the user should hear about, in order; the reader empties it.
         self.warnings: list[str] = []
+        #: Whether the user said that a change of code does not matter; chunks then say so.
+        self.other_code = False
         self.path = Path(path)
         self.chunks, self.locks = self.path / "chunks", self.path / "locks"
         for folder in (self.path, self.chunks, self.locks):
@@ -76,11 +78,15 @@ class Store:
                 + difference(without_code(there), without_code(here)),
                 "choose another store=FOLDER, or delete that one",
             )
+        self.other_code = same_code
         if not same_code:
             names = changed_code(there, here)
             what = ", ".join(names) if names else "the version of Python"
+            known = has_code(there)
             raise StoreError(
-                f"{self.path} holds results of other code: {what} changed since",
+                f"{self.path} holds results of other code: {what} changed since"
+                if known
+                else f"{self.path} does not say by which code of yours its results were made",
                 "choose another store=FOLDER; if the change does not matter, say same_code=True",
             )
 
@@ -128,7 +134,8 @@ class Store:
         arrow = Table(columns).to_arrow()
         arrow = arrow.replace_schema_metadata({STUDY: self.manifest["hash"]})
         with atomic(self.chunks / f"{chunk}.json") as temporary:
-            temporary.write_text(json.dumps({**facts, "finished": now()}) + "\n")
+            other = {"other_code": True} if self.other_code else {}
+            temporary.write_text(json.dumps({**facts, **other, "finished": now()}) + "\n")
         with atomic(self.file(chunk)) as temporary:
             pq.write_table(arrow, temporary, write_page_checksum=True, compression="zstd")
 

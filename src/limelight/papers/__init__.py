@@ -1,7 +1,7 @@
 """Papers: one door each for a visitor with the PDF open. Deleting this folder leaves a library.
 
-`contents` and `base` the contract; then one module a paper key: symbols, statements, and figures
-as recipes.
+`contents` and `recipe` are the contract; then comes one package per paper key, with symbols,
+statements, and one file per figure.
 """
 
 import importlib
@@ -28,3 +28,7 @@ def __getattr__(name: str) -> Any:
     if name in KEYS:
         return importlib.import_module(f"limelight.papers.{name}")
     raise AttributeError(f"module 'limelight.papers' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*KEYS, "KEYS", "load"]

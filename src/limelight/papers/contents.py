@@ -126,6 +126,9 @@ class Paper:
         self._figures = figures
         self._loaded: dict[str, Figure] = {}
 
+    def __repr__(self) -> str:
+        return f"{self.key}: {self.title} ({len(self.titles)} figures)"
+
     @cached_property
     def titles(self) -> dict[str, str]:
         """What each figure shows, by name; loads none of them."""

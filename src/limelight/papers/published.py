@@ -22,8 +22,6 @@ from limelight.papers.contents import Paper
 from limelight.papers.recipe import Figure, planned_rows, unknown
 from limelight.table import Table
 
-"""A figure of a paper, in either form until the last recipe has moved."""
-
 
 def default_store(
     figure: Figure,
@@ -76,6 +74,10 @@ def resume(
         stall: Seconds a chunk may take before the run gives up, store intact.
         same_code: Whether results of another version of your code may be continued.
     """
+    if (Path(store) / "table.parquet").exists():
+        raise InputError(
+            f"{store} holds a published table, which is whole", "limelight.open reads it"
+        )
     manifest, options = read_manifest(store), {"stall": stall, "same_code": same_code}
     if isinstance(manifest.get("paper"), str):
         recipe, (seed, settings) = recipe_of(manifest, store), how_to_go_on(manifest, store)

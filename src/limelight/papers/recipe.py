@@ -143,7 +143,7 @@ class Setup:
         return replace(self, experiment=assign(self.experiment, {path: values[0]}))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Figure:
     """A figure of a paper as a recipe.
 
@@ -182,7 +182,7 @@ class Figure:
     title: str = ""
     paper: str = ""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         claims = "".join(f"\n  {claim.name}: {claim.statement}" for claim in self.claims)
         return f"{self.paper} {self.name}: {self.title}\n{self.lead}\nclaims{claims}"
 

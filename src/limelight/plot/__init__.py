@@ -139,7 +139,6 @@ __all__ = [  # noqa: RUF022
     "save",
     "render",
     "animate",
-    # until every recipe returns a picture
 ]
 
 
@@ -150,3 +149,7 @@ def __getattr__(name: str) -> Any:
     if name not in _WITH_MATPLOTLIB:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_WITH_MATPLOTLIB[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -22,7 +22,7 @@ from limelight.plot.marks import (
     plain_number,
 )
 from limelight.plot.picture import WIDE, Axis, Panel, Picture
-from limelight.plot.success import Grid, Marked, TopAxis, make_grid, success_rates
+from limelight.plot.success import Marked, SuccessGrid, TopAxis, make_grid, success_rates
 from limelight.table import Table
 
 EDGE = 1
@@ -117,7 +117,7 @@ def phase_diagram(
     return Picture([panel], width=width, height=height, title=title, note=note)
 
 
-def _upper(grid: Grid, top: TopAxis | None) -> Axis | None:
+def _upper(grid: SuccessGrid, top: TopAxis | None) -> Axis | None:
     if top is None or grid.names is None:
         return None
     names = [name if isinstance(name, str) else plain_number(name) for name in grid.names]

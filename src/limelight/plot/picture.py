@@ -68,7 +68,7 @@ class Panel:
         return across, upwards
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Picture:
     """Panels in a grid, under one legend, over one caption.
 
@@ -97,6 +97,10 @@ class Picture:
     def __post_init__(self):
         if not self.panels:
             raise InputError("no panels to draw")
+
+    def __repr__(self) -> str:
+        titles = ", ".join(panel.title or "untitled" for panel in self.panels)
+        return f"Picture of {len(self.panels)} panel{'s' * (len(self.panels) != 1)}: {titles}"
 
     @property
     def facts(self) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def _moves_alone(table: Table, axis: str, x: str, y: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Grid:
+class SuccessGrid:
     """A checked grid, both axes ascending."""
 
     x: np.ndarray
@@ -82,7 +82,7 @@ class Grid:
 
 def make_grid(
     x: ArrayLike, y: ArrayLike, rate: ArrayLike, marked: Marked | None, top: TopAxis | None
-) -> Grid:
+) -> SuccessGrid:
     """Check what a phase diagram was given, and sort it.
 
     Raises:
@@ -105,4 +105,4 @@ def make_grid(
         raise InputError("a success rate lies outside [0, 1]")
     i, j = np.argsort(x), np.argsort(y)
     names = None if names is None else names[i]
-    return Grid(x[i], y[j], rate[np.ix_(j, i)], cells[np.ix_(j, i)], names)
+    return SuccessGrid(x[i], y[j], rate[np.ix_(j, i)], cells[np.ix_(j, i)], names)

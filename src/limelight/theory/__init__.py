@@ -20,3 +20,7 @@ def __getattr__(name: str) -> Any:
     if name in _PAPERS:
         return importlib.import_module(f"limelight.theory.{name}")
     raise AttributeError(f"module 'limelight.theory' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

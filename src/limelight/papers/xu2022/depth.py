@@ -270,5 +270,5 @@ figure = Figure(
     pictures={"depth": draw, "residual": draw_residual},
     summary=summary,
     reference="Section 3.2, stacked",
-    departures="the paper has one step; a residual stream is --set model.gain=0.5",
+    departures="the paper has one step; a residual stream has model.gain = 0.5",
 )

@@ -236,7 +236,7 @@ figure = Figure(
     pictures={"phase": draw},
     summary=summary,
     reference="Theorem 2",
-    departures="the paper has no experiment; small scale is at d = 1024 alone, another with --set"
-    " world.dimension=64",
+    departures="the paper has no experiment; small scale is at d = 1024 alone, unless"
+    " world.dimension is set",
     shared=("model.strength",),
 )
