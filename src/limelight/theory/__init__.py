@@ -5,22 +5,16 @@
 is asked for.
 """
 
-import importlib
-from typing import Any
-
+from limelight.core.lazy import on_first_use
 from limelight.theory.base import Bound, Condition
 
 __all__ = ["Bound", "Condition"]
 
-_PAPERS = ("edelman2022", "jelassi2022", "li2023", "xu2022")
+#: Modules and papers that are loaded when they are first asked for.
+_MODULES = ("covering", "edelman2022", "jelassi2022", "li2023", "softmax", "xu2022")
 
-
-def __getattr__(name: str) -> Any:
-    """`theory.edelman2022` and its like, loaded on first use."""
-    if name in _PAPERS:
-        return importlib.import_module(f"limelight.theory.{name}")
-    raise AttributeError(f"module 'limelight.theory' has no attribute {name!r}")
+__getattr__ = on_first_use(__name__, {})
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted((*__all__, *_MODULES))
