@@ -15,8 +15,9 @@ from hypothesis import settings
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-#: Bytes of a worker beyond which it forgets its compiled programs.
-ROOM = 10**9
+#: Bytes of a worker beyond which it forgets its compiled programs, and by how many it may then grow.
+ROOM, GROWTH = 1_200_000_000, 300_000_000
+_room = [ROOM]
 
 # The same examples every time; `pytest --hypothesis-profile=default` looks for others.
 settings.register_profile("same", derandomize=True)
@@ -38,11 +39,13 @@ def pytest_configure(config):
 def _small_workers():
     """Forget compiled programs when a worker grows: kept, they would come to several GB."""
     yield
-    if _memory() > ROOM:
+    if _memory() > _room[0]:
         jax.clear_caches()
         gc.collect()
         with contextlib.suppress(OSError, AttributeError):  # give freed memory back to the system
             ctypes.CDLL("libc.so.6").malloc_trim(0)
+        # What cannot be given back must not make every later test compile anew.
+        _room[0] = max(ROOM, _memory() + GROWTH)
 
 
 def _memory() -> int:
