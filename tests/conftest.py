@@ -15,7 +15,7 @@ from hypothesis import settings
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-#: Bytes of a worker beyond which it forgets its compiled programs, and by how many it may then grow.
+#: Bytes beyond which a worker forgets its compiled programs, and by how many it may then grow.
 ROOM, GROWTH = 1_200_000_000, 300_000_000
 _room = [ROOM]
 
