@@ -52,7 +52,7 @@ def compiled_once(tmp_path):
     compilation_cache.reset_cache()
 
 
-#: These compile for long; tests of their own files hold the same of them in every run.
+#: These compile for long and are held to this law by the slow tests alone.
 HEAVY = {
     "Classify",
     "Encodings",
