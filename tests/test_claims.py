@@ -17,8 +17,8 @@ from limelight.claims import (
     Claim,
     Estimate,
     Inside,
+    NotApplicable,
     Undecided,
-    undecided,
 )
 from limelight.table import Table
 
@@ -96,9 +96,30 @@ def test_a_verdict_carries_what_decided_it():
     assert "a number" in verdict.rule
     for word in ("x.y", "holds", "n = 7", "a note"):
         assert word in str(verdict)
-    withheld = undecided(verdict, "too small")
-    assert (withheld.verdict, withheld.value) == ("inconclusive", 2.0)
-    assert "too small" in withheld.note
+    assert (verdict.level, verdict.family, verdict.kind, verdict.ours) == (
+        0.95,
+        1,
+        "statistical",
+        False,
+    )
+    assert verdict.as_json()["region"] == [1.0, None]
+
+
+def test_a_miss_is_counted_in_half_widths_of_the_interval():
+    low = claim(Estimate(0.5, (0.25, 0.75), 7)).decide(Table({}), "a table")
+    assert low.miss == 1.0  # 0.25 below the region, and half of the interval is 0.25
+    for ends in ((0.9, 1.1), (1.5, 2.5), None):
+        assert claim(Estimate(1.0, ends, 7)).decide(Table({}), "a table").miss == 0.0
+
+
+def test_a_claim_about_nothing_is_not_inconclusive():
+    def empty(table):
+        raise NotApplicable("the set is empty", n=4)
+
+    given = Claim("x", "All of them rise.", "a share", empty, AtLeast(0.5), "limelight; a check")
+    verdict = given.decide(Table({}), "here", "toy2000")
+    assert (verdict.verdict, verdict.note, verdict.n) == ("not applicable", "the set is empty", 4)
+    assert (verdict.paper, verdict.ours, verdict.level) == ("toy2000", True, None)
 
 
 def test_a_table_that_cannot_decide_leaves_its_claim_open_and_says_why():

@@ -1,12 +1,15 @@
-"""A claim, the rule that decides it, and the verdict: the rule is fixed before the run.
+"""A claim, the rule that decides it, and the verdict.
 
 A rule reads an estimate with its interval and says `holds`, `fails` or `inconclusive`. It also
-says in words what it does, from the same numbers, so that text and code cannot drift apart.
+says in words what it does, from the same numbers, so that text and code cannot drift apart. A
+verdict carries everything that a reader needs to weigh it: whose claim it is, what kind of claim,
+the confidence of its interval, and whether the rule was there before its first table.
 """
 
+import math
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -14,7 +17,26 @@ from limelight.core import notebook
 from limelight.core.errors import InputError
 from limelight.table import Table
 
-Decision = Literal["holds", "fails", "inconclusive"]
+#: Confidence of every interval that decides a claim.
+LEVEL = 0.95
+
+#: What is said of a claim. `not applicable`: it speaks of nothing that the table holds, such as an
+#: empty set. `not run`: there is no table.
+Decision = Literal["holds", "fails", "inconclusive", "not applicable", "not run"]
+DECISIONS = get_args(Decision)
+
+#: What a verdict rests on. `statistical`: trials, and it could have gone either way. `identity`: it
+#: cannot fail if the code is right. `control`: it is there to fail. `formula`: no trial is used.
+Kind = Literal["statistical", "identity", "control", "formula"]
+KINDS = get_args(Kind)
+
+#: When the rule was fixed: `before` its first table; after a `pilot`, a smaller run of the same
+#: kind; `after` its first table.
+Fixed = Literal["before", "pilot", "after"]
+FIXED = get_args(Fixed)
+
+#: Two ends; one or both may be infinite.
+Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -26,12 +48,16 @@ class Estimate:
         interval: Lower and upper end; `None` when there is none (a proof, a maximum, a failure).
         n: Trials it rests on.
         note: One line on anything the reader must know (what was dropped, what was unresolved).
+        level: Confidence of the interval, for all points of a family together.
+        family: Points that share the level between them (Bonferroni); 1 where there is one.
     """
 
     value: float
     interval: tuple[float, float] | None
     n: int
     note: str = ""
+    level: float = LEVEL
+    family: int = 1
 
 
 class Undecided(InputError):
@@ -44,9 +70,17 @@ class Undecided(InputError):
         n: Trials that were there.
     """
 
+    decision: ClassVar[Decision] = "inconclusive"
+
     def __init__(self, why: str, n: int = 0):
         super().__init__(why)
         self.n = n
+
+
+class NotApplicable(Undecided):
+    """Raised by an estimator: its claim speaks of nothing here, such as an empty set."""
+
+    decision: ClassVar[Decision] = "not applicable"
 
 
 @dataclass(frozen=True)
@@ -54,6 +88,11 @@ class AtLeast:
     """Holds when the whole interval is at or above the level, fails when it is all below."""
 
     level: float
+
+    @property
+    def region(self) -> Span:
+        """Where it holds."""
+        return (self.level, math.inf)
 
     def __call__(self, low: float, high: float) -> Decision:
         """Decide from the ends of an interval."""
@@ -69,6 +108,11 @@ class AtMost:
 
     level: float
 
+    @property
+    def region(self) -> Span:
+        """Where it holds."""
+        return (-math.inf, self.level)
+
     def __call__(self, low: float, high: float) -> Decision:
         """Decide from the ends of an interval."""
         return "holds" if high <= self.level else "fails" if low > self.level else "inconclusive"
@@ -82,6 +126,11 @@ class Above:
     """Holds when the whole interval is above the level, fails when it is all below."""
 
     level: float
+
+    @property
+    def region(self) -> Span:
+        """Where it holds."""
+        return (self.level, math.inf)
 
     def __call__(self, low: float, high: float) -> Decision:
         """Decide from the ends of an interval."""
@@ -97,6 +146,11 @@ class Below:
 
     level: float
 
+    @property
+    def region(self) -> Span:
+        """Where it holds."""
+        return (-math.inf, self.level)
+
     def __call__(self, low: float, high: float) -> Decision:
         """Decide from the ends of an interval."""
         return "holds" if high < self.level else "fails" if low > self.level else "inconclusive"
@@ -111,6 +165,11 @@ class Inside:
 
     low: float
     high: float
+
+    @property
+    def region(self) -> Span:
+        """Where it holds."""
+        return (self.low, self.high)
 
     def __call__(self, low: float, high: float) -> Decision:
         """Decide from the ends of an interval."""
@@ -130,6 +189,11 @@ class Bands:
     low: float
     high: float
 
+    @property
+    def region(self) -> Span:
+        """Where it holds."""
+        return (self.high, math.inf)
+
     def __call__(self, low: float, high: float) -> Decision:
         """Decide from the ends of an interval."""
         return "holds" if low >= self.high else "fails" if high <= self.low else "inconclusive"
@@ -143,7 +207,26 @@ Rule = AtLeast | AtMost | Above | Below | Inside | Bands
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was decided about a claim, and everything needed to disagree with it."""
+    """What was decided about a claim, and everything needed to disagree with it.
+
+    Args:
+        claim: The claim's name.
+        statement: What is claimed, in our words.
+        verdict: What was decided.
+        value: The estimate; NaN when there is none.
+        interval: Its ends; `None` when there is none.
+        n: Trials it rests on.
+        rule: Statistic and decision, in words.
+        source: The table.
+        note: Anything else the reader must know.
+        paper: The paper's key.
+        reference: Where it is claimed; begins with "limelight" where it is our own.
+        kind: What it rests on.
+        level: Confidence of the interval; `None` when there is none.
+        family: Points that share the level.
+        fixed: When the rule was fixed.
+        region: Values for which the claim holds.
+    """
 
     claim: str
     statement: str
@@ -154,12 +237,35 @@ class Verdict:
     rule: str
     source: str
     note: str = ""
+    paper: str = ""
+    reference: str = "limelight"
+    kind: Kind = "statistical"
+    level: float | None = None
+    family: int = 1
+    fixed: Fixed = "before"
+    region: Span = (-math.inf, math.inf)
+
+    @property
+    def ours(self) -> bool:
+        """Whether the claim is limelight's own, not the paper's."""
+        return is_ours(self.reference)
+
+    @property
+    def miss(self) -> float:
+        """How far the interval lies outside the region, in its own half-widths.
+
+        It is 0 inside the region, and where there is no interval.
+        """
+        low, high = self.interval or (math.nan, math.nan)
+        far, half = max(self.region[0] - high, low - self.region[1]), (high - low) / 2
+        return far / half if far > 0 and half > 0 else 0.0
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values; numbers that are not finite become `None`."""
-        out = asdict(self)
+        out = {"paper": self.paper} | asdict(self) | {"ours": self.ours}
         out["value"] = _finite(self.value)
         out["interval"] = None if self.interval is None else [_finite(v) for v in self.interval]
+        out["region"] = [_finite(v) for v in self.region]
         return out
 
     def _repr_html_(self) -> str:
@@ -169,6 +275,8 @@ class Verdict:
             ("claim", self.statement),
             ("value", value),
             ("rule", self.rule),
+            ("claimed by", self.reference),
+            ("kind", self.kind + ("" if self.fixed == "before" else f", rule: {self.fixed}")),
             ("from", f"{self.source}, n = {self.n}"),
             *([("note", self.note)] if self.note else []),
         ]
@@ -191,8 +299,10 @@ class Claim:
         statement: What is claimed, in our words.
         statistic: What the estimate is, in words.
         estimate: Reads the estimate off a table.
-        rule: Decides; fixed before the run.
-        reference: Where it is claimed.
+        rule: Decides.
+        reference: Where it is claimed; begins with "limelight" where it is our own.
+        kind: What it rests on.
+        fixed: When the rule was fixed.
     """
 
     name: str
@@ -201,41 +311,70 @@ class Claim:
     estimate: Callable[[Table], Estimate]
     rule: Rule
     reference: str
+    kind: Kind = "statistical"
+    fixed: Fixed = "before"
 
     @property
     def rule_text(self) -> str:
         """The whole rule in words: statistic and decision."""
         return f"{self.statistic}: {self.rule}"
 
-    def decide(self, table: Table, source: str) -> Verdict:
+    @property
+    def ours(self) -> bool:
+        """Whether the claim is limelight's own, not the paper's."""
+        return is_ours(self.reference)
+
+    def decide(self, table: Table, source: str, paper: str = "") -> Verdict:
         """Read the estimate and apply the rule; what is not a number decides nothing.
 
         Where one end of an interval is open, the other one may decide. An estimator that raises
-        `Undecided` leaves the claim inconclusive, with its message as the note.
+        `Undecided` leaves the claim undecided, with its message as the note.
         """
         try:
             estimate = self.estimate(table)
         except Undecided as why:
-            estimate = Estimate(float("nan"), None, why.n, why.message)
+            return self.unknown(source, why.message, why.n, why.decision, paper)
         low, high = estimate.interval or (estimate.value, estimate.value)
         known = not np.isnan([estimate.value, low, high]).any() and np.isfinite([low, high]).any()
+        return self._verdict(
+            self.rule(low, high) if known else "inconclusive", estimate, source, paper
+        )
+
+    def unknown(
+        self,
+        source: str,
+        why: str,
+        n: int = 0,
+        decision: Decision = "inconclusive",
+        paper: str = "",
+    ) -> Verdict:
+        """The verdict without a number, and why there is none."""
+        return self._verdict(decision, Estimate(float("nan"), None, n, why), source, paper)
+
+    def _verdict(self, decision: Decision, estimate: Estimate, source: str, paper: str) -> Verdict:
         return Verdict(
             claim=self.name,
             statement=self.statement,
-            verdict=self.rule(low, high) if known else "inconclusive",
+            verdict=decision,
             value=estimate.value,
             interval=estimate.interval,
             n=estimate.n,
             rule=self.rule_text,
             source=source,
             note=estimate.note,
+            paper=paper,
+            reference=self.reference,
+            kind=self.kind,
+            level=None if estimate.interval is None else estimate.level,
+            family=estimate.family,
+            fixed=self.fixed,
+            region=self.rule.region,
         )
 
 
-def undecided(verdict: Verdict, why: str) -> Verdict:
-    """The same numbers with the decision withheld, and the reason."""
-    note = f"{why}; {verdict.note}" if verdict.note else why
-    return replace(verdict, verdict="inconclusive", note=note)
+def is_ours(reference: str) -> bool:
+    """Whether a reference is limelight's own, not a paper's."""
+    return reference.startswith("limelight")
 
 
 def all_parts(parts: Iterable[Decision]) -> Decision:

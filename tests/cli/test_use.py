@@ -1,5 +1,6 @@
 """Every command as it is meant to be used: for people, and as JSON for machines."""
 
+import dataclasses
 import html
 import json
 import math
@@ -24,7 +25,7 @@ from limelight.papers.published import publish, section
 from tests.cli import toy
 from tests.cli.conftest import RUN, contents
 
-VERDICT = {"claim", "statement", "verdict", "value", "interval", "n", "rule", "source", "note"}
+VERDICT = {field.name for field in dataclasses.fields(Verdict)} | {"ours"}
 
 
 def test_papers(call):
@@ -274,7 +275,7 @@ def test_verify_runs_every_figure_and_resumes(call):
     before = contents(Path("runs"))
     page = call("verify", toy.KEY)
     assert page.code == 0
-    assert "4 claims: 0 hold, 0 fail, 4 inconclusive" in page.out
+    assert "toy2000  of the paper             4    4" in page.out
     assert "nan" not in page.out
     assert contents(Path("runs")) == before
     # It shares its folders with `run`, other seeds included.
@@ -341,7 +342,11 @@ def test_verify_decides_from_published_tables_alone(call, copy, monkeypatch):
     assert (done.code, done.err) == (0, "")
     assert [row["n"] for row in done.json] == [36, 36, 0, 0]
     assert all("no published table" in row["note"] for row in done.json[2:])
-    assert "n/a" in call("verify", toy.KEY, "--results", "results").out
+    assert "n/a" in call("verify", toy.KEY, "--results", "results", "--all").out
+    one = call("verify", toy.KEY, "dice.half", "--results", "results")
+    assert ("Rule: " in one.out, "dice.unfair" in one.out) == (True, False)
+    wrong = call("verify", toy.KEY, "dice.hal", "--results", "results")
+    assert (wrong.code, "dice.half" in wrong.err) == (2, True)
     everything = call("verify", "--results", "results", "--json")
     assert everything.code == 0
     assert len(everything.json) == sum(len(load(key).claims) for key in (toy.KEY, *KEYS))

@@ -141,7 +141,7 @@ def test_a_law_says_what_it_rests_on():
     found = law(x, 3 * x**1.5, samples, 50)
     assert found.value == pytest.approx(1.5)
     exponents = np.polyfit(np.log(x), np.log(samples.T), 1)[0]
-    np.testing.assert_allclose(ends(found), np.quantile(exponents, [0.05, 0.95]))
+    np.testing.assert_allclose(ends(found), np.quantile(exponents, [0.025, 0.975]))
     samples[:30, 2] = np.nan
     assert law(x, 3 * x**1.5, samples, 50).note.endswith("30 of 400 bootstrap draws unresolved")
     samples[:200, 2] = np.nan

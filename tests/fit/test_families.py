@@ -10,13 +10,13 @@ from limelight.fit.families import Point
 
 
 def test_quantiles_share_out_the_error():
-    assert families.quantile(10, 50) == pytest.approx(norm.isf(0.0005))
-    assert families.quantile(10, 5) == pytest.approx(t.isf(0.0005, 4))
+    assert families.quantile(10, 50) == pytest.approx(norm.isf(0.0025))
+    assert families.quantile(10, 5) == pytest.approx(t.isf(0.0025, 4))
     assert families.quantile(1, 1) == np.inf
 
 
 def test_root_and_difference_by_simulation():
-    """The 99 % intervals cover about that often."""
+    """The 95 % intervals cover about that often."""
     generator = np.random.default_rng(0)
     hits = paired = 0
     for _ in range(600):
@@ -26,8 +26,8 @@ def test_root_and_difference_by_simulation():
         hits += point.low <= 2.0 <= point.high
         found = families.difference_point("", other, squares, 1.0, 1)
         paired += found.low <= 0.0 <= found.high
-    assert hits / 600 > 0.97
-    assert paired / 600 > 0.97
+    assert 0.92 < hits / 600 < 0.975
+    assert 0.92 < paired / 600 < 0.975
 
 
 def test_inside_reports_the_hull_or_the_contradiction():
@@ -53,6 +53,5 @@ def test_below_reports_the_contradiction_first():
 
 
 def test_rates():
-    found = families.rate(0, 104)
-    assert found.interval[1] < 0.05
-    assert families.rate(0, 102).interval[1] > 0.05
+    assert families.rate(0, 72).interval[1] < 0.05  # 1 - 0.025 ** (1 / 72)
+    assert families.rate(0, 71).interval[1] > 0.05

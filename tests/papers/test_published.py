@@ -114,24 +114,25 @@ def test_a_section_says_how_to_run_it_again(run, tmp_path):
 
 def test_published_tables_decide_and_missing_ones_are_marked(run, tmp_path):
     publish(run, tmp_path)
-    verdicts = decide_published(toy.paper, tmp_path)
+    verdicts = [v for figure in toy.paper.figures for v in decide_published(figure, tmp_path)]
     assert [v.claim for v in verdicts] == [claim.name for claim in toy.paper.claims]
-    assert [v.verdict for v in verdicts] == ["holds", *["inconclusive"] * 3]
+    assert [v.verdict for v in verdicts] == ["holds", "inconclusive", "not run", "not run"]
     assert verdicts[0].source == "toy2000 dice, small scale, sides=4,8, 80 trials"
     assert [v.n for v in verdicts] == [80, 80, 0, 0]
     assert all("no published table" in v.note for v in verdicts[2:])
     assert all(np.isnan(v.value) for v in verdicts[2:])
     for key in KEYS:
-        assert all(v.verdict == "inconclusive" for v in decide_published(load(key), tmp_path))
+        for figure in load(key).figures:
+            assert {v.verdict for v in decide_published(figure, tmp_path)} == {"not run"}
 
 
 def test_a_table_in_the_wrong_place_is_refused(run, tmp_path):
     place = publish(run, tmp_path)
     shutil.copytree(place, tmp_path / "toy2000" / "pairs")
     with pytest.raises(InputError, match="holds toy2000 dice, not toy2000 pairs"):
-        decide_published(toy.paper, tmp_path)
+        decide_published(toy.paper.figure("pairs"), tmp_path)
     with pytest.raises(InputError, match="no folder"):
-        decide_published(toy.paper, tmp_path / "nowhere")
+        decide_published(toy.paper.figure("pairs"), tmp_path / "nowhere")
 
 
 def test_an_unfinished_table_decides_nothing(run, tmp_path):

@@ -101,7 +101,7 @@ def print_group(verdicts, rules: bool) -> None:
     """The verdicts from one table, their numbers in columns."""
     from rich.text import Text
 
-    colour = {"holds": "green", "fails": "red", "inconclusive": "yellow"}
+    colour = {"holds": "green", "fails": "red"}
     rows = [
         (v.claim, v.verdict, number(v.value), interval(v.interval), f"n = {v.n}") for v in verdicts
     ]
@@ -109,7 +109,7 @@ def print_group(verdicts, rules: bool) -> None:
     for v, row in zip(verdicts, rows, strict=True):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         text = Text("  ".join(cells).rstrip())
-        text.stylize(colour[v.verdict], widths[0] + 2, widths[0] + 2 + len(v.verdict))
+        text.stylize(colour.get(v.verdict, "yellow"), widths[0] + 2, widths[0] + 2 + len(v.verdict))
         console().print(text, soft_wrap=True)
         say(v.statement, indent=4)
         if rules:

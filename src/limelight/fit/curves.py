@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-from limelight.claims import Estimate
+from limelight.claims import LEVEL, Estimate
 from limelight.fit.estimates import LEAST, joined, missing
 from limelight.fit.inputs import Numbers, numbers
 from limelight.fit.laws import LawName, fit_law
@@ -134,7 +134,7 @@ def law(
     *,
     name: LawName = "power",
     part: Part = "slope",
-    level: float = 0.9,
+    level: float = LEVEL,
     points: int = LEAST,
     of: str = "points",
     note: str = "",
@@ -176,4 +176,4 @@ def law(
     interval = getattr(found, f"{part}_interval")
     if whole.mean() < KEPT:
         said, interval = f"{said}: too many to give an interval", (np.nan, np.nan)
-    return Estimate(getattr(found, part), interval, n, joined(said, note))
+    return Estimate(getattr(found, part), interval, n, joined(said, note), level)

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtrit
 
-from limelight.claims import Estimate
+from limelight.claims import LEVEL, Estimate
 from limelight.fit import intervals
 from limelight.fit.inputs import Numbers, check_level, numbers
 from limelight.fit.resample import DRAWS, percentile_interval, resample_means
@@ -37,7 +37,7 @@ def share(
     good: Numbers,
     trials: int | None = None,
     *,
-    level: float = 0.95,
+    level: float = LEVEL,
     method: Literal["wilson", "exact"] = "wilson",
     least: int = LEAST,
     note: str = "",
@@ -56,13 +56,13 @@ def share(
     if not n:
         return missing(note)
     ends = {"wilson": intervals.wilson, "exact": intervals.exact}[method](count, n, level)
-    return enough(Estimate(count / n, _floats(ends), n, note), least)
+    return enough(Estimate(count / n, _floats(ends), n, note, level), least)
 
 
 def mean(
     values: Numbers,
     *,
-    level: float = 0.95,
+    level: float = LEVEL,
     method: Literal["student", "bootstrap"] = "student",
     draws: int = DRAWS,
     seed: int = 0,
@@ -92,13 +92,13 @@ def mean(
         factor = float(stdtrit(n - 1, (1 + level) / 2)) if n > 1 else np.nan
         half = float(factor * array.std(ddof=min(1, n - 1)) / np.sqrt(n))
         ends = (centre - half, centre + half)
-    return enough(Estimate(centre, ends, n, note), least)
+    return enough(Estimate(centre, ends, n, note, level), least)
 
 
 def median(
     values: Numbers,
     *,
-    level: float = 0.95,
+    level: float = LEVEL,
     draws: int = MEDIAN_DRAWS,
     seed: int = 0,
     least: int = LEAST,
@@ -115,11 +115,11 @@ def median(
     if not len(array):
         return missing(note)
     ends = median_ends(array, level=level, draws=draws, seed=seed)
-    return enough(Estimate(float(np.median(array)), ends, len(array), note), least)
+    return enough(Estimate(float(np.median(array)), ends, len(array), note, level), least)
 
 
 def median_ends(
-    values: Numbers, *, level: float = 0.95, draws: int = MEDIAN_DRAWS, seed: int = 0
+    values: Numbers, *, level: float = LEVEL, draws: int = MEDIAN_DRAWS, seed: int = 0
 ) -> tuple[float, float]:
     """The percentile bootstrap interval of a median alone, for a picture.
 
@@ -148,7 +148,7 @@ def paired(first: Numbers, second: Numbers, **options) -> Estimate:
 
 
 def paired_shares(
-    first: Numbers, second: Numbers, *, level: float = 0.95, least: int = LEAST, note: str = ""
+    first: Numbers, second: Numbers, *, level: float = LEVEL, least: int = LEAST, note: str = ""
 ) -> Estimate:
     """The share of successes of second less that of first, on the same trials.
 
@@ -162,14 +162,14 @@ def paired_shares(
         return missing(note)
     lost, gained, n = int((one & ~other).sum()), int((other & ~one).sum()), len(one)
     value, *ends = intervals.paired_interval(lost, gained, n, level)
-    return enough(Estimate(float(value), _floats(ends), n, note), least)
+    return enough(Estimate(float(value), _floats(ends), n, note, level), least)
 
 
 def of_means(
     values: Numbers,
     statistic: Callable[[np.ndarray], np.ndarray],
     *,
-    level: float = 0.95,
+    level: float = LEVEL,
     draws: int = DRAWS,
     seed: int = 0,
     least: int = LEAST,
@@ -201,7 +201,7 @@ def of_means(
     if not np.isfinite(drawn).all():
         return missing(joined(note, "not a number in some bootstrap draw"), len(array))
     ends = _floats(percentile_interval(drawn, level))
-    return enough(Estimate(value, ends, len(array), note), least)
+    return enough(Estimate(value, ends, len(array), note, level), least)
 
 
 def missing(why: str = "", n: int = 0) -> Estimate:

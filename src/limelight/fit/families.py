@@ -1,4 +1,4 @@
-r"""One verdict for a claim tested at many points, with a family-wise error of 1 %.
+r"""One verdict for a claim tested at many points, at one level for all of them together.
 
 Each point gets an interval over independent draws; the level is shared out over the points of the
 claim (Bonferroni). Claims then hold if every point agrees and fail if some point contradicts.
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from limelight.claims import Estimate
+from limelight.claims import LEVEL, Estimate
 from limelight.core.gram import Number
 
 #: Family-wise error of a claim.
-ERROR = 0.01
+ERROR = 1 - LEVEL
 #: Fewer draws than this take Student's quantile.
 FEW = 10
 
@@ -49,11 +49,11 @@ class Point:
 
 
 def quantile(points: int, draws: int) -> float:
-    r"""Half-width of an interval in standard errors: the upper $.005/N$ quantile.
+    r"""Half-width of an interval in standard errors: the upper $.025/N$ quantile.
 
     Example:
         >>> round(quantile(1, 100), 3), round(quantile(1, 5), 3)
-        (2.576, 4.604)
+        (1.96, 2.776)
     """
     tail = ERROR / 2 / max(points, 1)
     if draws < 2:
@@ -101,7 +101,8 @@ def inside(points: Iterable[Point], low: Number, high: Number, note: str = "") -
         return _one(points[worst], len(points), note)
     far = max(points, key=lambda p: abs(p.value - (low + high) / 2))
     ends = (min(p.low for p in points), max(p.high for p in points))
-    return Estimate(far.value, ends, _draws(points), _say(far, len(points), note))
+    said = _say(far, len(points), note)
+    return Estimate(far.value, ends, _draws(points), said, family=len(points))
 
 
 def below(points: Iterable[Point], level: Number = 0.0, note: str = "") -> Estimate:
@@ -115,10 +116,10 @@ def below(points: Iterable[Point], level: Number = 0.0, note: str = "") -> Estim
 
 
 def rate(successes: int, trials: int, note: str = "") -> Estimate:
-    """A probability with Clopper and Pearson's 99 % interval."""
+    """A probability with Clopper and Pearson's interval."""
     from limelight.fit.intervals import exact
 
-    low, high = exact(successes, trials, 1 - ERROR)
+    low, high = exact(successes, trials, LEVEL)
     share = successes / trials if trials else float("nan")
     return Estimate(share, (float(low), float(high)), trials, note)
 
@@ -128,7 +129,8 @@ def _error(draws: np.ndarray) -> float:
 
 
 def _one(point: Point, points: int, note: str) -> Estimate:
-    return Estimate(point.value, (point.low, point.high), point.draws, _say(point, points, note))
+    ends, said = (point.low, point.high), _say(point, points, note)
+    return Estimate(point.value, ends, point.draws, said, family=points)
 
 
 def _say(point: Point, points: int, note: str) -> str:

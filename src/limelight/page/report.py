@@ -22,8 +22,13 @@ from limelight.core.files import write_whole
 from limelight.plot.marks import Number
 
 PNG = b"\x89PNG\r\n\x1a\n"
-BADGES = {"holds": "✓", "fails": "✗", "inconclusive": "?"}
-_SEVERAL = {"holds": "hold", "fails": "fail", "inconclusive": "inconclusive"}
+BADGES = {"holds": "✓", "fails": "✗", "inconclusive": "?", "not applicable": "–", "not run": "…"}
+_SEVERAL = {"holds": "hold", "fails": "fail"}
+_FIXED = {
+    "before": "before its first table",
+    "pilot": "after a pilot run",
+    "after": "after its first table",
+}
 # Control characters and lone surrogates, which no HTML file may hold.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -243,7 +248,9 @@ def _page(title: str, body: str) -> str:
 def _counts(verdicts: Sequence[Verdict]) -> str:
     """How many claims hold, fail and stay open, as badges."""
     found = [(kind, sum(v.verdict == kind for v in verdicts)) for kind in BADGES]
-    words = [(kind, f"{n} {kind if n == 1 else _SEVERAL[kind]}") for kind, n in found if n]
+    words = [
+        (kind, f"{n} {kind if n == 1 else _SEVERAL.get(kind, kind)}") for kind, n in found if n
+    ]
     items = [f"<li>{_badge(kind, text)}</li>" for kind, text in words]
     return f'<ul class="counts">{"".join(items)}</ul>\n' if items else ""
 
@@ -253,7 +260,7 @@ def _summary(sections: Sequence[Section]) -> str:
     rows = [
         f"<tr><td>{_badge(v.verdict)}</td>"
         f'<td><a href="#s{i}"><code>{_text(v.claim)}</code></a></td><td>{_text(section.title)}</td>'
-        f"<td>{_number(v.value)}</td><td>{_interval(v)}</td><td>{v.n:,}</td></tr>\n"
+        f"<td>{_number(v.value)}</td><td>{_ends(v)}</td><td>{v.n:,}</td></tr>\n"
         for i, section in enumerate(sections, 1)
         for v in section.verdicts
     ]
@@ -299,6 +306,8 @@ def _parts(section: Section, level: int) -> str:
 def _verdict(verdict: Verdict, level: int) -> str:
     facts = {"value": _number(verdict.value), "interval": _interval(verdict), "n": f"{verdict.n:,}"}
     facts |= {"source": _text(verdict.source)} if verdict.source else {}
+    facts |= {"claimed by": _text(verdict.reference), "kind": _text(verdict.kind)}
+    facts |= {"rule fixed": _FIXED[verdict.fixed]}
     note = f'<p class="note">{_text(verdict.note)}</p>\n' if verdict.note else ""
     items = [f"<div><dt>{k}</dt><dd>{v}</dd></div>" for k, v in facts.items()]
     items += [f'<div class="wide"><dt>rule</dt><dd>{_text(verdict.rule)}</dd></div>']
@@ -313,7 +322,7 @@ def _badge(verdict: str, text: str = "") -> str:
     """Sign, word and border all differ, so the colour is not needed."""
     kind = verdict if verdict in BADGES else "inconclusive"
     sign = f'<span aria-hidden="true">{BADGES[kind]}</span>'
-    return f'<span class="badge {kind}">{sign} {_text(text or verdict)}</span>'
+    return f'<span class="badge {kind.replace(" ", "-")}">{sign} {_text(text or verdict)}</span>'
 
 
 def _figure(picture: Any) -> str:
@@ -379,6 +388,12 @@ def _number(value: Number) -> str:
 
 
 def _interval(verdict: Verdict) -> str:
+    level = "" if verdict.level is None else f" ({verdict.level:.0%})"
+    shared = f", shared by {verdict.family} points" if verdict.family > 1 else ""
+    return f"{_ends(verdict)}{level}{shared}"
+
+
+def _ends(verdict: Verdict) -> str:
     if verdict.interval is None:
         return "none"
     low, high = (_number(end) for end in verdict.interval)

@@ -18,8 +18,7 @@ from limelight.experiments.rebuild import rebuild
 from limelight.experiments.starts import WEIGHTS
 from limelight.page.report import Illustration, Section, StudyCost, write_report
 from limelight.papers import load
-from limelight.papers.contents import Paper
-from limelight.papers.recipe import Figure, planned_rows, unknown
+from limelight.papers.recipe import Figure, planned_rows
 from limelight.table import Table
 
 
@@ -172,25 +171,21 @@ def publish(store: str | Path, folder: str | Path) -> Path:
     return place
 
 
-def decide_published(paper: Paper, results: str | Path) -> list[Verdict]:
-    """Every claim of a paper from the published tables; a missing table is said, not hidden."""
+def decide_published(figure: Figure, results: str | Path) -> tuple[Verdict, ...]:
+    """Every claim of a figure from its published table; a missing table is said, not hidden."""
     if not Path(results).is_dir():
         raise InputError(f"there is no folder {results}", "published tables live in results/")
-    verdicts: list[Verdict] = []
-    for figure in paper.figures:
-        path = Path(results) / paper.key / figure.name / "table.parquet"
-        if not path.exists():
-            verdicts += all_unknown(figure, f"no published table {path}")
-            continue
-        table = Table.load(path)
-        made_by = recipe_of(table.manifest, path)
-        if (made_by.paper, made_by.name) != (paper.key, figure.name):
-            raise InputError(
-                f"{path} holds {made_by.paper} {made_by.name}, not {paper.key} {figure.name}",
-                "publish the right table there",
-            )
-        verdicts += figure.verdict(table)
-    return verdicts
+    path = Path(results) / figure.paper / figure.name / "table.parquet"
+    if not path.exists():
+        return figure.unknown(f"no published table {path}", decision="not run")
+    table = Table.load(path)
+    made_by = recipe_of(table.manifest, path)
+    if (made_by.paper, made_by.name) != (figure.paper, figure.name):
+        raise InputError(
+            f"{path} holds {made_by.paper} {made_by.name}, not {figure.paper} {figure.name}",
+            "publish the right table there",
+        )
+    return figure.verdict(table)
 
 
 def decide_running(
@@ -209,14 +204,8 @@ def decide_running(
             command=f"{command} --store {shlex.quote(str(place))}",
         )
     except RunError as error:
-        return all_unknown(figure, f"the run failed: {error.message}"), error.message
+        return list(figure.unknown(f"the run failed: {error.message}")), error.message
     return list(figure.verdict(table)), None
-
-
-def all_unknown(figure: Figure, why: str) -> list[Verdict]:
-    """Every claim of a figure, inconclusive for a reason."""
-    source = f"{figure.paper} {figure.name}, no table"
-    return [unknown(claim, source, why) for claim in figure.claims]
 
 
 def entries(keys: Iterable[str]) -> dict[str, str]:

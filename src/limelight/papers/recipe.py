@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from limelight.claims import Claim, Estimate, Rule, Verdict
+from limelight.claims import Claim, Decision, Estimate, Fixed, Kind, Rule, Verdict, is_ours
 from limelight.core import notebook
 from limelight.core.errors import InputError, suggest
 from limelight.core.words import parse
@@ -32,20 +32,30 @@ Estimator = Callable[[Table], Estimate]
 
 
 def claim(
-    name: str, statement: str, rule: Rule, *, at: str = "limelight", statistic: str | None = None
+    name: str,
+    statement: str,
+    rule: Rule,
+    *,
+    at: str = "limelight",
+    statistic: str | None = None,
+    kind: Kind = "statistical",
+    fixed: Fixed = "before",
 ) -> Callable[[Estimator], Claim]:
     """Make an estimator a claim: what is said, and the rule that decides it.
 
     Args:
         name: Short and unique within a paper, such as `1a.line`.
         statement: What is claimed, in our words.
-        rule: Decides; fixed before the run.
+        rule: Decides.
         at: Where it is claimed; ours when not given. Begins with "limelight" where it is our own.
         statistic: What the estimator computes, in words; its docstring when `None`.
+        kind: What the verdict rests on.
+        fixed: When the rule was fixed.
     """
 
     def make(estimate: Estimator) -> Claim:
-        return Claim(name, statement, statistic or _in_words(estimate), estimate, rule, at)
+        words = statistic or _in_words(estimate)
+        return Claim(name, statement, words, estimate, rule, at, kind, fixed)
 
     return make
 
@@ -58,6 +68,8 @@ def claims(
     at: str = "limelight",
     cases: Iterable[Mapping[str, Any]],
     statistic: str | None = None,
+    kind: Kind = "statistical",
+    fixed: Fixed = "before",
 ) -> Callable[[Callable[..., Estimate]], tuple[Claim, ...]]:
     """Make an estimator one claim per case: one question at several levels or settings.
 
@@ -67,10 +79,13 @@ def claims(
     Args:
         name: Such as `1a.law{suffix}`.
         statement: What is claimed, in our words.
-        rule: Decides; fixed before the run.
+        rule: Decides.
         at: Where it is claimed; ours when not given. Begins with "limelight" where it is our own.
-        cases: What differs, by name: `{"suffix": ".loose", "level": 0.01}`.
+        cases: What differs, by name: `{"suffix": ".loose", "level": 0.01}`. `kind` and `fixed` may
+            be among them.
         statistic: What the estimator computes, in words; its docstring when `None`.
+        kind: What the verdicts rest on.
+        fixed: When the rule was fixed.
     """
 
     def make(estimate: Callable[..., Estimate]) -> tuple[Claim, ...]:
@@ -79,8 +94,11 @@ def claims(
         found = []
         for case in cases:
             called, claimed, read, source = (text.format(**case) for text in words)
-            fixed = {key: value for key, value in case.items() if key in taken}
-            found.append(Claim(called, claimed, read, partial(estimate, **fixed), rule, source))
+            given = {key: value for key, value in case.items() if key in taken}
+            about = (case.get("kind", kind), case.get("fixed", fixed))
+            found.append(
+                Claim(called, claimed, read, partial(estimate, **given), rule, source, *about)
+            )
         return tuple(found)
 
     return make
@@ -280,8 +298,7 @@ class Figure:
     @property
     def lead(self) -> str:
         """The statement, and whose it is."""
-        ours = self.reference.startswith("limelight")
-        return f"{'Asked here' if ours else 'The paper reads'}: {self.statement}"
+        return f"{'Asked here' if is_ours(self.reference) else 'The paper reads'}: {self.statement}"
 
     def verdict(self, table: Table) -> tuple[Verdict, ...]:
         """Every claim decided by its rule, or marked when the table cannot decide it.
@@ -294,11 +311,23 @@ class Figure:
         planned = planned_rows(table.manifest) or len(table)
         if len(table) < planned:
             why = f"unfinished, {len(table)} of {planned} trials"
-            return tuple(unknown(claim, source, why, len(table)) for claim in self.claims)
+            return self.unknown(why, source, len(table))
         if scale == "smoke":
-            why = "smoke scale decides nothing"
-            return tuple(unknown(claim, source, why, len(table)) for claim in self.claims)
-        return tuple(_decide(claim, table, source) for claim in self.claims)
+            return self.unknown("smoke scale decides nothing", source, len(table))
+        return tuple(self._decide(claim, table, source) for claim in self.claims)
+
+    def unknown(
+        self, why: str, source: str = "", n: int = 0, decision: Decision = "inconclusive"
+    ) -> tuple[Verdict, ...]:
+        """Every claim without a number, and why."""
+        source = source or f"{self.paper} {self.name}, no table"
+        return tuple(c.unknown(source, why, n, decision, self.paper) for c in self.claims)
+
+    def _decide(self, claim: Claim, table: Table, source: str) -> Verdict:
+        try:
+            return claim.decide(table, source, self.paper)
+        except InputError as error:  # such as a run in which no cell converged
+            return claim.unknown(source, f"not estimated: {error.message}", paper=self.paper)
 
     def lines(self, table: Table) -> list[str]:
         """The summary; where a table does not allow one, why."""
@@ -314,28 +343,6 @@ def planned_rows(manifest: Mapping[str, Any]) -> int | None:
     if not {"axes", "trials"} <= set(configuration):
         return None
     return math.prod(len(values) for _, values in configuration["axes"]) * configuration["trials"]
-
-
-def unknown(claim: Claim, source: str, why: str, n: int = 0) -> Verdict:
-    """A claim that could not be decided, and why."""
-    return Verdict(
-        claim.name,
-        claim.statement,
-        "inconclusive",
-        math.nan,
-        None,
-        n,
-        claim.rule_text,
-        source,
-        why,
-    )
-
-
-def _decide(claim: Claim, table: Table, source: str) -> Verdict:
-    try:
-        return claim.decide(table, source)
-    except InputError as error:  # such as a run in which no cell converged
-        return unknown(claim, source, f"not estimated: {error.message}")
 
 
 def _in_words(estimate: Estimator) -> str:

@@ -24,7 +24,7 @@ LABELS = {
     "idle": "non-discriminative queries",
 }
 #: A mean over trials with its bootstrap interval.
-average = partial(estimates.mean, method="bootstrap", level=0.9, least=2)
+average = partial(estimates.mean, method="bootstrap", least=2)
 
 
 def world(dimension: int = 10) -> Patterns:

@@ -34,7 +34,7 @@ def noise_ratio(table: Table) -> Estimate:
     if np.isfinite(draws).mean() < ENOUGH:
         note += "; too many bootstrap draws unresolved to give an interval"
         return Estimate(value, (np.nan, np.nan), found.n, note)
-    low, high = fit.percentile_interval(draws, level=0.9)
+    low, high = fit.percentile_interval(draws)
     return Estimate(value, (float(low), float(high)), found.n, note)
 
 

@@ -38,7 +38,7 @@ def noise_cost(table: Table) -> Estimate:
     if not len(rows):
         raise Undecided("16 examples are not in this table")
     loud, quiet = (rows.where(world__noise=noise)["test_loss"] for noise in (0.4, 0.01))
-    return estimates.paired(loud, quiet, method="bootstrap", level=0.9, least=2)
+    return estimates.paired(loud, quiet, method="bootstrap", least=2)
 
 
 def draw_noise(table: Table) -> plot.Picture:

@@ -46,7 +46,7 @@ def straightness(table: Table, error: float) -> Estimate:
     if use.sum() < min(POINTS, len(use)):
         raise Undecided(note, n=n)
     whole = np.isfinite(drawn[:, use]).all(axis=1)
-    law = fit.linear(1 / fractions[use], middle[use], level=0.9, samples=drawn[whole][:, use])
+    law = fit.linear(1 / fractions[use], middle[use], samples=drawn[whole][:, use])
     note += f", T50 = {law.intercept:.0f} + {law.slope:.1f}/alpha_*"
     return Estimate(law.r_squared, law.r_squared_interval, n, note)
 

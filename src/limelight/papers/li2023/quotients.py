@@ -49,7 +49,7 @@ class Quotients:
         column = self.draws[:, place]
         if np.isfinite(column).mean() < ENOUGH:
             return np.nan, np.nan
-        low, high = fit.percentile_interval(column, level=0.9)
+        low, high = fit.percentile_interval(column)
         return float(low), float(high)
 
 

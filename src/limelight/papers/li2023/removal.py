@@ -106,7 +106,7 @@ def change(
         less = means[..., 0] - means[..., 1]
         return np.asarray(less / means[..., 1] if relative else less)
 
-    return estimates.of_means(pairs, difference, level=0.9, draws=DRAWS, least=1, note=note)
+    return estimates.of_means(pairs, difference, draws=DRAWS, least=1, note=note)
 
 
 def loss_claims(
