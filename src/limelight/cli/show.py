@@ -68,6 +68,7 @@ def paper_json(paper) -> dict:
         "symbols": dict(paper.symbols),
         "statements": {s.label: s.title for s in paper.statements},
         "figures": paper.titles,
+        "items": [item.as_json() for item in paper.items],
     }
 
 
@@ -107,8 +108,21 @@ def print_paper(paper) -> None:
         say(f"\n{title}")
         for name, text in entries.items():
             say(f"  {name:{width}} {text}", hang=width + 1)
+    if paper.items:
+        print_items(paper.items)
     first = next(iter(paper.titles), "FIGURE")
     say(f"\nNext: limelight show {paper.key} {first}")
+
+
+def print_items(items) -> None:
+    """Every numbered item of a paper, and where it lives here."""
+    from limelight.papers.coverage import counts
+
+    found = counts(items)
+    say(f"\nNumbered items of the paper: {found['here']} of {found['items']} are here")
+    for item in items:
+        say(f"  {item.label}: {item.says}", hang=4)
+        say(", ".join(item.where) or f"not here: {item.why}", indent=6, hang=2)
 
 
 def print_figure(paper, figure) -> None:

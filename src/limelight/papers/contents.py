@@ -19,6 +19,7 @@ from limelight.theory.base import Bound
 
 if TYPE_CHECKING:
     from limelight.claims import Claim
+    from limelight.papers.coverage import Item
     from limelight.papers.recipe import Figure
 
 
@@ -150,6 +151,17 @@ class Paper:
     def claims(self) -> "tuple[Claim, ...]":
         """Every claim, in order of figures."""
         return tuple(claim for figure in self.figures for claim in figure.claims)
+
+    @cached_property
+    def items(self) -> "tuple[Item, ...]":
+        """Every numbered item, and where it lives here; empty where nobody listed them."""
+        name = f"{self.package}.items"
+        try:
+            return importlib.import_module(name).ITEMS
+        except ModuleNotFoundError as error:
+            if error.name != name:
+                raise
+            return ()
 
     def figure(self, name: str) -> "Figure":
         """A figure by name; no other is loaded."""
