@@ -107,6 +107,7 @@ class Paper:
         figures: The name of every figure and what it shows; or the figures themselves, where a
             paper is one file.
         package: The package whose modules are the figures; `limelight.papers.<key>` unless given.
+        bibtex: The paper's BibTeX entry; ours stand in `references.bib`.
     """
 
     def __init__(
@@ -120,10 +121,12 @@ class Paper:
         statements: tuple[Statement, ...],
         figures: "Mapping[str, str] | tuple[Figure, ...]",
         package: str = "",
+        bibtex: str = "",
     ):
         self.key, self.title, self.authors, self.venue = key, title, authors, venue
         self.symbols, self.statements = symbols, statements
         self.package = package or f"limelight.papers.{key}"
+        self.bibtex = bibtex
         self._figures = figures
         self._loaded: dict[str, Figure] = {}
 
@@ -159,7 +162,7 @@ class Paper:
         try:
             return importlib.import_module(name).ITEMS
         except ModuleNotFoundError as error:
-            if error.name != name:
+            if not name.startswith(error.name or name + "."):
                 raise
             return ()
 
