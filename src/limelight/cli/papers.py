@@ -34,7 +34,7 @@ def papers(json: bool = Json) -> None:
             say(f"{name:11} {text}", indent=2, hang=12)
         say()
     for why in failed.values():
-        tell(f"error: {why}")
+        tell(f"error: {' '.join(why.split())}")
     say("Next: limelight show KEY, or limelight run KEY FIGURE --scale smoke")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from limelight import plot
 from limelight.claims import Verdict
-from limelight.core.errors import InputError, RunError
+from limelight.core.errors import InputError, RunError, suggest
 from limelight.core.files import write_whole
 from limelight.engine.store import open_table, read_facts, read_manifest
 from limelight.experiments.rebuild import rebuild
@@ -64,7 +64,7 @@ def recipe_of(manifest: Mapping[str, Any], where: Any, paper: Paper | None = Non
         if isinstance(manifest.get("paper"), str):
             raise InputError(
                 f"{where} belongs to the paper {manifest['paper']!r}, which is not at hand",
-                "install it, or say where it is: paper=PATH",
+                f"install it, or say where it is: paper=PATH; {suggest(manifest['paper'], known())}",
             )
         raise InputError(
             f"{where} does not belong to a paper's figure",
