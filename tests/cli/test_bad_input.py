@@ -13,6 +13,7 @@ from limelight.engine.run import Engine
 from limelight.papers import load
 from limelight.papers.published import publish
 from limelight.table import Table
+from tests.cli import toy
 from tests.cli.conftest import RUN, Outcome, contents
 
 FIG4 = ("run", "li2023", "fig4", "--scale", "smoke")

@@ -62,9 +62,10 @@ def recipe_of(manifest: Mapping[str, Any], where: Any, paper: Paper | None = Non
     found = find_recipe(manifest, paper)
     if found is None:
         if isinstance(manifest.get("paper"), str):
+            near = suggest(manifest["paper"], known())
             raise InputError(
                 f"{where} belongs to the paper {manifest['paper']!r}, which is not at hand",
-                f"install it, or say where it is: paper=PATH; {suggest(manifest['paper'], known())}",
+                f"install it, or say where it is: paper=PATH; {near}",
             )
         raise InputError(
             f"{where} does not belong to a paper's figure",
