@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from limelight.core import notebook
 from limelight.core.errors import InputError, suggest
 from limelight.core.files import atomic
+from limelight.core.manifests import check_manifest, read_json
+from limelight.core.sealed import read_sealed, sealed_bytes
 
 META = b"limelight"
 #: Columns of a table's head in a notebook at most.
@@ -223,28 +224,46 @@ class Table:
 
     def save(self, path: str | Path) -> None:
         """One Parquet file with everything in it, whole or not at all."""
+        content = sealed_bytes(self.to_arrow())
         with atomic(Path(path)) as temporary:
-            pq.write_table(self.to_arrow(), temporary, write_page_checksum=True)
+            temporary.write_bytes(content)
 
     @classmethod
     def load(cls, path: str | Path) -> "Table":
-        """Read what `save` wrote."""
+        """Read what `save` wrote; a file that was damaged or edited is refused."""
         if Path(path).is_dir():
             raise InputError(f"{path} is a folder", "limelight.open reads run folders")
         try:
-            arrow = pq.read_table(path, page_checksum_verification=True)
-        except (OSError, pa.ArrowException) as error:
+            table = cls.from_arrow(read_sealed(path))
+            if {"hash", "configuration"} & set(table.manifest):
+                check_manifest(table.manifest)
+        except (OSError, pa.ArrowException, ValueError, MemoryError, OverflowError) as error:
+            why = (str(getattr(error, "strerror", None) or error).splitlines() or [""])[0]
             raise InputError(
-                f"cannot read the table {path}: {str(error).splitlines()[0]}"
+                f"cannot read the table {path}: {why or type(error).__name__}"
             ) from None
-        return cls.from_arrow(arrow)
+        return table
 
     @classmethod
     def from_arrow(cls, arrow: pa.Table) -> "Table":
-        """The inverse of `to_arrow`."""
-        meta = json.loads((arrow.schema.metadata or {}).get(META, b"{}"))
-        columns = {name: _from_arrow(arrow[name]) for name in arrow.column_names}
-        return cls(columns, tuple(meta.get("axes", ())), meta.get("manifest", {}))
+        """The inverse of `to_arrow`.
+
+        Raises:
+            ValueError: When what it says of axes and origin is not what `to_arrow` writes.
+        """
+        meta = read_json((arrow.schema.metadata or {}).get(META, b"{}"))
+        axes, manifest = (
+            (meta.get("axes", []), meta.get("manifest", {})) if isinstance(meta, dict) else ((), ())
+        )
+        names = arrow.column_names
+        if len(set(names)) < len(names):
+            raise ValueError("a column occurs twice")
+        if not isinstance(axes, list) or not {*map(str, axes)} <= {*names}:
+            raise ValueError("its axes are not columns")
+        if not isinstance(manifest, dict):
+            raise ValueError("its manifest is not one")
+        columns = {name: _from_arrow(arrow[name]) for name in names}
+        return cls(columns, tuple(axes), manifest)
 
 
 def _places(values: np.ndarray) -> np.ndarray:

@@ -274,6 +274,6 @@ def test_what_the_system_refuses_is_one_line(call, monkeypatch):
     def refused(*_):
         raise PermissionError(13, "Permission denied", "secret.json")
 
-    monkeypatch.setattr("limelight.engine.store.read_manifest", refused)
+    monkeypatch.setattr("limelight.engine.reading.read_manifest", refused)
     monkeypatch.setattr("limelight.papers.published.read_manifest", refused)
     assert_refused(call("resume", "."), "secret.json", "Permission denied")

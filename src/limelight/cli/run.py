@@ -108,7 +108,7 @@ def work(
 
 def stopped(place: Path, last) -> Stopped:
     """Ctrl-C: what is kept and how to go on."""
-    from limelight.engine.store import stored_rows
+    from limelight.engine.reading import stored_rows
 
     if last is None or not (place / "manifest.json").exists():
         return Stopped("nothing was computed yet", "the same command starts again")

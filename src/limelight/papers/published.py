@@ -13,7 +13,8 @@ from typing import Any
 from limelight.claims import Verdict
 from limelight.core.errors import InputError, RunError
 from limelight.core.files import write_whole
-from limelight.engine.store import open_table, read_facts, read_manifest
+from limelight.core.manifests import sealed
+from limelight.engine.reading import open_table, read_facts, read_manifest
 from limelight.experiments.rebuild import rebuild
 from limelight.experiments.starts import WEIGHTS
 from limelight.page.report import Illustration, Section, StudyCost, write_report
@@ -161,7 +162,8 @@ def publish(store: str | Path, folder: str | Path) -> Path:
     figure = recipe_of(table.manifest, store)
     cost = _cost(store, table)
     spent = {"seconds": cost.seconds, "compilations": cost.compilations}
-    manifest = dict(table.manifest) | spent | {"compile_seconds": cost.compiling}
+    told = {name: entry for name, entry in table.manifest.items() if name != "seal"}
+    manifest = sealed(told | spent | {"compile_seconds": cost.compiling})
     place = Path(folder) / figure.paper / figure.name
     place.mkdir(parents=True, exist_ok=True)
     columns = {name: column for name, column in table.columns.items() if name != WEIGHTS}
