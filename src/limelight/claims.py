@@ -4,6 +4,7 @@ A rule reads an estimate with its interval and says `holds`, `fails` or `inconcl
 says in words what it does, from the same numbers, so that text and code cannot drift apart.
 """
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
@@ -212,7 +213,31 @@ class Claim:
 
         Where one end of an interval is open, the other one may decide. An estimator that raises
         `Undecided` leaves the claim inconclusive, with its message as the note.
+
+        Trials that diverged are counted: a firm decision stands only if it is the same with their
+        readings unknown, which makes them failures wherever successes are counted.
         """
+        verdict = self._decide(table, source)
+        diverged = int(table.diverged.sum())
+        if not diverged:
+            return verdict
+        said = f"{diverged} of {len(table)} trials diverged"
+        if verdict.verdict == "inconclusive":
+            return undecided(verdict, said)
+        if diverged == len(table) or verdict.verdict != self._with_failures(table, source):
+            return undecided(verdict, f"{said}, and counted as failures they leave it open")
+        return replace(verdict, note=f"{said}; {verdict.note}" if verdict.note else said)
+
+    def _with_failures(self, table: Table, source: str) -> Decision:
+        """What is decided when the readings of diverged trials are not known."""
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # means of nothing
+                return self._decide(table.without_diverged_readings(), source).verdict
+        except (InputError, ValueError, ArithmeticError, LookupError):
+            return "inconclusive"  # an estimator that needs every number
+
+    def _decide(self, table: Table, source: str) -> Verdict:
         try:
             estimate = self.estimate(table)
         except Undecided as why:

@@ -129,6 +129,46 @@ class Table:
             found = found[name]
         return found
 
+    # --- trials that diverged -----------------------------------------------------------------
+
+    @property
+    def diverged(self) -> np.ndarray:
+        """Which trials diverged, in any of their trainings; their weights are the last finite ones.
+
+        Example:
+            >>> Table({"y": np.array([0.9, 0.1]), "diverged": np.array([False, True])}).diverged
+            array([False,  True])
+        """
+        found = np.zeros(len(self), dtype=bool)
+        for column in self._divergences().values():
+            found |= column
+        return found
+
+    def without_diverged_readings(self) -> "Table":
+        """The same trials, what was measured after a divergence no number: it is not known.
+
+        A trial with no number is a failure wherever successes are counted, and leaves a mean or a
+        median without a value.
+
+        Example:
+            >>> table = Table({"y": np.array([0.9, 0.1]), "diverged": np.array([False, True])})
+            >>> table.without_diverged_readings()["y"]
+            array([0.9, nan])
+        """
+        columns = dict(self.columns)
+        for name, rows in self._divergences().items():
+            arm = name.removesuffix("diverged")
+            for other, column in columns.items():
+                if other.startswith(arm) and other not in self.axes and column.dtype.kind == "f":
+                    columns[other] = column.copy()
+                    columns[other][rows] = np.nan
+        return Table(columns, self.axes, self.manifest)
+
+    def _divergences(self) -> dict[str, np.ndarray]:
+        """What says which trials diverged: one column for all, or one for each arm."""
+        names = [n for n in self.columns if n == "diverged" or n.endswith(".diverged")]
+        return {name: self.columns[name].astype(bool) for name in names}
+
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What `make` makes from this table: made once, and kept for as long as the table is.
 

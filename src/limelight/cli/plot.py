@@ -7,6 +7,7 @@ import typer
 from limelight.cli.options import Json, check_output
 from limelight.cli.progress import busy
 from limelight.cli.text import emit, say, tell
+from limelight.core.errors import InputError
 
 
 def plot(
@@ -37,10 +38,17 @@ def plot(
         folder = store if store.is_dir() else store.parent
         first = output or folder / f"{recipe.name}.png"
         files = []
-        for number, (name, picture) in enumerate(recipe.plots(table).items()):
-            path = first.with_stem(f"{first.stem}-{name}") if number else first
-            save(picture, path)
-            files.append(str(path))
+        try:
+            for number, (name, picture) in enumerate(recipe.plots(table).items()):
+                path = first.with_stem(f"{first.stem}-{name}") if number else first
+                save(picture, path)
+                files.append(str(path))
+        except (LookupError, ValueError, ArithmeticError, TypeError):
+            if not unfinished(table):
+                raise
+            raise InputError(
+                f"this figure cannot be drawn yet: {unfinished(table)}", f"limelight resume {store}"
+            ) from None
     if unfinished(table):
         tell(f"note: the run is not finished: {unfinished(table)}")
     emit({"figure": recipe.name, "files": files}) if json else say("drawn: " + ", ".join(files))

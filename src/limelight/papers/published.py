@@ -21,6 +21,7 @@ from limelight.page.report import Illustration, Section, StudyCost, write_report
 from limelight.papers import load
 from limelight.papers.contents import Paper
 from limelight.papers.recipe import Figure, planned_rows, unknown
+from limelight.plot.files import render
 from limelight.table import Table
 
 
@@ -121,6 +122,14 @@ def unfinished(table: Table) -> str:
     return f"only {len(table)} of {planned} trials are there" if len(table) < planned else ""
 
 
+def divergence(table: Table) -> str:
+    """How many trials diverged, and how they are counted."""
+    return (
+        f"{int(table.diverged.sum())} of {len(table)} trials diverged: they are failures where"
+        " successes are counted, and a verdict stands only if it does not depend on their readings"
+    )
+
+
 def write_page(path: str | Path, stores: Iterable[str | Path]) -> None:
     """One HTML page for several runs: verdicts first, then figures, settings, cost, rerun."""
     sections = [section(store) for store in stores]
@@ -146,6 +155,7 @@ def section(store: str | Path) -> Section:
         rerun=[_command(manifest, store), f"limelight cite {figure.paper}"],
         notes=[
             f"Unfinished: {missing}." if missing else f"{len(table)} trials.",
+            *([f"{divergence(table)}."] if table.diverged.any() else []),
             f"Departures: {figure.departures}",
             *notes,
             *figure.lines(table),
@@ -233,10 +243,14 @@ def _pictures(figure: Figure, table: Table) -> tuple[list[Illustration], list[st
     pictures, notes = [], []
     for name, draw in figure.pictures.items():
         try:
-            drawn = figure.plot(table, name)
+            drawn = render(figure.plot(table, name))
             pictures.append(Illustration(drawn, caption=_first_line(draw), alt=figure.title))
         except InputError as error:
             notes.append(f"The picture {name!r} could not be drawn: {error.message}.")
+        except Exception:  # recipes are written for whole tables
+            if not unfinished(table):
+                raise
+            notes.append(f"The picture {name!r} cannot be drawn before the run is finished.")
     return pictures, notes
 
 
