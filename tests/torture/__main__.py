@@ -8,6 +8,8 @@ from pathlib import Path
 
 from tests.torture.suite import KINDS, Torture
 
+#: Signals twice as often as the rest.
+ORDER = [kind for kind in KINDS if kind.startswith("signals")] + list(KINDS)
 RESULTS = Path(__file__).parents[2] / "results" / "benchmarks" / "torture.json"
 
 
@@ -22,8 +24,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="torture") as folder:
         torture = Torture(Path(folder), words.seed)
         rounds = 0
-        while torture.kills < words.kills or rounds < 3 * len(KINDS):
-            kind = list(KINDS)[rounds % len(KINDS)]
+        while torture.kills < words.kills or rounds < 2 * len(ORDER):
+            kind = ORDER[rounds % len(ORDER)]
             torture.round(kind)
             rounds += 1
             print(f"{rounds} runs, {torture.kills} ended, last: {kind}", flush=True)

@@ -28,8 +28,11 @@ SIGNALS = (
 )
 #: Processes at once.
 SIZES = (1, 2, 4)
-#: Attempts to finish one run, the last of them left alone.
-ATTEMPTS = 12
+#: Attempts to finish one run before it is left alone.
+ATTEMPTS = 30
+#: Seconds from a worker's first chunk within which something happens to it: most of its life is
+#: longer, so that most signals find it at work.
+SPAN = 0.25
 
 
 class Torture:
@@ -51,11 +54,6 @@ class Torture:
         assert Worker(self.whole, self.log).wait() == DONE, self.log.read_text()
         self.expected = chunk_bytes(self.whole)
         assert len(self.expected) == CHUNKS
-        began = time.monotonic()
-        assert Worker(folder / "again", self.log).wait() == DONE
-        #: Seconds of an undisturbed run: moments are drawn from within it.
-        self.usual = time.monotonic() - began
-        # Opened in another process: Arrow and JAX must not have threads in the one that forks.
         self.table = self.columns(self.whole)
 
     @property
@@ -99,14 +97,14 @@ class Torture:
     def disturb(
         self, store: Path, count: Counter, size: int, prepare: Callable[[], None], act: Callable
     ) -> bool:
-        """Some processes at once, something done to each at a random moment; whether all ended well."""
+        """Some processes at once, something done to each at some moment; whether all finished."""
         started = [Worker(store, self.log, prepare) for _ in range(size)]
-        moments = sorted((self.dice.uniform(0, 1.2 * self.usual), at) for at in range(size))
-        began = time.monotonic()
-        for moment, at in moments:
-            while time.monotonic() - began < moment and started[at].alive():
+        for worker in started:
+            early = self.dice.random() < 0.1  # now and then while it still loads
+            while not early and not worker.at_work():
                 time.sleep(0.001)
-            act(started[at])
+            time.sleep(self.dice.uniform(0, SPAN))
+            act(worker)
         codes = [worker.wait() for worker in started]
         assert TRACEBACK not in codes, f"a traceback; see {self.log}"
         count["processes"] += size
@@ -122,7 +120,7 @@ class Torture:
                 return
             count[signal.Signals(number).name] += 1
             if number == signal.SIGSTOP:
-                time.sleep(self.dice.uniform(0, 0.3 * self.usual))
+                time.sleep(self.dice.uniform(0, SPAN))
                 worker.send(signal.SIGCONT)
             else:
                 code = worker.wait()
@@ -157,7 +155,9 @@ class Torture:
         """A disk that turns read-only in the middle, then not."""
         with small_disk(store, 2_000) as really:
             worker = Worker(store, self.log)
-            time.sleep(self.dice.uniform(0.2, 0.8) * self.usual)
+            while not worker.at_work():
+                time.sleep(0.001)
+            time.sleep(self.dice.uniform(0, SPAN))
             if really:
                 remount(store, "ro")
             code = worker.wait()

@@ -15,6 +15,8 @@ from tests.torture.study import sweep
 
 #: How a worker ends: done, refused in one line, stopped by a signal that Python sees, a traceback.
 DONE, REFUSED, STOPPED, TRACEBACK = 0, 2, 130, 99
+#: Seconds between two chunks, so that a signal has something to hit.
+PAUSE = 0.01
 
 
 class Worker:
@@ -28,8 +30,11 @@ class Worker:
 
     def __init__(self, store: Path, log: Path, prepare: Callable[[], None] = lambda: None):
         self.log, self.status = log, None
+        self.begun, begun = os.pipe()
+        os.set_blocking(self.begun, False)
         self.pid = os.fork()
         if self.pid:
+            os.close(begun)
             return
         code = TRACEBACK
         try:
@@ -39,7 +44,7 @@ class Worker:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             prepare()
-            code = work(store)
+            code = work(store, lambda progress: (os.write(begun, b"."), time.sleep(PAUSE)))
         finally:
             with contextlib.suppress(Exception):
                 sys.stderr.flush()
@@ -51,6 +56,13 @@ class Worker:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             self.status = status if pid else None
         return self.status is None
+
+    def at_work(self) -> bool:
+        """Whether it has begun to compute, or has ended."""
+        try:
+            return bool(os.read(self.begun, 1)) or not self.alive()
+        except BlockingIOError:
+            return not self.alive()
 
     def send(self, number: int) -> bool:
         """Send a signal; whether it was there to receive it."""
@@ -68,15 +80,17 @@ class Worker:
                 os.waitpid(self.pid, 0)
                 raise AssertionError(f"a worker hung for {seconds:g} seconds; see {self.log}")
             time.sleep(0.002)
+        with contextlib.suppress(OSError):
+            os.close(self.begun)
         return os.waitstatus_to_exitcode(self.status or 0)
 
 
-def work(store: Path) -> int:
+def work(store: Path, show: Callable) -> int:
     """Compute what is missing; how it ended."""
     from limelight.core.errors import LimelightError
 
     try:
-        sweep(store)
+        sweep(store, show)
     except LimelightError as error:
         print("refused:", error, flush=True)
         return REFUSED

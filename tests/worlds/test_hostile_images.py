@@ -1,5 +1,6 @@
-"""Image files from anywhere: other formats under a known name, bombs, pipes, truncation, 16 bits."""
+"""Image files from anywhere: other formats under known names, bombs, pipes, cuts, 16 bits."""
 
+import contextlib
 import io
 import os
 import struct
@@ -171,13 +172,11 @@ def test_truncated_images_are_refused_in_one_line(tmp_path, kind, share):
     raw = io.BytesIO()
     noise.save(raw, kind)
     (tmp_path / "a.png").write_bytes(raw.getvalue()[: int(share * len(raw.getvalue()))])
-    try:
-        found = load_pictures(str(tmp_path), labelled=False)
-    except InputError as error:
-        assert "not a readable image" in error.message
-    else:  # some formats end in bytes that do not matter
-        assert share == 0.99
-        assert found.images.shape == (1, 32, 32, 3)
+    if share < 0.99:  # some formats end in bytes that do not matter
+        refused(tmp_path, "not a readable image", labelled=False)
+    else:
+        with contextlib.suppress(InputError):
+            assert load_pictures(str(tmp_path), labelled=False).images.shape == (1, 32, 32, 3)
 
 
 def test_sixteen_bits_become_eight_without_being_cut_off(tmp_path):

@@ -12,7 +12,6 @@ from typing import Any
 
 import typer
 
-
 #: Control characters other than new line and tab, and halves of pairs that no terminal can show.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -50,11 +49,11 @@ def tell(text: str) -> None:
 
 
 def visible(text: str) -> str:
-    """Text with every control character written out, so that no name can steer a terminal.
+    r"""Text with every control character written out, so that no name can steer a terminal.
 
     Example:
         >>> visible("a" + chr(27) + "[2J")
-        'a\\\\x1b[2J'
+        'a\\x1b[2J'
     """
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
