@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from limelight.core.errors import InputError
     from limelight.core.keys import named
     from limelight.core.types import Example, Number, Role
-    from limelight.engine.store import open_table as open
+    from limelight.engine.reading import open_table as open
     from limelight.experiments import Experiment, Study
     from limelight.models.base import Model, Recipe
     from limelight.models.construct import construct
@@ -101,7 +101,7 @@ _FROM = {
     "check": "certificate",
     "construct": "models.construct",
     "named": "core.keys",
-    "open": "engine.store:open_table",
+    "open": "engine.reading:open_table",
     "resume": "papers.published",
 }
 

@@ -7,8 +7,9 @@ the confidence of its interval, and whether the rule was there before its first 
 """
 
 import math
+import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -329,7 +330,31 @@ class Claim:
 
         Where one end of an interval is open, the other one may decide. An estimator that raises
         `Undecided` leaves the claim undecided, with its message as the note.
+
+        Trials that diverged are counted: a firm decision stands only if it is the same with their
+        readings unknown, which makes them failures wherever successes are counted.
         """
+        verdict = self._decide(table, source, paper)
+        diverged = int(table.diverged.sum())
+        if not diverged:
+            return verdict
+        said = f"{diverged} of {len(table)} trials diverged"
+        firm = verdict.verdict in ("holds", "fails")
+        if firm and (diverged == len(table) or verdict.verdict != self._with_failures(table)):
+            said += ", and counted as failures they leave it open"
+            verdict = replace(verdict, verdict="inconclusive")
+        return replace(verdict, note=f"{said}; {verdict.note}" if verdict.note else said)
+
+    def _with_failures(self, table: Table) -> Decision:
+        """What is decided when the readings of diverged trials are not known."""
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # means of nothing
+                return self._decide(table.without_diverged_readings(), "", "").verdict
+        except (InputError, ValueError, ArithmeticError, LookupError):
+            return "inconclusive"  # an estimator that needs every number
+
+    def _decide(self, table: Table, source: str, paper: str) -> Verdict:
         try:
             estimate = self.estimate(table)
         except Undecided as why:

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from limelight.core import notebook
 from limelight.core.errors import InputError, suggest
 from limelight.core.files import atomic
+from limelight.core.manifests import check_manifest, read_json
+from limelight.core.sealed import read_sealed, sealed_bytes
 
 META = b"limelight"
 #: Columns of a table's head in a notebook at most.
@@ -128,6 +129,46 @@ class Table:
             found = found[name]
         return found
 
+    # --- trials that diverged -----------------------------------------------------------------
+
+    @property
+    def diverged(self) -> np.ndarray:
+        """Which trials diverged, in any of their trainings; their weights are the last finite ones.
+
+        Example:
+            >>> Table({"y": np.array([0.9, 0.1]), "diverged": np.array([False, True])}).diverged
+            array([False,  True])
+        """
+        found = np.zeros(len(self), dtype=bool)
+        for column in self._divergences().values():
+            found |= column
+        return found
+
+    def without_diverged_readings(self) -> "Table":
+        """The same trials, what was measured after a divergence no number: it is not known.
+
+        A trial with no number is a failure wherever successes are counted, and leaves a mean or a
+        median without a value.
+
+        Example:
+            >>> table = Table({"y": np.array([0.9, 0.1]), "diverged": np.array([False, True])})
+            >>> table.without_diverged_readings()["y"]
+            array([0.9, nan])
+        """
+        columns = dict(self.columns)
+        for name, rows in self._divergences().items():
+            arm = name.removesuffix("diverged")
+            for other, column in columns.items():
+                if other.startswith(arm) and other not in self.axes and column.dtype.kind == "f":
+                    columns[other] = column.copy()
+                    columns[other][rows] = np.nan
+        return Table(columns, self.axes, self.manifest)
+
+    def _divergences(self) -> dict[str, np.ndarray]:
+        """What says which trials diverged: one column for all, or one for each arm."""
+        names = [n for n in self.columns if n == "diverged" or n.endswith(".diverged")]
+        return {name: self.columns[name].astype(bool) for name in names}
+
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What `make` makes from this table: made once, and kept for as long as the table is.
 
@@ -223,28 +264,46 @@ class Table:
 
     def save(self, path: str | Path) -> None:
         """One Parquet file with everything in it, whole or not at all."""
+        content = sealed_bytes(self.to_arrow())
         with atomic(Path(path)) as temporary:
-            pq.write_table(self.to_arrow(), temporary, write_page_checksum=True)
+            temporary.write_bytes(content)
 
     @classmethod
     def load(cls, path: str | Path) -> "Table":
-        """Read what `save` wrote."""
+        """Read what `save` wrote; a file that was damaged or edited is refused."""
         if Path(path).is_dir():
             raise InputError(f"{path} is a folder", "limelight.open reads run folders")
         try:
-            arrow = pq.read_table(path, page_checksum_verification=True)
-        except (OSError, pa.ArrowException) as error:
+            table = cls.from_arrow(read_sealed(path))
+            if {"hash", "configuration"} & set(table.manifest):
+                check_manifest(table.manifest)
+        except (OSError, pa.ArrowException, ValueError, MemoryError, OverflowError) as error:
+            why = (str(getattr(error, "strerror", None) or error).splitlines() or [""])[0]
             raise InputError(
-                f"cannot read the table {path}: {str(error).splitlines()[0]}"
+                f"cannot read the table {path}: {why or type(error).__name__}"
             ) from None
-        return cls.from_arrow(arrow)
+        return table
 
     @classmethod
     def from_arrow(cls, arrow: pa.Table) -> "Table":
-        """The inverse of `to_arrow`."""
-        meta = json.loads((arrow.schema.metadata or {}).get(META, b"{}"))
-        columns = {name: _from_arrow(arrow[name]) for name in arrow.column_names}
-        return cls(columns, tuple(meta.get("axes", ())), meta.get("manifest", {}))
+        """The inverse of `to_arrow`.
+
+        Raises:
+            ValueError: When what it says of axes and origin is not what `to_arrow` writes.
+        """
+        meta = read_json((arrow.schema.metadata or {}).get(META, b"{}"))
+        axes, manifest = (
+            (meta.get("axes", []), meta.get("manifest", {})) if isinstance(meta, dict) else ((), ())
+        )
+        names = arrow.column_names
+        if len(set(names)) < len(names):
+            raise ValueError("a column occurs twice")
+        if not isinstance(axes, list) or not {*map(str, axes)} <= {*names}:
+            raise ValueError("its axes are not columns")
+        if not isinstance(manifest, dict):
+            raise ValueError("its manifest is not one")
+        columns = {name: _from_arrow(arrow[name]) for name in names}
+        return cls(columns, tuple(axes), manifest)
 
 
 def _places(values: np.ndarray) -> np.ndarray:

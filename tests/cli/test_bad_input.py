@@ -202,24 +202,24 @@ def test_a_damaged_manifest_is_named_and_the_chunks_are_kept(call, copy, damage)
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"configuration": 5}, "manifest"),
-        ({"configuration": {"axes": []}}, "manifest"),
-        ({"format": 99}, "format 99"),
-        ({"paper": None}, "cannot be rebuilt"),
-        ({"paper": "li2024"}, "li2023"),
-        ({"figure": "fig9"}, "fig9"),
-        ({"scale": "tiny"}, "smoke"),
-        ({"seed": "zero"}, "does not say"),
-        ({"settings": None}, "does not say"),
-        ({"settings": {"sides": "-1"}}, "no such dice"),
-        ({"seed": 5}, "another study"),
+        ({"configuration": 5}, "configuration is not a mapping"),
+        ({"configuration": {"axes": []}}, "experiment is not a mapping"),
+        ({"format": 99}, "its format is 99"),
+        ({"paper": None}, "paper is not text"),
+        ({"paper": "li2024"}, "edited"),
+        ({"figure": "fig9"}, "edited"),
+        ({"scale": "small"}, "edited"),
+        ({"settings": None}, "settings is not a mapping"),
+        ({"settings": {"sides": "-1"}}, "edited"),
+        ({"seed": 5}, "edited"),
     ],
 )
 def test_a_manifest_that_was_changed_by_hand(call, copy, change, said):
     manifest = copy / "manifest.json"
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | change))
     before = contents(copy)
-    assert_refused(call("resume", copy), said)
+    for command in ("resume", "plot", "report", "cite"):
+        assert_refused(call(command, copy), said)
     assert contents(copy) == before
 
 
@@ -276,6 +276,6 @@ def test_what_the_system_refuses_is_one_line(call, monkeypatch):
     def refused(*_):
         raise PermissionError(13, "Permission denied", "secret.json")
 
-    monkeypatch.setattr("limelight.engine.store.read_manifest", refused)
+    monkeypatch.setattr("limelight.engine.reading.read_manifest", refused)
     monkeypatch.setattr("limelight.papers.published.read_manifest", refused)
     assert_refused(call("resume", "."), "secret.json", "Permission denied")

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from limelight.engine.store import read_table
+from limelight.engine.reading import read_table
 from tests.cli.conftest import RUN, contents
 
 ROOT = Path(__file__).parents[2]

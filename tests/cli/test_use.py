@@ -16,8 +16,8 @@ from limelight.bench import Row
 from limelight.claims import Verdict
 from limelight.cli import text as common
 from limelight.engine import device
+from limelight.engine.reading import read_manifest, read_table
 from limelight.engine.run import Engine
-from limelight.engine.store import read_manifest, read_table
 from limelight.models import load_vit
 from limelight.models.flat import count, to_vector
 from limelight.papers import KEYS, load

@@ -8,7 +8,7 @@ import pytest
 
 import limelight as ll
 from limelight.engine.identity import digest, modern
-from limelight.engine.store import read_manifest
+from limelight.engine.reading import read_manifest
 from limelight.papers.published import recipe_of
 from limelight.table import Table
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from limelight.core.kinds import EARLIER
-from limelight.engine.store import STUDY
+from limelight.engine.reading import STUDY
 
 RESULTS = Path(__file__).parents[2] / "results"
 

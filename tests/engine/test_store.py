@@ -16,7 +16,7 @@ import pytest
 
 from limelight.core.errors import StoreError
 from limelight.core.files import atomic, write_once
-from limelight.engine.store import read_facts, read_manifest, read_table
+from limelight.engine.reading import read_facts, read_manifest, read_table
 from limelight.table import Table
 from tests.engine.test_engine import SMALL, Dice
 

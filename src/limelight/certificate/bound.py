@@ -2,14 +2,20 @@
 
 import hashlib
 import json
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from limelight.core.errors import InputError
-from limelight.core.files import atomic
+from limelight.core.files import atomic, read_regular
+from limelight.core.manifests import MOST_BYTES, Broken, read_json
 from limelight.core.notebook import grid, line
 from limelight.theory.base import Bound
+from limelight.theory.edelman2022 import capacity
+
+FORMAT = "limelight.certificate/1"
 
 
 @runtime_checkable
@@ -51,7 +57,7 @@ class Certificate:
         """Plain JSON values, the verdict first."""
         return {
             "verdict": self.verdict,
-            "format": "limelight.certificate/1",
+            "format": FORMAT,
             "holds": self.holds,
             "weights": self.weights,
             "bound": self.bound.as_json(),
@@ -113,3 +119,98 @@ def _identity(weights: str | Path | None) -> dict[str, str]:
             return {"file": path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
+
+
+@dataclass(frozen=True)
+class BoundCheck:
+    """A certificate of a bound against the weights that it names.
+
+    Args:
+        file: The certificate.
+        weights: The weights.
+        wrong: What does not hold, in words; nothing where all of it does.
+    """
+
+    file: str
+    weights: str
+    wrong: list[str]
+
+    @property
+    def code(self) -> int:
+        """0 when everything holds, else 1."""
+        return 1 if self.wrong else 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        verdict = "fail" if self.wrong else "pass"
+        return {"verdict": verdict, "file": self.file, "weights": self.weights, "wrong": self.wrong}
+
+    def __str__(self) -> str:
+        first = f"{'fail' if self.wrong else 'pass'}: {self.file}, of {self.weights}"
+        return "\n".join([first, *(f"  wrong: {what}" for what in self.wrong)])
+
+
+def check_bound(path: str | Path, weights: str | Path) -> BoundCheck:
+    """Compute a bound's certificate again from the weights, and compare every leaf of it.
+
+    Args:
+        path: A certificate that `certify(...).save` wrote, or anything that claims to be one.
+        weights: The weights.
+
+    Raises:
+        InputError: For files that are no such certificate.
+    """
+    name = Path(path).name
+    try:
+        stated = read_json(read_regular(path, MOST_BYTES))
+        told = stated["details"]
+        if stated["format"] != FORMAT or told["paper"] != "edelman2022":
+            raise Broken("it is of another kind")
+        again = certify(_capacity_again(told, weights), weights).as_json()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        raise InputError(
+            f"{name} is no certificate of a bound: {str(error)[:80] or type(error).__name__}",
+            "limelight bound --certificate writes one",
+        ) from None
+    return BoundCheck(name, Path(weights).name, list(_leaves_that_differ(stated, again)))
+
+
+def _capacity_again(told: dict[str, Any], weights: str | Path) -> Reported:
+    """The report at the settings that a certificate states."""
+    settings, blocks = told["settings"], told["blocks"]
+    measured = [block["token_norm"] for block in blocks if block["token_norm_from"] == "measured"]
+    return capacity(
+        weights,
+        tokens=round(settings["tokens"]),
+        examples=settings["examples"],
+        resolution=settings["resolution"],
+        softmax_constant=settings["softmax_constant"],
+        delta=settings["delta"],
+        token_norms=measured or None,
+        heads=len(blocks[0]["heads"]),
+    )
+
+
+def _leaves_that_differ(stated: Any, found: Any, path: str = "") -> Iterator[str]:
+    """Where two documents differ; numbers may do so by rounding."""
+    if isinstance(found, dict) and isinstance(stated, dict):
+        for name in [*found, *(name for name in stated if name not in found)]:
+            inner = f"{path}.{name!s:.60}".strip(".")
+            if name not in stated:
+                yield f"{inner} is missing"
+            elif name not in found:
+                yield f"{inner} is unknown"
+            elif inner not in ("weights.file", "details.file"):  # a file may be renamed
+                yield from _leaves_that_differ(stated[name], found[name], inner)
+    elif isinstance(found, list) and isinstance(stated, list) and len(found) == len(stated):
+        for number, pair in enumerate(zip(stated, found, strict=True)):
+            yield from _leaves_that_differ(*pair, f"{path}.{number}")
+    elif isinstance(found, float) and isinstance(stated, int | float):
+        if isinstance(stated, bool) or not math.isclose(stated, found, rel_tol=1e-6):
+            yield f"{path} ({repr(stated)[:40]} stated, {found!r} found)"
+    elif type(stated) is not type(found) or stated != found:
+        yield f"{path} ({repr(stated)[:40]} stated, {repr(found)[:40]} found)"

@@ -16,6 +16,8 @@ from limelight.models.construct.files import load
 from limelight.theory.enclosure import Ball, HeadTable, head_table, plus
 
 MOST_BITS = 12
+#: Everything that a claim may say; what is not understood could mean anything.
+CLAIM = {"T", "s", "positions", "mapping", "truth_table", "values", "cls_attended", "tolerance"}
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,9 @@ def read_claim(path: str | Path) -> ConstructionClaim:
     name = Path(path).name
     try:
         claim = certificate["claim"]
+        unknown = sorted(set(claim) - CLAIM)
+        if unknown:
+            raise ValueError(f"it says {unknown[0]!r:.40}, which means nothing here")
         length, sparsity = _whole(claim["T"]), _whole(claim["s"])
         positions = np.array([_whole(i) for i in claim["positions"]], dtype=int)
         tolerance = _number(claim["tolerance"])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from limelight.certificate.claim import ConstructionClaim, read_claim
-from limelight.certificate.recompute import altered, network_width, wrong_fields
+from limelight.certificate.recompute import altered, network_width, wrong_copy, wrong_fields
 from limelight.core.notebook import grid, line
 from limelight.models.construct.files import finite
 from limelight.theory.enclosure import HeadTable, head_range, network_range
@@ -175,7 +175,7 @@ def _checked(
         samples=samples,
         slack=network_width(claim) - measured,
         altered=altered(claim, path),
-        certificate=wrong_fields(claim, measured) or "ok",
+        certificate=[*wrong_fields(claim, measured), *wrong_copy(claim, path)] or "ok",
         function_only=function_only,
         seconds=time.perf_counter() - start,
     )

@@ -16,6 +16,9 @@ import numpy as np
 from limelight.certificate.claim import ConstructionClaim
 from limelight.certificate.overlap import RecomputedOverlap, basis, overlaps
 from limelight.core.arrays import Real
+from limelight.core.files import read_regular
+from limelight.core.manifests import MOST_BYTES, Broken, read_json
+from limelight.models.construct.files import beside, finite
 from limelight.models.weights import read
 
 #: Relative difference that recomputed numbers may show, and absolute one of those of order 1.
@@ -32,7 +35,23 @@ def altered(claim: ConstructionClaim, path: str | Path) -> list[str]:
         name: hashlib.sha256(np.ascontiguousarray(tensors.raw(name)).tobytes()).hexdigest()
         for name in tensors
     }
-    return sorted(name for name, value in hashed.items() if given.get(name) != value)
+    wrong = [name for name, value in hashed.items() if given.get(name) != value]
+    return sorted([*wrong, *(repr(name)[:60] for name in given if name not in hashed)])
+
+
+def wrong_copy(claim: ConstructionClaim, path: str | Path) -> list[str]:
+    """Whether the copy of the certificate that lies beside the weights says something else.
+
+    People read that copy. Weights alone, without one, are no fault.
+    """
+    copy = beside(Path(path))
+    if not copy.exists():
+        return []
+    try:
+        same = read_json(read_regular(copy, MOST_BYTES)) == finite(claim.certificate)
+    except (OSError, Broken):
+        same = False
+    return [] if same else [f"({copy.name}, beside the weights, says something else)"]
 
 
 def wrong_fields(claim: ConstructionClaim, head_error: Real) -> list[str]:

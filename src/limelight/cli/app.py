@@ -34,6 +34,7 @@ from limelight.cli import (
 from limelight.cli.progress import Stopped
 from limelight.cli.text import console, tell
 from limelight.core.errors import LimelightError
+from limelight.core.words import shortened
 
 app = typer.Typer(
     name="limelight",
@@ -118,6 +119,8 @@ def main() -> None:
         code = complain(word, in_flags(error.message), in_flags(error.hint), error.code)
     except UsageError as error:
         code = complain_of_usage(error)
+    except MemoryError:
+        code = complain("error", "this needs more memory than there is", "smaller sizes", 2)
     except BrokenPipeError:  # whoever read the output has left, as `head` does
         code = 1
         silence()
@@ -152,10 +155,15 @@ def complain(word: str, message: str, hint: str, code: int) -> int:
     with contextlib.suppress(OSError):
         flush()
         console(stderr=True).show_cursor()  # Ctrl-C may have come while a bar had hidden it
-    tell(f"{word}: {' '.join(message.split())}")
+    tell(f"{word}: {one_line(message)}")
     if hint:
-        tell(f"hint: {' '.join(hint.split())}")
+        tell(f"hint: {one_line(hint)}")
     return code
+
+
+def one_line(text: str, most: int = 500) -> str:
+    """A message in one line that is not endless, whatever names it repeats."""
+    return shortened(" ".join(text.split()), most)
 
 
 def complain_of_usage(error) -> int:

@@ -30,6 +30,9 @@ def bound(
     certificate: Path | None = typer.Option(
         None, "--certificate", help="Write a JSON certificate."
     ),
+    check: Path | None = typer.Option(
+        None, "--check", help="Compute this certificate again from the file, and compare."
+    ),
     json: bool = Json,
 ) -> None:
     """Bound the capacity of every attention block and head of a checkpoint.
@@ -40,6 +43,7 @@ def bound(
     Examples:
       limelight bound edelman2022 model.safetensors
       limelight bound edelman2022 vit.safetensors --tokens 197 --plot blocks.png
+      limelight bound edelman2022 vit.safetensors --check vit.certificate.json
     """
     from limelight.core.errors import InputError
 
@@ -47,6 +51,9 @@ def bound(
         raise InputError(f"{key} has no bound on weights", "edelman2022 has")
     if plot is not None:
         check_output(plot, ".png", ".svg", ".pdf")
+    if check is not None:
+        run_check(check, file, json)
+        return
     with busy("reading norms"):
         from limelight.theory.edelman2022 import capacity
 
@@ -68,6 +75,16 @@ def bound(
 
         certify(report, file).save(certificate)
     emit(report.as_json()) if json else print_report(report)
+
+
+def run_check(certificate: Path, file: Path, json: bool) -> None:
+    """Check a certificate, print, and leave with 0 if all of it holds, else with 1."""
+    with busy("computing it again"):
+        from limelight.certificate import check_bound
+
+        report = check_bound(certificate, file)
+    emit(report.as_json()) if json else say(str(report))
+    raise typer.Exit(report.code)
 
 
 def draw_blocks(report):

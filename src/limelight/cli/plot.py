@@ -7,6 +7,7 @@ import typer
 from limelight.cli.options import Json, PaperAt, check_output, paper_at
 from limelight.cli.progress import busy
 from limelight.cli.text import emit, say, tell
+from limelight.core.errors import InputError
 
 
 def plot(
@@ -44,10 +45,17 @@ def plot(
         name = recipe.name if recipe else folder.resolve().name
         first = output or folder / f"{name}.png"
         files = []
-        for number, (what, picture) in enumerate(pictures_of(table, recipe, measure).items()):
-            path = first.with_stem(f"{first.stem}-{what}") if number else first
-            save(picture, path)
-            files.append(str(path))
+        try:
+            for number, (what, picture) in enumerate(pictures_of(table, recipe, measure).items()):
+                path = first.with_stem(f"{first.stem}-{what}") if number else first
+                save(picture, path)
+                files.append(str(path))
+        except (LookupError, ValueError, ArithmeticError, TypeError):
+            if not unfinished(table):
+                raise
+            raise InputError(
+                f"this figure cannot be drawn yet: {unfinished(table)}", f"limelight resume {store}"
+            ) from None
     if unfinished(table):
         tell(f"note: the run is not finished: {unfinished(table)}")
     emit({"figure": name, "files": files}) if json else say("drawn: " + ", ".join(files))

@@ -26,7 +26,7 @@ def resume(
       limelight resume runs/li2023-fig1a-small --stall 7200 --json
     """
     from limelight.core.errors import InputError
-    from limelight.engine.store import read_manifest
+    from limelight.engine.reading import read_manifest
     from limelight.papers.published import how_to_go_on, recipe_of
 
     if (store / "table.parquet").exists():

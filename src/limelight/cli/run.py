@@ -106,6 +106,10 @@ def work(
         return
     say(f"{recipe.paper} {recipe.name}: {recipe.title}")
     say(took(bar.last, len(table)))
+    if table.diverged.any():
+        from limelight.papers.published import divergence
+
+        say(divergence(table), hang=4)
     for line in lines:
         say(line, hang=4)
     print_verdicts(verdicts)
@@ -116,7 +120,7 @@ def work(
 
 def stopped(place: Path, last) -> Stopped:
     """Ctrl-C: what is kept and how to go on."""
-    from limelight.engine.store import stored_rows
+    from limelight.engine.reading import stored_rows
 
     if last is None or not (place / "manifest.json").exists():
         return Stopped("nothing was computed yet", "the same command starts again")
@@ -146,6 +150,7 @@ def as_json(recipe, scale: str, place: Path, table, last, verdicts) -> dict:
         "scale": scale,
         "cells": len(table) // table.manifest["configuration"]["trials"],
         "trials": len(table),
+        "diverged": int(table.diverged.sum()),
         "seconds": round(last.seconds, 3),
         "trials_per_second": round(last.trials_per_second, 3),
         "compilations": last.compilations,

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 import sys
 import textwrap
@@ -10,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import typer
+
+#: Control characters other than new line and tab, and halves of pairs that no terminal can show.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def emit(value: Any) -> None:
@@ -25,7 +29,7 @@ def say(text: str = "", indent: int = 0, hang: int = 0) -> None:
         indent: Spaces before the first line of each.
         hang: More spaces before the lines that follow when one is wrapped.
     """
-    for line in text.split("\n"):
+    for line in visible(text).split("\n"):
         own = len(line) - len(line.lstrip())
         typer.echo(
             textwrap.fill(
@@ -41,7 +45,17 @@ def say(text: str = "", indent: int = 0, hang: int = 0) -> None:
 
 def tell(text: str) -> None:
     """Print a line for people on stderr, so that stdout stays clean for machines."""
-    typer.echo(text, err=True)
+    typer.echo(visible(text), err=True)
+
+
+def visible(text: str) -> str:
+    r"""Text with every control character written out, so that no name can steer a terminal.
+
+    Example:
+        >>> visible("a" + chr(27) + "[2J")
+        'a\\x1b[2J'
+    """
+    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def columns() -> int:
@@ -70,7 +84,7 @@ def print_title(name: str, title: str = "") -> None:
     lines = textwrap.fill(
         f"{name}  {title}", columns(), subsequent_indent=hang, break_long_words=False
     ).rstrip()
-    text = Text(lines)
+    text = Text(visible(lines))
     text.stylize("bold", 0, len(name))
     console().print(text, soft_wrap=True)
 
@@ -83,7 +97,7 @@ def print_table(titles: Iterable[str], rows: Iterable[Iterable[str]], right: tup
     for title in titles:
         grid.add_column(title, justify="right" if title in right else "left")
     for row in rows:
-        grid.add_row(*row)
+        grid.add_row(*(visible(cell) if isinstance(cell, str) else cell for cell in row))
     console().print(grid)
 
 

@@ -1,13 +1,19 @@
-"""Files that are whole or not there at all."""
+"""Files that are whole or not there at all, and what a killed process leaves of them."""
 
 import contextlib
 import errno
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from limelight.core.errors import StoreError
+
+try:
+    import fcntl
+except ImportError:  # not on every system; then nothing is known to be left over
+    fcntl = None
 
 
 @contextlib.contextmanager
@@ -17,19 +23,12 @@ def atomic(path: Path) -> Iterator[Path]:
     A failure leaves neither the temporary file nor a half-written `path`.
     """
     path = Path(path)
-    with explained(path):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        os.close(handle)
-    temporary = Path(name)
-    try:
-        with explained(path):
-            yield temporary
-            flush(temporary)
-            temporary.chmod(_usual_mode())
-            temporary.replace(path)
-            flush(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with _temporary(path) as temporary, explained(path):
+        yield temporary
+        flush(temporary)
+        temporary.chmod(_usual_mode())
+        temporary.replace(path)
+        flush(path.parent)
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
@@ -40,24 +39,98 @@ def write_whole(path: str | Path, content: bytes) -> None:
 
 def write_once(path: Path, content: bytes) -> bool:
     """Put a file in its place unless one is there; of many that try at once, one succeeds."""
-    with explained(path):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        os.close(handle)
-        temporary = Path(name)
+    with _temporary(path) as temporary, explained(path):
+        temporary.write_bytes(content)
+        temporary.chmod(_usual_mode())
+        flush(temporary)
         try:
-            temporary.write_bytes(content)
-            temporary.chmod(_usual_mode())
-            flush(temporary)
+            os.link(temporary, path)
+        except FileExistsError:
+            return False
+        except OSError:  # a file system without links: last come stays
+            temporary.replace(path)
+        flush(path.parent)
+        return True
+
+
+def clear_leftovers(folder: Path) -> int:
+    """Remove the temporary files that killed processes left in a folder; how many there were.
+
+    Whoever writes one holds a lock on it, which dies with the process. Where the file system has no
+    locks nothing is removed.
+    """
+    cleared = 0
+    for path in folder.glob(".*.tmp"):
+        with contextlib.suppress(OSError):
+            handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
             try:
-                os.link(temporary, path)
-            except FileExistsError:
-                return False
-            except OSError:  # a file system without links: last come stays
-                temporary.replace(path)
-            flush(path.parent)
-            return True
-        finally:
-            temporary.unlink(missing_ok=True)
+                if lock(handle):
+                    path.unlink()
+                    cleared += 1
+            finally:
+                os.close(handle)
+    return cleared
+
+
+def read_regular(path: str | Path, most: int | None = None) -> bytes:
+    """The content of a plain file; a pipe or a device, which could be endless, is refused.
+
+    Args:
+        path: The file; a link is followed.
+        most: Bytes that it may have.
+
+    Raises:
+        OSError: When it cannot be read, is no plain file, or is larger.
+    """
+    # Opening a pipe would wait for its writer.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(handle, "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a plain file", str(path))
+        if most is not None and status.st_size > most:
+            raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
+        return file.read()
+
+
+def lock(handle: int, wait: bool = False) -> bool | None:
+    """Lock an open file until it is closed: whether it is ours; `None` where there are no locks."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return None
+    return True
+
+
+def still_named(handle: int, path: Path) -> bool:
+    """Whether an open file is the one that its name stands for now."""
+    try:
+        there = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return False
+    return os.path.samestat(os.fstat(handle), there)
+
+
+@contextlib.contextmanager
+def _temporary(path: Path) -> Iterator[Path]:
+    """A new file beside `path`, locked while it is written, gone afterwards."""
+    with explained(path):
+        while True:
+            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+            lock(handle)
+            # Another process may have taken it for a leftover before it was locked.
+            if still_named(handle, Path(name)):
+                break
+            os.close(handle)
+    try:
+        yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
+        os.close(handle)
 
 
 def _usual_mode() -> int:

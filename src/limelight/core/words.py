@@ -14,12 +14,12 @@ def parse(text: str, current: Any) -> Any:
         >>> parse("0.3", 0.1), parse("200", 100), parse("none", 0.1), parse("frozen", "x")
         (0.3, 200, None, 'frozen')
     """
-    word = text.strip()
+    word, shown = text.strip(), shortened(text)
     if word.lower() == "none":
         return None
     if isinstance(current, bool):
         if word.lower() not in ("true", "false"):
-            raise InputError(f"{text!r} is not true or false")
+            raise InputError(f"{shown!r} is not true or false")
         return word.lower() == "true"
     for kind in (int, float):
         if current is None or isinstance(current, int | float):
@@ -28,13 +28,30 @@ def parse(text: str, current: Any) -> Any:
             except ValueError:
                 continue
             if isinstance(current, int) and isinstance(value, float):
-                raise InputError(f"{text!r} is not a whole number")
-            if not math.isfinite(value):
-                raise InputError(f"{text!r} is not finite")
+                raise InputError(f"{shown!r} is not a whole number")
+            if not _finite(value):
+                raise InputError(f"{shown!r} is not finite")
             return value if not isinstance(current, float) else float(value)
     if isinstance(current, int | float):
-        raise InputError(f"{text!r} is not a number")
+        raise InputError(f"{shown!r} is not a number")
     return word
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """A word as an error may repeat it.
+
+    Example:
+        >>> shortened("0.5"), shortened("9" * 5_000, 6)
+        ('0.5', '999999...')
+    """
+    return text if len(text) <= most else text[:most] + "..."
+
+
+def _finite(value: int | float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return False
 
 
 def kinds_of(declared: Any) -> set[type]:

@@ -96,7 +96,7 @@ class Grid:
     @cached_property
     def columns(self) -> dict[str, np.ndarray]:
         """Each path's value in every cell, of one type; `None` beside numbers becomes NaN."""
-        return {name: _typed([cell[name] for cell in self.cells]) for name in self.names}
+        return {name: typed([cell[name] for cell in self.cells]) for name in self.names}
 
     def values(self, path: str) -> list[Any]:
         """The values one path takes, in order of first appearance."""
@@ -200,7 +200,8 @@ def _points(paths, values) -> list[list[tuple[str, Any]]]:
     return [list(zip(paths, map(_plain, value), strict=True)) for value in values]
 
 
-def _typed(values: list[Any]) -> np.ndarray:
+def typed(values: list[Any]) -> np.ndarray:
+    """Values of one path as an array of one type; `None` beside numbers becomes NaN."""
     numbers = [value for value in values if value is not None]
     if len(numbers) < len(values) and all(isinstance(v, int | float) for v in numbers):
         return np.array([np.nan if v is None else v for v in values], dtype=float)

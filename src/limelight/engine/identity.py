@@ -7,7 +7,6 @@ its name, its fields and its code, so that an edited class never meets the table
 import dataclasses
 import functools
 import hashlib
-import json
 import platform
 import types
 from collections.abc import Iterator, Mapping
@@ -17,11 +16,14 @@ import numpy as np
 
 from limelight.core.errors import InputError
 from limelight.core.kinds import EARLIER, GAINED, kind_of
+from limelight.core.manifests import digest
 from limelight.engine import code
 
 #: Where a description holds the digests of a user's code, and the Python that they were made by.
 #: The names have a space, so that no field can be called so.
 CODE, PYTHON = "its code", "its python"
+
+__all__ = ["changed_code", "describe", "digest", "has_code", "modern", "without_code"]
 
 
 def describe(value: Any) -> Any:
@@ -41,8 +43,8 @@ def describe(value: Any) -> Any:
         return {"is": "set", "of": sorted((describe(item) for item in value), key=repr)}
     if getattr(value, "ndim", 0) or str(getattr(value, "dtype", "")).startswith("key"):
         array = code.plain_array(value)
-        digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-        return {"is": "array", "shape": list(array.shape), "type": str(array.dtype), "sha": digest}
+        sha = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+        return {"is": "array", "shape": list(array.shape), "type": str(array.dtype), "sha": sha}
     if isinstance(value, np.dtype):
         return str(value)
     if hasattr(value, "item"):
@@ -55,12 +57,6 @@ def describe(value: Any) -> Any:
             "its identity must say what they are: use numbers, words, arrays or dataclasses",
         )
     return _describe_object(value)
-
-
-def digest(configuration: Any) -> str:
-    """The hash of a configuration, whatever the order of its entries."""
-    text = json.dumps(configuration, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def modern(configuration: Any) -> Any:

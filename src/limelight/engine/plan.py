@@ -17,7 +17,7 @@ from limelight.engine.batch import PRECISION
 from limelight.engine.cost import Cost
 from limelight.engine.grid import Axes, Cell, Grid, assign, fitting, is_static, leaves
 from limelight.engine.identity import describe, digest
-from limelight.engine.store import read_manifest
+from limelight.engine.reading import chunk_name, read_manifest
 
 #: Raised when the engine or a shelf changes so that stored numbers would come out otherwise.
 REVISION = 2
@@ -106,7 +106,7 @@ class Plan:
             trials = np.tile(np.arange(self.trials, dtype=np.int32), len(group.cells))
             for part, start in enumerate(range(0, len(cells), self.width)):
                 rows = slice(start, start + self.width)
-                chunks.append(Chunk(f"{number:03d}-{part:05d}", number, cells[rows], trials[rows]))
+                chunks.append(Chunk(chunk_name(number, part), number, cells[rows], trials[rows]))
         return tuple(chunks)
 
     @cached_property
@@ -136,6 +136,16 @@ class Plan:
     def hash(self) -> str:
         """The identity of the study."""
         return digest(self.configuration)
+
+    @property
+    def counts(self) -> list[int]:
+        """Chunks of every group, in order."""
+        return [-(-len(group.cells) * self.trials // self.width) for group in self.groups]
+
+    def known(self, chunk: Chunk) -> dict[str, np.ndarray]:
+        """The columns of a chunk that are known before it is computed."""
+        axes = {name: column[chunk.cells] for name, column in self.grid.columns.items()}
+        return {"cell": chunk.cells, "trial": chunk.trials, **axes}
 
     def arguments(self, chunk: Chunk) -> tuple[Any, ...]:
         """What the program of a chunk is called with, padded to the width."""

@@ -9,7 +9,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,13 +19,17 @@ import jax
 import numpy as np
 
 from limelight.core.errors import InputError, LimelightError, RunError, StallError
+from limelight.core.manifests import FORMAT, sealed
 from limelight.engine import device
 from limelight.engine.plan import Chunk, Plan
+from limelight.engine.reading import assemble
 from limelight.engine.store import Store, now
 from limelight.table import Table
 
 #: Seconds between two looks at chunks that other processes hold.
 POLL = 0.5
+#: Times that chunks are looked for again when some were lost after they were finished.
+ROUNDS = 5
 #: Cores from which on programs are compiled ahead, and how many at a time.
 SPARE, COMPILERS = 4, 8
 
@@ -76,7 +80,7 @@ class Memory:
     def __init__(self, manifest: Mapping[str, Any]):
         self.manifest, self.parts, self.warnings = dict(manifest), {}, []
 
-    def finished(self, chunk: str, rows: int, repair: bool = False) -> bool:
+    def finished(self, chunk: str, known: Mapping[str, np.ndarray], repair: bool = False) -> bool:
         """Whether the chunk is there."""
         return chunk in self.parts
 
@@ -89,13 +93,9 @@ class Memory:
         """Keep it."""
         self.parts[chunk] = columns
 
-    def table(self) -> Table:
-        """Every row, in order of cell and trial."""
-        parts = list(self.parts.values())
-        columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        order = np.lexsort([columns["trial"], columns["cell"]])
-        axes = tuple(name for paths, _ in self.manifest["configuration"]["axes"] for name in paths)
-        return Table({k: v[order] for k, v in columns.items()}, axes, self.manifest)
+    def read(self, chunk: str, known: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray] | None:
+        """The columns of a chunk; `None` where it is missing."""
+        return self.parts.get(chunk)
 
 
 def run(
@@ -116,13 +116,17 @@ def run(
     """
     device.use_cache()
     machine = device.describe_machine()
-    manifest = {
-        "hash": plan.hash,
-        "configuration": plan.configuration,
-        "created": now(),
-        **machine,
-        **(about or {}),
-    }
+    manifest = sealed(
+        {
+            "format": FORMAT,
+            "hash": plan.hash,
+            "configuration": plan.configuration,
+            "chunks": plan.counts,
+            "created": now(),
+            **machine,
+            **(about or {}),
+        }
+    )
     keep = Memory(manifest) if store is None else Store(store, manifest, same_code)
     engine = Engine(plan, keep, progress or (lambda _: None), stall, machine)
     return engine.work()
@@ -146,35 +150,59 @@ class Engine:
 
     def work(self) -> Table:
         """Every chunk, ours first, then what others left."""
-        waiting = list(self.plan.chunks)
+        waiting = self.plan.chunks
         try:
-            waiting = self._compile_ahead(waiting)
-            while waiting:
-                waiting = [chunk for chunk in waiting if not self._settle(chunk)]
-                if waiting:
-                    time.sleep(POLL)
+            for _ in range(ROUNDS):
+                self._settle_all(waiting)
+                parts = {chunk.name: self._stored(chunk) for chunk in self.plan.chunks}
+                waiting = [chunk for chunk in self.plan.chunks if parts[chunk.name] is None]
+                if not waiting:
+                    table = assemble(filter(None, parts.values()), self.keep.manifest)
+                    self._prove_coverage(table)
+                    return table
+                self._lost(waiting)
         finally:
             if self.compilers is not None:
                 self.compilers.shutdown(wait=False, cancel_futures=True)
+        raise RunError(
+            f"{len(waiting)} finished chunks were lost or damaged again and again",
+            "is the disk sound, and does anything else write in that folder?",
+        )
+
+    def _settle_all(self, chunks: Sequence[Chunk]) -> None:
+        """Every one of these finished, by this process or another; failures are gathered."""
+        waiting = self._compile_ahead(list(chunks))
+        while waiting:
+            waiting = [chunk for chunk in waiting if not self._settle(chunk)]
+            if waiting:
+                time.sleep(POLL)
         if self.failures:
             missing = sum(len(c.cells) for c in self.plan.chunks if c.name in self.failures)
             reasons = "; ".join(dict.fromkeys(self.failures.values()))
             raise RunError(f"{missing} of {self.plan.rows} trials failed: {reasons}")
-        table = self.keep.table()
-        self._prove_coverage(table)
-        return table
+
+    def _stored(self, chunk: Chunk) -> Mapping[str, np.ndarray] | None:
+        return self.keep.read(chunk.name, self.plan.known(chunk))
+
+    def _lost(self, chunks: Sequence[Chunk]) -> None:
+        """Say that finished chunks are gone; they are computed again."""
+        names = ", ".join(chunk.name for chunk in chunks[:3]) + ", ..." * (len(chunks) > 3)
+        self.progress.messages.append(
+            f"lost or damaged while the run went on, computed again: {names}"
+        )
+        self.progress.done -= sum(len(chunk.cells) for chunk in chunks)
 
     def _settle(self, chunk: Chunk) -> bool:
         """Whether nothing is left to do about a chunk: finished, failed, or computed now."""
-        rows = len(chunk.cells)
-        if self.keep.finished(chunk.name, rows):
+        known = self.plan.known(chunk)
+        if self.keep.finished(chunk.name, known):
             return self._report(chunk)
         with self.keep.claim(chunk.name) as mine:
             if not mine:
                 return False
             # Another process may have finished it between the look and the claim; what is damaged
             # is set aside only now, when nobody else can be writing it.
-            if self.keep.finished(chunk.name, rows, repair=True):
+            if self.keep.finished(chunk.name, known, repair=True):
                 return self._report(chunk)
             return self._attempt(chunk)
 
@@ -222,8 +250,7 @@ class Engine:
             rows = self.plan.settings(chunk)
             results = self.executor.run(program, arguments, rows, self._tell)
         rows = len(chunk.cells)
-        axes = {name: column[chunk.cells] for name, column in self.plan.grid.columns.items()}
-        return {"cell": chunk.cells, "trial": chunk.trials, **axes} | {
+        return self.plan.known(chunk) | {
             name: np.asarray(column)[:rows] for name, column in results.items()
         }
 
@@ -256,8 +283,9 @@ class Engine:
         Returns the chunks in the order of their programs.
         """
         cores = os.cpu_count() or 1
-        missing = [c for c in chunks if not self.keep.finished(c.name, len(c.cells))]
-        todo = list({chunk.group: chunk for chunk in reversed(missing)}.values())
+        missing = [c for c in chunks if not self.keep.finished(c.name, self.plan.known(c))]
+        first = {chunk.group: chunk for chunk in reversed(missing)}
+        todo = [chunk for group, chunk in first.items() if group not in self.programs]
         if cores < SPARE or len(todo) < 2:
             return chunks
         self.compilers = ThreadPoolExecutor(min(COMPILERS, cores // 2), "compiler")

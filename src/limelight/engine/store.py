@@ -6,7 +6,7 @@
     locks/000-00003            held while a process works on the chunk
 
 No file has two writers and there is no server. A lock only saves work: two processes that compute
-one chunk write the same rows.
+one chunk write the same rows. Whatever else lies in the folder is left alone and not read.
 """
 
 import contextlib
@@ -19,23 +19,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from limelight.core.errors import StoreError
-from limelight.core.files import atomic, explained, write_once
+from limelight.core.files import (
+    atomic,
+    clear_leftovers,
+    explained,
+    lock,
+    still_named,
+    write_once,
+)
+from limelight.core.sealed import sealed_bytes
 from limelight.engine.identity import changed_code, digest, has_code, modern, without_code
+from limelight.engine.reading import DAMAGE, STUDY, first_line, read_chunk, read_manifest, same
 from limelight.table import Table
-
-try:
-    import fcntl
-except ImportError:  # not on every system; locks only save work
-    fcntl = None
-
-#: Format 1 named the parts of a study by import path; both are read.
-FORMAT, READ = 2, (1, 2)
-#: Where a chunk's file says which study it belongs to.
-STUDY = b"limelight.study"
 
 
 class Store:
@@ -57,11 +54,12 @@ class Store:
             with explained(folder):
                 folder.mkdir(parents=True, exist_ok=True)
         self.manifest = self._settle(manifest, same_code)
+        self._tidy()
 
     def _settle(self, manifest: Mapping[str, Any], same_code: bool) -> dict[str, Any]:
         path = self.path / "manifest.json"
         if not path.exists():
-            text = json.dumps({"format": FORMAT, **manifest}, indent=2) + "\n"
+            text = json.dumps(manifest, indent=2) + "\n"
             # Two processes may both have found none: the first to arrive stays, both read it.
             write_once(path, text.encode())
         there = read_manifest(self.path)
@@ -96,25 +94,39 @@ class Store:
         """Where a chunk's rows are."""
         return self.chunks / f"{chunk}.parquet"
 
-    def finished(self, chunk: str, rows: int, repair: bool = False) -> bool:
+    def finished(self, chunk: str, known: Mapping[str, np.ndarray], repair: bool = False) -> bool:
         """Whether a chunk is there and whole; to `repair`, a damaged one is set aside and named.
 
         Only the holder of the claim repairs: another process may just be writing the chunk.
+
+        Args:
+            chunk: Its name.
+            known: The columns that are known before it is computed: cells, trials, coordinates.
+            repair: Whether to set a damaged one aside.
         """
+        found = self._read(chunk, known)
+        if repair and isinstance(found, str) and found:
+            self.set_aside(chunk, found)
+        return isinstance(found, dict)
+
+    def read(self, chunk: str, known: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
+        """The columns of a finished chunk; `None` where it is missing or damaged."""
+        found = self._read(chunk, known)
+        return found if isinstance(found, dict) else None
+
+    def _read(self, chunk: str, known: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | str:
+        """A chunk's columns, or what is wrong with it; nothing, when it is only missing."""
         path = self.file(chunk)
         if not path.exists():
-            return False
-        why = self._damage(path, rows)
-        if why is not None and repair:
-            self.set_aside(chunk, why)
-        return why is None
-
-    def _damage(self, path: Path, rows: int) -> str | None:
+            return ""
         try:
-            arrow = _read_chunk(path, self.manifest["hash"])
-        except (OSError, pa.ArrowException, ValueError) as error:
-            return str(error).splitlines()[0]
-        return None if arrow.num_rows == rows else f"{arrow.num_rows} rows instead of {rows}"
+            columns = read_chunk(path, self.manifest)
+        except DAMAGE as error:
+            return first_line(error)
+        if len(columns["cell"]) != len(known["cell"]):
+            return f"{len(columns['cell'])} rows instead of {len(known['cell'])}"
+        other = [name for name, column in known.items() if not same(columns[name], column)]
+        return f"its column {other[0]!r} is not the planned one" if other else columns
 
     def set_aside(self, chunk: str, why: str) -> Path:
         """Rename a damaged chunk, so that nothing is lost and it is computed again."""
@@ -124,116 +136,68 @@ class Store:
         )
         with contextlib.suppress(FileNotFoundError):  # another process was quicker
             path.replace(place)
-        self.warnings.append(f"{path.name} is damaged ({why}); set aside as {place.name}")
+            self.warnings.append(f"{path.name} is damaged ({why}); set aside as {place.name}")
         return place
 
     def write(
         self, chunk: str, columns: Mapping[str, np.ndarray], facts: Mapping[str, Any]
     ) -> None:
         """Keep a chunk's rows and how they were made."""
+        if not (self.path / "manifest.json").exists():
+            raise StoreError(
+                f"{self.path} was removed while the run went on",
+                "the same command starts again",
+            )
         arrow = Table(columns).to_arrow()
         arrow = arrow.replace_schema_metadata({STUDY: self.manifest["hash"]})
+        content = sealed_bytes(arrow, "zstd")
+        with explained(self.chunks):
+            self.chunks.mkdir(exist_ok=True)
         with atomic(self.chunks / f"{chunk}.json") as temporary:
             other = {"other_code": True} if self.other_code else {}
             temporary.write_text(json.dumps({**facts, **other, "finished": now()}) + "\n")
         with atomic(self.file(chunk)) as temporary:
-            pq.write_table(arrow, temporary, write_page_checksum=True, compression="zstd")
+            temporary.write_bytes(content)
+
+    # --- who works on what -------------------------------------------------------------------
 
     @contextlib.contextmanager
     def claim(self, chunk: str) -> Iterator[bool]:
         """Whether this process may compute the chunk now; the claim dies with the process."""
-        if fcntl is None:
-            yield True
-            return
-        with explained(self.locks / chunk):
-            handle = os.open(self.locks / chunk, os.O_RDWR | os.O_CREAT, 0o666)
+        path = self.locks / chunk
+        handle, mine = self._locked(path)
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
-            except OSError:  # a file system without locks
-                yield True
-                return
-            yield True
+            yield mine is not False
         finally:
+            if mine is not False:
+                with contextlib.suppress(OSError):
+                    path.unlink()
             os.close(handle)
 
-    # --- reading -----------------------------------------------------------------------------
+    def _locked(self, path: Path) -> tuple[int, bool | None]:
+        """An open lock file, and whether it is ours; `None` on a file system without locks."""
+        with explained(path):
+            while True:
+                self.locks.mkdir(exist_ok=True)
+                handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+                mine = lock(handle)
+                # Whoever held it before may have removed it since it was opened.
+                if not mine or still_named(handle, path):
+                    return handle, mine
+                os.close(handle)
 
-    def table(self) -> Table:
-        """Every finished row, in order of cell and trial."""
-        return read_table(self.path)
-
-
-def read_manifest(path: str | Path) -> dict[str, Any]:
-    """The manifest of a run folder."""
-    file = Path(path) / "manifest.json"
-    if not file.exists():
-        raise StoreError(
-            f"{path} is no run folder: it has no manifest.json",
-            "limelight run KEY FIGURE makes one, and so does a sweep with a store",
-        )
-    manifest: Any = None
-    with contextlib.suppress(OSError, ValueError):
-        manifest = json.loads(file.read_text())
-    if not _is_manifest(manifest):
-        raise StoreError(f"{file} is not a manifest", "it may be damaged; restore or delete it")
-    if manifest.get("format") not in READ:
-        raise StoreError(f"{file} has format {manifest.get('format')}, this version reads {READ}")
-    return manifest
-
-
-def read_table(path: str | Path) -> Table:
-    """The table of a run folder as far as it is finished."""
-    manifest = read_manifest(path)
-    files = sorted((Path(path) / "chunks").glob("*.parquet"))
-    if not files:
-        raise StoreError(f"{path} has no finished chunk yet", "limelight resume goes on with it")
-    try:
-        arrow = pa.concat_tables([_read_chunk(file, manifest["hash"]) for file in files])
-    except (OSError, pa.ArrowException, ValueError) as error:
-        raise StoreError(
-            f"cannot read the chunks of {path}: {str(error).splitlines()[0]}",
-            "limelight resume sets a damaged chunk aside and computes it again",
-        ) from None
-    columns = Table.from_arrow(arrow).columns
-    order = np.lexsort([columns["trial"], columns["cell"]])
-    axes = tuple(name for paths, _ in manifest["configuration"]["axes"] for name in paths)
-    return Table({k: v[order] for k, v in columns.items()}, axes, manifest)
-
-
-def open_table(path: str | Path) -> Table:
-    """The table of a run folder, of a published folder, or of a Parquet file.
-
-    A run that is not finished gives the rows that are there.
-    """
-    path = Path(path)
-    if not path.exists():
-        raise StoreError(f"there is no {path}", "give a run folder or a table.parquet")
-    if path.is_dir() and (path / "table.parquet").exists():
-        return Table.load(path / "table.parquet")
-    return read_table(path) if path.is_dir() else Table.load(path)
-
-
-def stored_rows(path: str | Path) -> int:
-    """Trials that a run folder holds, counted from its files."""
-    rows = 0
-    for file in (Path(path) / "chunks").glob("*.parquet"):
-        with contextlib.suppress(OSError, pa.ArrowException):
-            rows += pq.read_metadata(file).num_rows
-    return rows
-
-
-def read_facts(path: str | Path) -> list[dict[str, Any]]:
-    """How each finished chunk was made; facts that cannot be read are left out."""
-    facts = []
-    for file in sorted((Path(path) / "chunks").glob("*.json")):
-        if file.with_suffix(".parquet").exists():
-            with contextlib.suppress(OSError, ValueError):
-                facts.append(json.loads(file.read_text()))
-    return [f for f in facts if isinstance(f, dict) and {"seconds", "compile_seconds"} <= set(f)]
+    def _tidy(self) -> None:
+        """Clear what killed processes left: temporary files, and locks that nobody holds."""
+        for folder in (self.path, self.chunks):
+            clear_leftovers(folder)
+        for path in self.locks.glob("*"):
+            with contextlib.suppress(OSError):
+                handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    if lock(handle) and still_named(handle, path):
+                        path.unlink()
+                finally:
+                    os.close(handle)
 
 
 def difference(there: Any, here: Any, path: str = "") -> str:
@@ -248,23 +212,6 @@ def difference(there: Any, here: Any, path: str = "") -> str:
 def now() -> str:
     """This moment, UTC, to the second."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-
-
-def _is_manifest(value: Any) -> bool:
-    configuration = value.get("configuration") if isinstance(value, dict) else None
-    return (
-        isinstance(configuration, dict)
-        and isinstance(value.get("hash"), str)
-        and isinstance(configuration.get("axes"), list)
-        and {"trials", "width"} <= set(configuration)
-    )
-
-
-def _read_chunk(path: Path, study: str) -> pa.Table:
-    arrow = pq.read_table(path, page_checksum_verification=True)
-    if (arrow.schema.metadata or {}).get(STUDY, b"").decode() != study:
-        raise ValueError(f"{path.name} belongs to another study")
-    return arrow
 
 
 def _short(value: Any) -> str:

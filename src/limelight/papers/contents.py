@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from limelight.core.errors import InputError, suggest
-from limelight.core.words import kinds_of, parse
+from limelight.core.words import kinds_of, parse, shortened
 from limelight.theory.base import Bound
 
 if TYPE_CHECKING:
@@ -33,12 +33,15 @@ class Statement:
         function: Keyword arguments with defaults, to a `Bound` (or something that prints); as
             "module:name" it is imported when it is first needed.
         defaults: Defaults other than the function's own.
+        most: The largest value of settings that are counted through one by one: far beyond it an
+            answer would take hours, or all memory.
     """
 
     label: str
     title: str
     function: Callable[..., Bound] | str
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    most: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def loaded(self) -> Callable[..., Bound]:
@@ -67,6 +70,11 @@ class Statement:
             with np.errstate(all="ignore"):  # what overflows shows as infinite
                 bound = self.loaded(**values)
                 bound.as_json()
+        except MemoryError:
+            raise InputError(
+                f"{self.label} would need more memory than there is at these settings",
+                "smaller ones",
+            ) from None
         except (ArithmeticError, ValueError, TypeError) as error:  # no such root or quotient
             raise InputError(
                 f"{self.label} says nothing at these settings: {error}",
@@ -81,13 +89,19 @@ class Statement:
             raise InputError(f"{name}: {error.message}", f"the default is {default}") from None
         if value is None and default is not None:
             raise InputError(f"{name} cannot be none", f"the default is {default}")
+        if name in self.most and isinstance(value, int | float) and value > self.most[name]:
+            raise InputError(
+                f"{name} = {shortened(text)} is too large", f"at most {self.most[name]}"
+            )
         declared = inspect.signature(self.loaded).parameters[name].annotation
         if (
             isinstance(value, str)
             and not isinstance(default, str)
             and str not in kinds_of(declared)
         ):
-            raise InputError(f"{name}: {text!r} is not a number", f"the default is {default}")
+            raise InputError(
+                f"{name}: {shortened(text)!r} is not a number", f"the default is {default}"
+            )
         return value
 
 

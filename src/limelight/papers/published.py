@@ -14,7 +14,8 @@ from limelight import plot
 from limelight.claims import Verdict
 from limelight.core.errors import InputError, RunError, suggest
 from limelight.core.files import write_whole
-from limelight.engine.store import open_table, read_facts, read_manifest
+from limelight.core.manifests import sealed
+from limelight.engine.reading import open_table, read_facts, read_manifest
 from limelight.experiments.rebuild import rebuild
 from limelight.experiments.starts import WEIGHTS
 from limelight.page.report import Illustration, Section, StudyCost, write_report
@@ -22,6 +23,7 @@ from limelight.papers import known, load
 from limelight.papers.contents import Paper
 from limelight.papers.recipe import Figure, planned_rows
 from limelight.plot import Movie, Picture
+from limelight.plot.files import render
 from limelight.table import Table
 
 
@@ -159,6 +161,14 @@ def unfinished(table: Table) -> str:
     return f"only {len(table)} of {planned} trials are there" if len(table) < planned else ""
 
 
+def divergence(table: Table) -> str:
+    """How many trials diverged, and how they are counted."""
+    return (
+        f"{int(table.diverged.sum())} of {len(table)} trials diverged: they are failures where"
+        " successes are counted, and a verdict stands only if it does not depend on their readings"
+    )
+
+
 def write_page(path: str | Path, stores: Iterable[str | Path], paper: Paper | None = None) -> None:
     """One HTML page for several runs: verdicts first, then figures, settings, cost, rerun."""
     sections = [section(store, paper) for store in stores]
@@ -186,6 +196,7 @@ def section(store: str | Path, paper: Paper | None = None) -> Section:
         rerun=[_command(manifest, store), f"limelight cite {figure.paper}"],
         notes=[
             f"Unfinished: {missing}." if missing else f"{len(table)} trials.",
+            *([f"{divergence(table)}."] if table.diverged.any() else []),
             f"Departures: {figure.departures}",
             *notes,
             *figure.lines(table),
@@ -218,7 +229,8 @@ def publish(store: str | Path, folder: str | Path) -> Path:
     figure = recipe_of(table.manifest, store)
     cost = _cost(store, table)
     spent = {"seconds": cost.seconds, "compilations": cost.compilations}
-    manifest = dict(table.manifest) | spent | {"compile_seconds": cost.compiling}
+    told = {name: entry for name, entry in table.manifest.items() if name != "seal"}
+    manifest = sealed(told | spent | {"compile_seconds": cost.compiling})
     place = Path(folder) / figure.paper / figure.name
     place.mkdir(parents=True, exist_ok=True)
     columns = {name: column for name, column in table.columns.items() if name != WEIGHTS}
@@ -279,10 +291,14 @@ def _pictures(figure: Figure, table: Table) -> tuple[list[Illustration], list[st
     pictures, notes = [], []
     for name, draw in figure.pictures.items():
         try:
-            drawn = figure.plot(table, name)
+            drawn = render(figure.plot(table, name))
             pictures.append(Illustration(drawn, caption=_first_line(draw), alt=figure.title))
         except InputError as error:
             notes.append(f"The picture {name!r} could not be drawn: {error.message}.")
+        except Exception:  # recipes are written for whole tables
+            if not unfinished(table):
+                raise
+            notes.append(f"The picture {name!r} cannot be drawn before the run is finished.")
     return pictures, notes
 
 

@@ -16,7 +16,8 @@ from limelight.claims import Claim, Decision, Estimate, Fixed, Kind, Rule, Verdi
 from limelight.core import notebook
 from limelight.core.errors import InputError, suggest
 from limelight.core.words import parse
-from limelight.engine.grid import Axes, assign, lookup, read
+from limelight.engine.grid import Axes, assign, fitting, lookup, read
+from limelight.engine.identity import describe, modern
 from limelight.engine.plan import Plan, make_plan
 from limelight.engine.run import run
 from limelight.experiments.base import Experiment
@@ -312,6 +313,8 @@ class Figure:
         if len(table) < planned:
             why = f"unfinished, {len(table)} of {planned} trials"
             return self.unknown(why, source, len(table))
+        if other := self.mismatch(table.manifest):
+            return self.unknown(other, source, len(table))
         if scale == "smoke":
             return self.unknown("smoke scale decides nothing", source, len(table))
         return tuple(self._decide(claim, table, source) for claim in self.claims)
@@ -329,12 +332,43 @@ class Figure:
         except InputError as error:  # such as a run in which no cell converged
             return claim.unknown(source, f"not estimated: {error.message}", paper=self.paper)
 
+    def mismatch(self, manifest: Mapping[str, Any]) -> str:
+        """What tells a table from this figure at the scale that it names; nothing where it agrees.
+
+        So a smoke run does not become a larger one by an edit of one word.
+        """
+        scale, study = manifest.get("scale"), manifest.get("configuration", {})
+        if scale not in self.scales or not {"axes", "trials"} <= set(study):
+            return ""
+        try:
+            setup = self.setup(str(scale), manifest.get("settings", {}))
+            axes = fitting(setup.experiment, setup.axes)
+        except InputError:
+            return f"its settings are not those of {self.name}"
+        listed = [
+            [list(paths) if isinstance(paths, tuple) else [paths], [_plain(v) for v in values]]
+            for paths, values in axes.items()
+        ]
+        if listed != study["axes"] or setup.trials != study["trials"]:
+            return f"its cells and trials are not those of {self.name} at {scale} scale"
+        for path in dict.fromkeys(
+            path for change in self.scales.values() for path in change.settings
+        ):
+            here, there = lookup(setup.experiment, path), _entry(study.get("experiment"), path)
+            if there is not None and modern(there) != describe(here):
+                return f"its {path} is not that of {self.name} at {scale} scale"
+        return ""
+
     def lines(self, table: Table) -> list[str]:
         """The summary; where a table does not allow one, why."""
         try:
             return self.summary(table)
         except InputError as error:
             return [f"no summary: {error.message}"]
+        except Exception:  # recipes are written for whole tables
+            if len(table) >= (planned_rows(table.manifest) or 0):
+                raise
+            return ["no summary: the run is not finished"]
 
 
 def planned_rows(manifest: Mapping[str, Any]) -> int | None:
@@ -352,6 +386,17 @@ def _in_words(estimate: Estimator) -> str:
         raise InputError(f"{estimate.__name__} has no docstring", "it is the statistic in words")
     first, second = text[0], text[1:2]
     return first.lower() + text[1:] if second.islower() or text[:2] == "A " else text
+
+
+def _entry(description: Any, path: str) -> Any:
+    """What a stored description says of a setting; `None` where it says nothing."""
+    for name in path.split("."):
+        description = description.get(name) if isinstance(description, Mapping) else None
+    return description
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(one) for one in value] if isinstance(value, tuple | list) else value
 
 
 def _trials(text: str) -> int:

@@ -32,4 +32,7 @@ def captioned(picture: Any, table: Table) -> Any:
     if not isinstance(picture, Picture | Movie) or picture.caption:
         return picture
     trials = table.manifest.get("configuration", {}).get("trials")
-    return picture.captioned(*provenance(scale=table.manifest.get("scale", ""), trials=trials))
+    diverged = int(table.diverged.sum())
+    note = f"{diverged} of {len(table)} trials diverged" if diverged else ""
+    scale = table.manifest.get("scale", "")
+    return picture.captioned(*provenance(scale=scale, trials=trials, note=note))

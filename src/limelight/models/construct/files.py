@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 
 from limelight.core.errors import InputError
 from limelight.core.files import atomic
+from limelight.core.manifests import read_json
 from limelight.models.weights import read
 
 FORMAT = "limelight.construction/1"
@@ -46,9 +47,9 @@ def load(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """
     tensors = read(path)
     try:
-        certificate = json.loads(tensors.metadata[METADATA])
+        certificate = read_json(tensors.metadata[METADATA])
         known = certificate["format"] == FORMAT
-    except (KeyError, ValueError, TypeError, RecursionError):
+    except (KeyError, ValueError, TypeError):
         known, certificate = False, {}
     if not known:
         raise InputError(

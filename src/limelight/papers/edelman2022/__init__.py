@@ -7,6 +7,7 @@ those with one more axis do.
 from limelight.papers.contents import Paper, Statement
 
 THEORY = "limelight.theory.edelman2022"
+_MOST = {"heads": 10_000, "depth": 1_000, "instances": 10_000}
 
 paper = Paper(
     key="edelman2022",
@@ -33,7 +34,7 @@ paper = Paper(
         "R": "models.construct.lemmas.temperature",
     },
     statements=tuple(
-        Statement(label, title, f"{THEORY}.{function}")
+        Statement(label, title, f"{THEORY}.{function}", most=_MOST)
         for label, title, function in (
             ("lemmaA.10", "covering of linear functionals", "statements:linear_functionals"),
             ("lemma4.5", "covering of linear maps, both norms", "statements:linear_maps"),

@@ -37,7 +37,7 @@ paper = Paper(
         "T": "descent.steps",
     },
     statements=tuple(
-        Statement(label, title, f"{_THEORY}.{function}")
+        Statement(label, title, f"{_THEORY}.{function}", most={"tokens": 2_000})
         for label, title, function in (
             ("definition2.1", "how often f* misses the label", "statements:labelling"),
             ("theorem3.1", "linear models, as printed (false)", "statements:linear_models"),

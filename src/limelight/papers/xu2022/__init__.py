@@ -6,10 +6,11 @@ One module per figure; `ratios` holds what they share.
 from limelight.papers.contents import Paper, Statement
 
 _THEORY = "limelight.theory.xu2022"
+_MOST = {"clusters": 1_000, "steps": 10_000}
 
 
 def _statement(label: str, title: str, function: str = "") -> Statement:
-    return Statement(label, title, f"{_THEORY}.statements:{function or label}")
+    return Statement(label, title, f"{_THEORY}.statements:{function or label}", most=_MOST)
 
 
 paper = Paper(
@@ -38,6 +39,7 @@ paper = Paper(
             "calculator",
             "everything at once, for given clusters, noise and dim",
             f"{_THEORY}.calculator:calculator",
+            most=_MOST,
         ),
         _statement("theorem1", "kNN averaging, as printed (unsound)"),
         _statement("theorem2", "softmax attention, as printed (false)"),

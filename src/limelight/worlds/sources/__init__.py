@@ -48,6 +48,8 @@ def load_pictures(
         path = find_known(source)
     if not path.exists():
         raise InputError(f"there are no images at {source}", WHERE)
+    if not (path.is_dir() or path.is_file()):
+        raise InputError(f"{source} is neither a file nor a folder", WHERE)
     found = _read(path, side, coarse, labelled, path.stat().st_mtime)
     if labelled and not found.testing:
         raise InputError(f"{found.name} has no image to test on", "at least two images are needed")

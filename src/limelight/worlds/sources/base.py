@@ -1,6 +1,7 @@
 """What every source of images gives: pixels, labels, and where training ends."""
 
 import dataclasses
+import errno
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Int, UInt8
 
 from limelight.core.errors import InputError
+from limelight.core.files import read_regular
 
 #: Decoded bytes that a source may have, and images.
 MOST_BYTES, MOST_IMAGES = 4 * 2**30, 2_000_000
@@ -159,8 +161,9 @@ def _coloured(images: np.ndarray) -> np.ndarray:
 def content(path: Path, most: int) -> bytes:
     """A file's bytes, up to a size."""
     try:
-        if path.stat().st_size > most:
-            raise InputError(f"{path.name} is larger than {most // 2**20} MiB", "is it the file?")
-        return path.read_bytes()
+        return read_regular(path, most)
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            size = f"{most // 2**20} MiB"
+            raise InputError(f"{path.name} is larger than {size}", "is it the file?") from None
         raise InputError(f"cannot read {path}: {error.strerror}", "check the name") from None

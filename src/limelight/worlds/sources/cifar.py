@@ -1,8 +1,11 @@
 """The official CIFAR archives, packed or unpacked; their pickles are read, never run."""
 
+import contextlib
+import gzip
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -61,8 +64,7 @@ def _members(path: Path) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
     total = 0
     try:
-        mode = "r:" if path.name.endswith(".tar") else "r:gz"
-        with tarfile.open(path, mode) as archive:
+        with _unpacked(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
             for count, member in enumerate(archive):
                 name = member.name.removeprefix("./")
                 total += member.size
@@ -79,14 +81,39 @@ def _members(path: Path) -> dict[str, bytes]:
                 file = archive.extractfile(member) if member.isfile() else None
                 if file is not None:
                     found[name] = file.read(MOST_BATCH)
+    except InputError:
+        raise
     except OSError as error:
         reason = error.strerror or "not a gzip file"
         raise InputError(f"cannot read {path}: {reason}", "download it again") from None
-    except (tarfile.TarError, EOFError, ValueError, MemoryError) as error:
+    except Exception as error:  # whatever hostile bytes lead to
         raise InputError(
             f"{path.name} is damaged: {type(error).__name__}", "download it again"
         ) from None
     return found
+
+
+@contextlib.contextmanager
+def _unpacked(path: Path) -> Iterator[Any]:
+    """The bytes of an archive, unpacked as they are read, and never more than an archive has."""
+    with open(path, "rb") as raw:
+        plain: Any = raw if path.name.endswith(".tar") else gzip.GzipFile(fileobj=raw)
+        yield _Limited(plain, path.name)
+
+
+class _Limited:
+    """A stream that ends in a refusal: even a header of an archive can say that it is endless."""
+
+    def __init__(self, stream: Any, name: str):
+        self.stream, self.name, self.left = stream, name, MOST_ARCHIVE + 2**20
+
+    def read(self, size: int) -> bytes:
+        """Some bytes, while there are any allowed."""
+        found = self.stream.read(size)
+        self.left -= len(found)
+        if self.left < 0:
+            raise InputError(f"{self.name} is too large for a CIFAR archive", OFFICIAL)
+        return found
 
 
 def _need(members: dict[str, bytes], name: str, path: Path) -> bytes:
@@ -106,6 +133,8 @@ def _load(
         if coarse:
             raise InputError(NO_COARSE.format(name), "only CIFAR-100 has both")
     names = read_plain(read(meta), meta).get(f"{prefix}label_names", [])
+    if not isinstance(names, list) or not all(isinstance(word, bytes | str) for word in names):
+        raise InputError(f"{meta}: no names of classes in it", "download the archive again")
     return pictures(
         name,
         _batches(read, train, f"{prefix}labels"),

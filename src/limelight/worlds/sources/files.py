@@ -1,15 +1,17 @@
 """Images from other files: sheets with labels, folders by class, npz, and IDX."""
 
 import gzip
+import io
 import warnings
-import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from limelight.core.errors import InputError
+from limelight.core.files import read_regular
 from limelight.worlds.sources.base import (
     MOST_BYTES,
     MOST_IMAGES,
@@ -18,6 +20,7 @@ from limelight.worlds.sources.base import (
     content,
     pictures,
 )
+from limelight.worlds.sources.npz import read_arrays
 
 #: Names under which an npz may hold training images and labels, test images and labels.
 NPZ_NAMES = (
@@ -33,14 +36,16 @@ IDX_NAMES = (
     "t10k-labels-idx1-ubyte",
 )
 KINDS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff")
-#: Pixels an image or a sheet may have.
-MOST_PIXELS = 64_000_000
+#: The formats that are opened, whatever a file is called.
+FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "GIF")
+#: Pixels that an image or a sheet may have, in all and along a side, and bytes of its file.
+MOST_PIXELS, LONGEST, MOST_FILE = 64_000_000, 65_535, 2**29
 CELL = 32
 
 
 def load_npz(path: Path) -> Pictures:
     """Arrays in an npz; see `NPZ_NAMES`."""
-    found = _arrays(path)
+    found = read_arrays(path, {"names", *(name for names in NPZ_NAMES for name in names)})
     for names in NPZ_NAMES:
         if set(names) <= set(found):
             pairs = zip(names[::2], names[1::2], strict=True)
@@ -51,28 +56,13 @@ def load_npz(path: Path) -> Pictures:
     raise InputError(f"{path.name} does not hold images and labels", f"expected {expected}")
 
 
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with zipfile.ZipFile(path) as file:
-            if sum(part.file_size for part in file.infolist()) > MOST_BYTES:
-                raise InputError(f"{path.name} is too large", f"at most {MOST_BYTES >> 30} GiB")
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}", "check it") from None
-    except (ValueError, zipfile.BadZipFile, EOFError, MemoryError, KeyError) as error:
-        reason = "it holds Python objects" if "allow_pickle" in str(error) else "it is damaged"
-        raise InputError(
-            f"{path.name} cannot be read: {reason}", "expected plain arrays, as np.savez writes"
-        ) from None
-
-
 def load_sheets(path: Path, coarse: bool = False) -> Pictures:
     """Sheets of 32 x 32 images, `train_*.webp` and `test_*.webp`, with `labels.npz` beside them."""
-    labels = _arrays(path / "labels.npz")
+    parts = ("train", "test", "train_coarse", "test_coarse", "names", "coarse_names")
+    labels = read_arrays(path / "labels.npz", parts)
     if coarse and "train_coarse" not in labels:
         raise InputError(NO_COARSE.format(path.name), "only CIFAR-100 has both")
-    parts = []
+    found = []
     for part in ("train", "test"):
         if part not in labels:
             raise InputError(f"{path}/labels.npz has no {part!r}", "one array of labels a part")
@@ -80,13 +70,13 @@ def load_sheets(path: Path, coarse: bool = False) -> Pictures:
         if not sheets:
             raise InputError(f"{path} has no sheet {part}_0.webp", "labels alone are not enough")
         images = np.concatenate([_sheet(sheet) for sheet in sheets])
-        found = labels[f"{part}_coarse" if coarse else part]
+        classes = labels[f"{part}_coarse" if coarse else part]
         # The last row of a sheet may be padded; a folder may also hold the first sheets only.
-        count = min(len(images), len(found))
-        parts.append((images[:count], found[:count]))
+        count = min(len(images), classes.size)
+        found.append((images[:count], classes.reshape(-1)[:count]))
     listed = labels.get("coarse_names" if coarse else "names", np.array([]))
     names = [str(name) for name in listed.reshape(-1)]
-    return pictures(path.name, parts[0], parts[1], names)
+    return pictures(path.name, found[0], found[1], names)
 
 
 def _sheet(path: Path) -> np.ndarray:
@@ -121,7 +111,7 @@ def _by_class(root: Path, names: list[str], side: int | None) -> tuple[np.ndarra
 def loose_images(path: Path) -> list[Path]:
     """Images without a class: the file itself, or those of a folder with no folders of images."""
     if not path.is_dir():
-        return [path] if path.suffix.lower() in KINDS else []
+        return [path] if path.suffix.lower() in KINDS and path.is_file() else []
     classed = any(_images_in(folder) for folder in path.iterdir() if folder.is_dir())
     return [] if classed else _images_in(path)
 
@@ -133,7 +123,9 @@ def load_loose(path: Path, files: Sequence[Path], side: int | None = None) -> Pi
 
 
 def _images_in(folder: Path) -> list[Path]:
-    return sorted(file for file in folder.glob("*") if file.suffix.lower() in KINDS)
+    """Image files by name; hidden ones, folders, pipes and devices are none."""
+    files = (file for file in folder.glob("[!.]*") if file.suffix.lower() in KINDS)
+    return sorted(file for file in files if file.is_file())
 
 
 def _squares(root: Path, files: Sequence[Path], side: int | None) -> np.ndarray:
@@ -152,18 +144,48 @@ def _squares(root: Path, files: Sequence[Path], side: int | None) -> np.ndarray:
 
 
 def _decode(path: Path, side: int | None = None) -> np.ndarray:
+    """The pixels of one image file, whatever its name says, of a format that is meant here.
+
+    Pillow knows many more, and some of them run programs.
+    """
     try:
+        raw = io.BytesIO(read_regular(path, MOST_FILE))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # on odd colour profiles; sizes are checked here
-            with Image.open(path) as image:
-                if image.width * image.height > MOST_PIXELS:
-                    raise InputError(f"{path.name} is too large", f"{MOST_PIXELS:,} pixels at most")
-                plain = image.convert("RGB")
+            with Image.open(raw, formats=FORMATS) as image:
+                _check_size(path, image.width, image.height)
+                plain = _eight_bits(path, image).convert("RGB")
                 if side is not None:
                     plain = plain.resize((side, side), Image.Resampling.BICUBIC)
                 return np.asarray(plain)
-    except (OSError, UnidentifiedImageError, ValueError, SyntaxError, Image.DecompressionBombError):
-        raise InputError(f"{path} is not a readable image", "remove it, or repair it") from None
+    except InputError:
+        raise
+    except Exception as error:  # whatever hostile bytes lead to
+        why = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
+        listed = ", ".join(FORMATS)
+        raise InputError(
+            f"{path} is not a readable image{why}", f"remove it, or repair it; read are {listed}"
+        ) from None
+
+
+def _check_size(path: Path, width: int, height: int) -> None:
+    """Refuse what an image declares before it is decoded: rows cost memory, even empty ones."""
+    if width * height > MOST_PIXELS or max(width, height) > LONGEST:
+        raise InputError(
+            f"{path.name} is too large: {width:,} x {height:,}",
+            f"{MOST_PIXELS:,} pixels at most, {LONGEST:,} along a side",
+        )
+
+
+def _eight_bits(path: Path, image: Image.Image) -> Image.Image:
+    """Brightness of 16 bits as 8; Pillow by itself would cut off whatever is above 255."""
+    if image.mode.startswith("I;16"):
+        return Image.fromarray(
+            ((np.asarray(image).astype(np.uint32) + 128) // 257).astype(np.uint8)
+        )
+    if image.mode in ("I", "F"):
+        raise InputError(f"{path.name} has pixels of 32 bits", "8 or 16 are read")
+    return image
 
 
 def load_idx(path: Path) -> Pictures:
@@ -182,11 +204,13 @@ def _idx(folder: Path, name: str) -> np.ndarray:
     try:
         if packed.is_file():
             with gzip.open(packed) as file:
-                raw = file.read(2**28)
+                raw = file.read(2**28 + 1)
         else:
             raw = content(folder / name, 2**28)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot read {packed.name}: {error}", "download it again") from None
+    if len(raw) > 2**28:
+        raise InputError(f"{packed.name} is too large", "is it the file?")
     dimensions = raw[3] if raw[:3] == b"\0\0\x08" and len(raw) > 3 else 0
     shape = tuple(np.frombuffer(raw[4 : 4 + 4 * dimensions], ">u4").tolist())
     start = 4 + 4 * dimensions

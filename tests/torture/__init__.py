@@ -1,0 +1,5 @@
+"""What a run must survive: kills, full disks, lost files. `make torture` does it at length.
+
+`study` the run that is tortured, `workers` processes at work on it, `suite` rounds of it with a
+count of what survived, `fuzz` inputs that nobody should send. All of it is drawn from one seed.
+"""

