@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from limelight.core.errors import InputError, check_least, check_positive
+from limelight.core.errors import InputError, check_between, check_least, check_positive
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
@@ -144,8 +144,7 @@ class Idealized(Experiment):
         check_partition("strided", self.tokens, self.size)
         if self.size < 2:
             raise InputError(f"size = {self.size}", "a set of one has no same-set entries")
-        if not 0 <= self.density <= 1:
-            raise InputError(f"density = {self.density:g}", "a probability, between 0 and 1")
+        check_between(self, ("density",), 0, 1)
         check_positive(self, ("rate", "ratio", "temperature", "linear"))
         check_least(self, ("steps", "longer"))
         check_least(self, ("looks",), LATE + 2)

@@ -16,7 +16,7 @@ import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.backend import on_gpu
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_least, check_multiple
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.slots import nothing_of
@@ -85,20 +85,14 @@ class Parity(Experiment):
         self.world.check()
         self.update.check()
         decoder.check_sizes(self.world.length, self.width, self.heads, self.hidden)
-        if self.iterations < 1 or self.every < 1 or self.iterations % self.every:
-            raise InputError(
-                f"iterations = {self.iterations}, every = {self.every}",
-                "at least 1, and every must divide iterations",
-            )
-        if self.patience is not None and self.patience < 0:
-            raise InputError(f"patience = {self.patience}", "at least 0, or none")
+        check_multiple(self, "iterations", "every")
+        check_least(self, ("patience",), 0)
         if not (1 <= self.block <= self.batch <= decoder.MOST) or self.batch % self.block:
             raise InputError(
                 f"batch = {self.batch}, block = {self.block}",
                 f"blocks must divide the batch, which is at most {decoder.MOST}",
             )
-        if self.test < 1:
-            raise InputError(f"test = {self.test}", "at least 1")
+        check_least(self, ("test",))
         check_dropout("dropout", self.dropout)
 
     @property

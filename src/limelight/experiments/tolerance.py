@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_between, check_positive
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey
@@ -88,13 +88,11 @@ class Tolerance(Experiment):
     def check(self) -> None:
         """Check the study; both networks must be read at as many places."""
         self.study.check()
-        if not self.noise > 0:
-            raise InputError(f"noise = {self.noise:g}", "above 0")
+        check_positive(self, ("noise",))
         tokens = self.study.world.tokens
         if not 1 <= round(self.share * tokens) < tokens:
             raise InputError(f"share = {self.share:g}", f"some of the {tokens} patches, not all")
-        if not 1 <= self.looked <= self.study.world.held_out().available:
-            raise InputError(f"looked = {self.looked}", "up to the number of test images")
+        check_between(self, ("looked",), 1, self.study.world.held_out().available)
         layers, depth = self._layers(), self.study.vit.depth
         if layers != depth:
             raise InputError(

@@ -6,14 +6,14 @@ $\lambda$ = (scale of $W_Q^\top W_K$)$/\sqrt{d_h}$.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_between, check_least, check_positive, check_word
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Model, Recipe
@@ -22,7 +22,7 @@ from limelight.worlds.base import World
 Tokens = Float[Array, "tokens width"]
 Weights = Float[Array, "queries keys"]
 Operator = Literal["softmax", "masked", "cosine", "cosine-masked", "knn-l2", "knn-dot", "knn-cos"]
-OPERATORS = ("softmax", "masked", "cosine", "cosine-masked", "knn-l2", "knn-dot", "knn-cos")
+OPERATORS = get_args(Operator)
 
 
 def normalised(tokens: Tokens) -> Tokens:
@@ -193,20 +193,14 @@ class Smoother(Recipe):
 
     def check(self, world: World) -> None:
         """Refuse unknown operators and numbers out of range."""
-        if self.operator not in OPERATORS:
-            raise InputError(
-                f"unknown operator {self.operator!r}", "known: " + ", ".join(OPERATORS)
-            )
-        if not self.strength >= 0:
-            raise InputError(f"strength = {self.strength}", "a logit scale is not negative")
+        check_word("model.operator", self.operator, OPERATORS)
+        check_least(self, ("strength",), 0, "model.")
+        check_least(self, ("steps",), prefix="model.")
+        check_positive(self, ("gain",), "model.")
+        check_between(self, ("gain",), 0, 1, "model.")
         tokens = getattr(world, "tokens", None)
         if self.operator.startswith("knn"):
-            most = self.neighbours if tokens is None else tokens
-            if not 1 <= self.neighbours <= most:
-                raise InputError(f"neighbours = {self.neighbours}", f"between 1 and {most}")
+            most = float("inf") if tokens is None else tokens
+            check_between(self, ("neighbours",), 1, most, "model.")
         if self.operator.endswith("masked") and tokens == 1:
             raise InputError("one token with its diagonal masked attends to nothing")
-        if self.steps < 1 or not 0 < self.gain <= 1:
-            raise InputError(
-                f"steps = {self.steps}, gain = {self.gain}", "steps at least 1, gain in (0, 1]"
-            )

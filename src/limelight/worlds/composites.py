@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError, check_between, check_positive, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey, Role
@@ -208,10 +208,8 @@ class Composites(World[Int[Array, " count"], Example]):
                 f" {self.canvas} x {self.canvas} x {self.shape.channels}",
                 "choose world.canvas, or backgrounds of another size",
             )
-        if self.relevant is not None and not 0 < self.relevant <= 1:
-            raise InputError(f"relevant = {self.relevant:g}", "above 0, at most 1, or none")
-        if self.spurious is not None and not 0 <= self.spurious <= 1:
-            raise InputError(f"spurious = {self.spurious:g}", "between 0 and 1, or none")
+        check_positive(self, ("relevant",), "world.")
+        check_between(self, ("relevant", "spurious"), 0, 1, "world.")
         if self.spurious is not None and self.classes != 2:
             raise InputError(
                 f"spurious backgrounds are for two classes, not {self.classes}",

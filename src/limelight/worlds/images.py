@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError, check_between, check_least, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey, Role
@@ -169,10 +169,8 @@ class Images(World[ImageTruth, Example]):
                     f"{name}s of {pixels} pixels do not fill {found.side} x {found.side} images",
                     f"world.{name} must divide {found.side}",
                 )
-        if self.noise is not None and not self.noise >= 0:
-            raise InputError(f"noise = {self.noise:g}", "at least 0, or none")
-        if not 0 <= self.noisy_share <= 1:
-            raise InputError(f"noisy_share = {self.noisy_share:g}", "between 0 and 1")
+        check_least(self, ("noise",), 0, "world.")
+        check_between(self, ("noisy_share",), 0, 1, "world.")
 
 
 def centred(found: Pictures, number, unit: bool = True) -> Float[Array, "side side channels"]:

@@ -8,10 +8,9 @@ the rest say nothing. Both may occur in one example: the majority is *relevant*,
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError, check_between, check_least, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.numerics import count
@@ -44,8 +43,8 @@ class Patterns(World[PatternTruth, Example]):
         $|S|$), `patterns` their $M$, `dimension` their $d$, `noise` their $c_0$.
     Departures: the patterns are the first $M$ axes. A rotation of tokens and maps commutes with
         training, so this is the law of a random orthonormal set at no cost (and without QR).
-        Gaussian noise is unbounded, so their $\tau$ is a statistic (`spread`), not a parameter.
-        Labels alternate (`balanced`), so that every prefix of a data set is balanced.
+        Gaussian noise is unbounded, so their $\tau$ is a statistic (of `Example.distance`), not a
+        parameter. Labels alternate (`balanced`), so that every prefix of a data set is balanced.
 
     Args:
         tokens: Tokens in an example.
@@ -138,13 +137,10 @@ class Patterns(World[PatternTruth, Example]):
                 f"{relevant} relevant and {confusing} confusing tokens do not fit {self.tokens}",
                 "world.relevant + world.confusing must be at most 1",
             )
-        if self.noise is not None and self.noise < 0:
-            raise InputError(f"noise = {self.noise:g} is negative", "a standard deviation")
-        if self.noisy_share is not None:
-            if self.noise is None:
-                raise InputError("noisy_share needs noise", "set world.noise as well, 0 is allowed")
-            if not 0 <= self.noisy_share <= 1:
-                raise InputError(f"noisy_share = {self.noisy_share:g} is not a share")
+        check_least(self, ("noise",), 0, "world.")
+        check_between(self, ("noisy_share",), 0, 1, "world.")
+        if self.noisy_share is not None and self.noise is None:
+            raise InputError("noisy_share needs noise", "set world.noise as well, 0 is allowed")
 
     def _label(self, key: PRNGKey, index: Int[Array, ""]) -> Float[Array, ""]:
         if self.labels == "coin":
@@ -176,12 +172,3 @@ def roles(pattern: Int[Array, " tokens"], label: Float[Array, ""]) -> Int[Array,
     relevant = jnp.where(label > 0, 0, 1)
     discriminative = jnp.where(pattern == relevant, Role.RELEVANT, Role.CONFUSING)
     return jnp.where(pattern < 2, discriminative, Role.IDLE)
-
-
-def spread(
-    tokens: Float[np.ndarray, "*batch tokens dimension"],
-    patterns: Float[np.ndarray, "patterns dimension"],
-) -> tuple[float, float]:
-    r"""Largest and mean distance of tokens to their nearest pattern: the realised $\tau$."""
-    distance = np.linalg.norm(tokens[..., None, :] - patterns, axis=-1).min(axis=-1)
-    return float(distance.max()), float(distance.mean())

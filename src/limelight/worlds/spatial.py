@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import InputError
+from limelight.core.errors import check_between, check_least
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey, Role
@@ -47,15 +47,6 @@ class Patches(eqx.Module):
     label: Float[Array, ""]
     kept: Bool[Array, " tokens"]
     roles: Int[Array, " tokens"]
-    marks: Int[Array, " tokens"]
-    signal: Int[Array, ""]
-
-
-class Projections(eqx.Module):
-    """One image seen through a value vector: one number per patch."""
-
-    values: Float[Array, " tokens"]
-    label: Float[Array, ""]
     marks: Int[Array, " tokens"]
     signal: Int[Array, ""]
 
@@ -128,21 +119,6 @@ class Spatial(World[Structure, Patches]):
         random = random_marks(k_random, self.density, (self.tokens,))
         return label.astype(float), signal, jnp.where(sets == signal, label, random)
 
-    def project(
-        self, key: PRNGKey, truth: Structure, value: Float[Array, " dimension"]
-    ) -> Projections:
-        r"""The law of $(\langle v, X_j\rangle)_j$, drawn without drawing $X$.
-
-        $z_j = \alpha \delta_j + \sigma |v_\perp| g_j$ with $\alpha = \langle v, w^*\rangle$: what
-        one layer says of an image, at a cost that does not depend on $d$.
-        """
-        k_marks, k_noise = named(key, "marks", "noise")
-        label, signal, marks = self.marked(k_marks, truth.sets)
-        along = value @ truth.feature
-        across = jnp.linalg.norm(value - along * truth.feature)
-        noise = jr.normal(k_noise, (self.tokens,))
-        return Projections(along * marks + self.deviation * across * noise, label, marks, signal)
-
     @property
     def deviation(self) -> Number:
         r"""The standard deviation $\sigma$ of the noise per coordinate."""
@@ -151,12 +127,9 @@ class Spatial(World[Structure, Patches]):
     def check(self) -> None:
         """Refuse sets that do not divide, and what is no probability or variance."""
         check_partition(self.partition, self.tokens, self.size)
-        if self.dimension < 1:
-            raise InputError(f"dimension = {self.dimension}", "at least 1")
-        if not 0 <= self.density <= 1:
-            raise InputError(f"density = {self.density:g}", "a probability, between 0 and 1")
-        if self.variance is not None and not self.variance >= 0:
-            raise InputError(f"variance = {self.variance:g}", "zero or more, or none for 1/d")
+        check_least(self, ("dimension",), prefix="world.")
+        check_between(self, ("density",), 0, 1, "world.")
+        check_least(self, ("variance",), 0, "world.")
 
 
 def random_marks(key: PRNGKey, density: Number, shape: tuple[int, ...]) -> Int[Array, "..."]:
