@@ -44,10 +44,8 @@ class Tolerance(Experiment):
 
     def trial(self, key: PRNGKey) -> dict[str, Array]:
         """Train, then read the same network on both copies."""
-        k_truth, k_init, k_train, k_test = named(key, "truth", "init", "train", "test")
-        truth = self.study.world.draw(k_truth)
-        start = self.study.start(k_init, truth)
-        trained = self.study.train(k_train, truth, start)
+        truth, start, trained = self.study.run(key)
+        (k_test,) = named(key, "test")
         right, noise, signal = self._read(trained.model, truth, k_test)
         _, noise_start, signal_start = self._read(start, truth, k_test)
         g, g_start = jnp.sqrt(noise / signal), jnp.sqrt(noise_start / signal_start)
