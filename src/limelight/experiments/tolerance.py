@@ -16,8 +16,7 @@ from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.experiments.classify import Classify
-from limelight.measures.denoising import hit_patches
-from limelight.measures.perturbed import noise_squares, patch_features
+from limelight.measures.denoising import hit_patches, noise_squares, patch_features
 
 
 @kind("experiment.tolerance")
@@ -25,7 +24,7 @@ class Tolerance(Experiment):
     r"""Train a ViT or a CNN; put Gaussian noise on a share of the patches of test images.
 
     Left are the accuracy on plain and on noisy images, and the noise over the signal, $g$ of
-    `measures.perturbed`, behind every block of the ViT or every layer of the CNN that has its
+    `measures.denoising`, behind every block of the ViT or every layer of the CNN that has its
     stride: after training, and before it.
 
     Args:

@@ -79,15 +79,7 @@ class DenoiserAttention(eqx.Module):
 def make(
     key: PRNGKey, network: str, side: int, channels: int, hidden: int
 ) -> LinearFilter | Convolutions | DenoiserAttention:
-    """A network at its start.
-
-    Args:
-        key: Names the weights.
-        network: `linear5`, `cnn2`, `cnn4`, `cnn8`, `att`, `cos`, and `-mask` for no diagonal.
-        side: Patches along a side.
-        channels: Dimension of a token.
-        hidden: Hidden channels of a CNN.
-    """
+    """A network at its start; `-mask` is for attention without a diagonal."""
     if network == "linear5":
         return LinearFilter(jnp.full(25, 0.02), jnp.array(0.5), side, 2)
     if network.startswith("cnn"):

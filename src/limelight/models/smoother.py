@@ -36,11 +36,7 @@ def softmax_weights(
 ) -> Weights:
     r"""$w_{ij} \propto \exp(\lambda\langle x_i, x_j\rangle)$, rows summing to 1.
 
-    Args:
-        tokens: One per row.
-        strength: $\lambda$.
-        mask_self: Whether a token may not attend to itself.
-        normalise: Whether logits use directions only (cosine attention).
+    With `mask_self` no token attends to itself; with `normalise` logits use directions only.
     """
     z = normalised(tokens) if normalise else tokens
     logits = strength * (z @ z.T)

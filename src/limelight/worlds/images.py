@@ -147,9 +147,8 @@ class Images(World[ImageTruth, Example]):
         distance = None
         if self.noise is not None:
             tokens, distance = noised(k_noise, tokens, self.noise, self.noisy_share)
-        count = len(tokens)
-        kept, roles = jnp.ones(count, bool), jnp.full(count, Role.RELEVANT)
-        return Example(tokens, label_of(found, number), kept, roles, distance)
+        roles = jnp.full(len(tokens), Role.RELEVANT)
+        return Example(tokens, label_of(found, number), roles=roles, distance=distance)
 
     def order(self, truth: ImageTruth) -> Int[Array, " patches"]:
         """The shuffle as one of patches: patch $k$ shows the one that was at `[k]`."""

@@ -5,10 +5,12 @@ the rest say nothing. Both may occur in one example: the majority is *relevant*,
 *confusing*.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import InputError, check_between, check_least, check_word
 from limelight.core.keys import named
@@ -95,14 +97,9 @@ class Patterns(World[PatternTruth, Example]):
         k_label, k_place, k_noise, k_loud = named(key, "label", "place", "noise", "loud")
         label = self._label(k_label, index)
         pattern = self._arrange(k_place, label)
-        tokens = truth.patterns[pattern]
-        if self.noise is not None:
-            scale = self._scale(k_loud)
-            tokens = tokens + scale[:, None] * jr.normal(k_noise, tokens.shape)
-            if self.normalise:
-                tokens = tokens / jnp.linalg.norm(tokens, axis=-1, keepdims=True)
-        distance = jnp.linalg.norm(tokens - truth.patterns[pattern], axis=-1)
-        return Example(tokens, label, self._everything(), roles(pattern, label), distance)
+        scale = None if self.noise is None else self._scale(k_loud)[:, None]
+        tokens, distance = noisy(k_noise, truth.patterns[pattern], scale, self.normalise)
+        return Example(tokens, label, roles=roles(pattern, label), distance=distance)
 
     def fractions(self) -> tuple[float, float]:
         """The realised fractions of relevant and confusing tokens, after rounding to counts."""
@@ -151,7 +148,7 @@ class Patterns(World[PatternTruth, Example]):
         # Roles laid out in order (relevant, confusing, idle), whatever the label: fixed positions
         # then carry the same role in every example.
         counts = self.counts(jnp.array(1.0))
-        layout = jnp.searchsorted(jnp.cumsum(counts), jnp.arange(self.tokens), side="right")
+        layout = in_order(counts, self.tokens)
         if self.positions == "permuted":
             layout = jr.permutation(key, layout)
         swapped = jnp.where(layout < 2, 1 - layout, layout)
@@ -163,8 +160,22 @@ class Patterns(World[PatternTruth, Example]):
         loud = jr.bernoulli(key, self.noisy_share, (self.tokens,))
         return jnp.where(loud, self.loud_noise, jnp.asarray(self.noise))
 
-    def _everything(self) -> Bool[Array, " tokens"]:
-        return jnp.ones(self.tokens, dtype=bool)
+
+def in_order(counts: Int[Array, " patterns"], tokens: int) -> Int[Array, " tokens"]:
+    """As many of each pattern as counted, the first patterns first."""
+    return jnp.searchsorted(jnp.cumsum(counts), jnp.arange(tokens), side="right")
+
+
+def noisy(
+    key: PRNGKey, clean: Float[Array, "tokens dimension"], scale: Any, normalise: bool = True
+) -> tuple[Float[Array, "tokens dimension"], Float[Array, " tokens"]]:
+    """Tokens with Gaussian noise, of unit length again if asked for; and how far each was moved."""
+    tokens = clean
+    if scale is not None:
+        tokens = tokens + scale * jr.normal(key, tokens.shape)
+        if normalise:
+            tokens = tokens / jnp.linalg.norm(tokens, axis=-1, keepdims=True)
+    return tokens, jnp.linalg.norm(tokens - clean, axis=-1)
 
 
 def roles(pattern: Int[Array, " tokens"], label: Float[Array, ""]) -> Int[Array, " tokens"]:

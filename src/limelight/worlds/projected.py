@@ -82,8 +82,7 @@ class GaussianPatches(World[Filter, Example]):
         """One image; every patch is relevant to its label."""
         tokens = jr.normal(key, (self.tokens, self.dimension))
         label = jnp.where(convolution(tokens, truth) > 0, 1.0, -1.0)
-        everything = jnp.ones(self.tokens, dtype=bool)
-        return Example(tokens, label, everything, jnp.full(self.tokens, Role.RELEVANT))
+        return Example(tokens, label, roles=jnp.full(self.tokens, Role.RELEVANT))
 
     def check(self) -> None:
         """Refuse sets that do not divide and unknown kernels."""

@@ -10,7 +10,7 @@ from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey
 from limelight.worlds.base import World
-from limelight.worlds.patterns import Patterns, PatternTruth, roles
+from limelight.worlds.patterns import Patterns, PatternTruth, noisy, roles
 
 
 @kind("world.pattern_sets")
@@ -79,13 +79,8 @@ class PatternSets(World[PatternTruth, Example]):
         row = pattern * self.members + jr.choice(
             k_member, self.members, (self.tokens,), p=self._shares()
         )
-        clean = tokens = truth.patterns[row]
-        if self.noise is not None:
-            tokens = tokens + self.noise * jr.normal(k_noise, tokens.shape)
-            tokens = tokens / jnp.linalg.norm(tokens, axis=-1, keepdims=True)
-        distance = jnp.linalg.norm(tokens - clean, axis=-1)
-        kept = jnp.ones(self.tokens, dtype=bool)
-        return Example(tokens, label, kept, roles(pattern, label), distance)
+        tokens, distance = noisy(k_noise, truth.patterns[row], self.noise)
+        return Example(tokens, label, roles=roles(pattern, label), distance=distance)
 
     def check(self) -> None:
         """Refuse what the base refuses, and sets that do not fit."""
