@@ -19,13 +19,7 @@ class Passage(Trained):
     Leaves `passage.NAME` for every measure followed: the first logged step at which it is below
     `level`, NaN when it never is. With `train.every` = 1 that is the very update.
 
-    Args:
-        world: Makes the data.
-        model: Makes the model.
-        train: Trains it.
-        level: The level to pass.
-        measures: Read at the end, as in `Study`.
-        traces: What is followed; scalars.
+    `traces` are what is followed, scalars; the other parts are those of `Study`.
     """
 
     world: World

@@ -25,12 +25,8 @@ class Screened(Trained):
     trained on that. The other policies need one stage (a traced policy may be any, and pays for
     both). All policies of a trial share the fresh model's start, the examples and the batches.
 
-    Args:
-        world: The sparsified world.
-        model: Makes both models.
-        train: Trains both.
-        measures: Read off the fresh model, as in `Study`.
-        traces: Logged while the fresh model is trained.
+    The parts are those of `Study`: `model` and `train` serve both models, `measures` and `traces`
+    are of the fresh one.
 
     Reference: li2023, Section 4.1; the magnitude rule that its Proposition 2 justifies.
     """

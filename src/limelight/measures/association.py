@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.errors import InputError
+from limelight.core.numerics import ranks
 
 Scores = Float[Array, "tokens tokens"]
 Sets = Int[Array, " tokens"]
@@ -70,11 +71,6 @@ def chance_overlap(tokens: int, size: int, *, offdiag: bool = True) -> float:
     return beyond if offdiag else (1 + (size - 1) * beyond) / size
 
 
-def _rank(scores: Scores) -> Int[Array, "tokens tokens"]:
-    """The place of every entry in its row, largest first."""
-    return jnp.argsort(jnp.argsort(-scores, axis=1, stable=True), axis=1)
-
-
 def _own_and_top(
     scores: Scores, sets: Sets, offdiag: bool
 ) -> tuple[Bool[Array, "tokens tokens"], Bool[Array, "tokens tokens"]]:
@@ -84,4 +80,4 @@ def _own_and_top(
         diagonal = jnp.eye(len(sets), dtype=bool)
         own, scores = own & ~diagonal, jnp.where(diagonal, -jnp.inf, scores)
     # What is not a number is nobody's strongest entry.
-    return own, (_rank(scores) < jnp.sum(own, axis=1, keepdims=True)) & ~jnp.isnan(scores)
+    return own, (ranks(-scores) < jnp.sum(own, axis=1, keepdims=True)) & ~jnp.isnan(scores)

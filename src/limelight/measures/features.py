@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from limelight.core.kinds import kind
+from limelight.core.numerics import unit
 from limelight.core.types import PRNGKey
 from limelight.measures.base import Begun, Reader
 from limelight.worlds.base import World
@@ -69,7 +70,6 @@ class FeatureTurns(Begun):
         """The measure, against the start."""
         mu = truth.patterns[:DISCRIMINATIVE]
         maps = lambda model: {"key": model.weights.key, "query": model.weights.query}
-        unit = lambda rows: rows / jnp.linalg.norm(rows, axis=-1, keepdims=True)
         before = {name: unit(mu @ matrix.T) for name, matrix in maps(start).items()}
 
         def read(model):

@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float
 from limelight.core.errors import InputError, check_least
 from limelight.core.keys import named
 from limelight.core.kinds import kind
+from limelight.core.numerics import unit
 from limelight.core.types import Example, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.models.shallow import Shallow, ShallowWeights, kept_mean
@@ -50,8 +51,7 @@ class ExtendedViT(Model):
         """Tokens scaled to unit length, where that is asked for."""
         if not self.layer_norm:
             return example
-        length = jnp.linalg.norm(example.tokens, axis=-1, keepdims=True)
-        return eqx.tree_at(lambda e: e.tokens, example, example.tokens / length)
+        return eqx.tree_at(lambda e: e.tokens, example, unit(example.tokens))
 
     def attention(self, example: Example) -> Float[Array, "tokens tokens"]:
         """Softmax weights, a row for each query, mean over heads."""

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float
 from limelight.core.errors import InputError, check_least, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
-from limelight.core.numerics import masked_softmax
+from limelight.core.numerics import masked_softmax, unit
 from limelight.core.types import Example, Number, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.worlds.base import World
@@ -269,9 +269,9 @@ class Shallow(Recipe):
             return (1 - self.value_error) * P @ onto, shrunk, shrunk
         k_value, k_key, k_query = named(key, "value", "key", "query")
         return (
-            (P + self.value_error * _unit_columns(k_value, P.shape)) @ onto,
-            (Q + self.key_error * _unit_columns(k_key, Q.shape)) @ onto,
-            (Q + self.key_error * _unit_columns(k_query, Q.shape)) @ onto,
+            (P + self.value_error * unit(jr.normal(k_value, P.shape), 0)) @ onto,
+            (Q + self.key_error * unit(jr.normal(k_key, Q.shape), 0)) @ onto,
+            (Q + self.key_error * unit(jr.normal(k_query, Q.shape), 0)) @ onto,
         )
 
     def _readout(self, key: PRNGKey, tokens: int) -> Float[Array, "tokens width"]:
@@ -284,8 +284,3 @@ class Shallow(Recipe):
 def kept_mean(values: Float[Array, " tokens"], kept: Bool[Array, " tokens"]) -> Float[Array, ""]:
     r"""Mean over the kept tokens, $\frac{1}{|S|} \sum_{l \in S}$."""
     return jnp.sum(jnp.where(kept, values, 0.0)) / jnp.sum(kept)
-
-
-def _unit_columns(key: PRNGKey, shape: tuple[int, ...]) -> Float[Array, "rows columns"]:
-    draws = jr.normal(key, shape)
-    return draws / jnp.linalg.norm(draws, axis=0, keepdims=True)

@@ -172,7 +172,7 @@ def cloud(
     """Tokens around given centres with a noise level each, in the sampler's coordinates."""
     span, tokens = centres.shape[1], labels.shape[0]
     if chosen(method, dimension, span, tokens) == "direct":
-        noise = direct_noise(key, tokens, int(dimension))
+        noise = jr.normal(key, (tokens, int(dimension)))
     else:
         noise = reduced_noise(key, tokens, span, dimension)
     noise = noise * (scale / jnp.sqrt(jnp.asarray(dimension, dtype=float)))[:, None]
@@ -191,11 +191,6 @@ def chosen(method: str, dimension, span: int, tokens: int) -> str:
     if method != "auto":
         return method
     return "direct" if known and dimension < span + tokens else "reduced"
-
-
-def direct_noise(key: PRNGKey, tokens: int, dimension: int) -> Float[Array, "tokens dimension"]:
-    """Standard Gaussian noise, every coordinate."""
-    return jr.normal(key, (tokens, dimension))
 
 
 def reduced_noise(

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int
 from limelight.core.errors import InputError, check_between, check_positive, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
+from limelight.core.numerics import ranks
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.images import AUGMENTS, PARTS, augmented, centred, label_of
@@ -95,8 +96,7 @@ class Composites(World[Int[Array, " count"], Example]):
         """Sizes of the objects' source; of one with a name they are known without its files."""
         known = known_shape(self.source, False) if self.objects is None else None
         if known is None:
-            p = self.pictures[0]
-            return Shape(p.side, p.channels, p.classes, p.training, p.testing)
+            return self.pictures[0].shape
         if not self.only:
             return known
         part = lambda count: count * len(self.only) // known.classes  # classes are of one size
@@ -186,10 +186,9 @@ class Composites(World[Int[Array, " count"], Example]):
             return jnp.ones_like(ours)
         count = jnp.sum(ours)
         others = jnp.round(count * (1.0 / self.relevant - 1.0)).astype(int)
-        ranked = lambda scores: jnp.argsort(jnp.argsort(scores))
         chance = jr.uniform(key, ours.shape)
-        kept = ours | (ranked(jnp.where(ours, 2.0, chance)) < others)
-        return jnp.where(self.blind, ranked(chance) < jnp.sum(kept), kept)
+        kept = ours | (ranks(jnp.where(ours, 2.0, chance)) < others)
+        return jnp.where(self.blind, ranks(chance) < jnp.sum(kept), kept)
 
     def check(self) -> None:
         """Refuse sizes that do not fit, sources that are not there, and odd fractions."""

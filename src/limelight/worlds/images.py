@@ -91,8 +91,7 @@ class Images(World[ImageTruth, Example]):
         """Sizes; of a data set with a name they are known without its files."""
         known = known_shape(self.source, self.coarse) if self.data is None else None
         if known is None:
-            p = self.pictures
-            return Shape(p.side, p.channels, p.classes, p.training, p.testing)
+            return self.pictures.shape
         training, testing = self.training or known.training, self.testing or known.testing
         return dataclasses.replace(known, training=training, testing=testing)
 

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 from limelight.core.errors import InputError, check_between, check_least, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
-from limelight.core.numerics import count
+from limelight.core.numerics import count, unit
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 
@@ -173,8 +173,7 @@ def noisy(
     tokens = clean
     if scale is not None:
         tokens = tokens + scale * jr.normal(key, tokens.shape)
-        if normalise:
-            tokens = tokens / jnp.linalg.norm(tokens, axis=-1, keepdims=True)
+        tokens = unit(tokens) if normalise else tokens
     return tokens, jnp.linalg.norm(tokens - clean, axis=-1)
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from limelight.core.errors import check_between, check_least, check_positive, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
+from limelight.core.numerics import ranks
 from limelight.core.types import Number, PRNGKey
 from limelight.worlds.base import World
 from limelight.worlds.clusters import LARGEST, Centres, Cloud, cloud
@@ -89,8 +90,9 @@ class Regions(World[Centres, RegionImage]):
         """Which patches are corrupted."""
         if self.independent:
             return jr.bernoulli(key, self.share, (self.tokens,))
-        rank = jnp.argsort(jnp.argsort(jr.uniform(key, (self.tokens,))))
-        return rank < jnp.round(jnp.asarray(self.share, dtype=float) * self.tokens)
+        return ranks(jr.uniform(key, (self.tokens,))) < jnp.round(
+            jnp.asarray(self.share, dtype=float) * self.tokens
+        )
 
     def sample(self, key: PRNGKey, truth: Centres, index: Int[Array, ""]) -> RegionImage:
         """One image."""

@@ -6,6 +6,7 @@ be seen in any one example.
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int
@@ -13,10 +14,11 @@ from jaxtyping import Array, Bool, Float, Int
 from limelight.core.errors import check_between, check_least
 from limelight.core.keys import named
 from limelight.core.kinds import kind
+from limelight.core.numerics import unit
 from limelight.core.types import Number, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.laws import check_partition
-from limelight.worlds.partitions import partition, set_sums
+from limelight.worlds.partitions import partition
 
 
 class Structure(eqx.Module):
@@ -140,8 +142,7 @@ def random_marks(key: PRNGKey, density: Number, shape: tuple[int, ...]) -> Int[A
 
 def unit_vector(key: PRNGKey, dimension: int) -> Float[Array, " dimension"]:
     """A uniformly random direction."""
-    vector = jr.normal(key, (dimension,))
-    return vector / jnp.linalg.norm(vector)
+    return unit(jr.normal(key, (dimension,)))
 
 
 def roles(marks: Int[Array, " tokens"], label: Float[Array, ""]) -> Int[Array, " tokens"]:
@@ -163,5 +164,5 @@ def labelling(
     Reference: jelassi2022, Assumption 1.
     """
     size = marks.shape[0] // count
-    sums = set_sums(marks, sets, count)
+    sums = jax.ops.segment_sum(marks, sets, count)
     return jnp.sum(jnp.where(10 * jnp.abs(sums) > 9 * size, sums, 0))
