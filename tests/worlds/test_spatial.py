@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, fisher_exact
 
 from limelight.core.errors import InputError
+from limelight.core.keys import named
 from limelight.core.types import Role
 from limelight.experiments.recovery import TestSet
 from limelight.models import Positional
@@ -115,22 +116,25 @@ def test_examples_carry_their_marks():
     truth = world.draw(jr.key(1))
     draw = jax.jit(lambda: dataset(world, jr.key(2), truth, 4000))
     data = jax.tree.map(np.asarray, draw())
+    hidden = lambda i: world.marked(*named(jr.fold_in(jr.key(2), i), "marks"), truth.sets)
+    label, signal, marks = map(np.asarray, jax.jit(jax.vmap(hidden))(jnp.arange(4000)))
     sets, feature = np.asarray(truth.sets), np.asarray(truth.feature)
-    np.testing.assert_allclose(data.tokens @ feature, data.marks, atol=1e-5)
-    inside = sets[None, :] == data.signal[:, None]
+    np.testing.assert_array_equal(label, data.label)
+    np.testing.assert_allclose(data.tokens @ feature, marks, atol=1e-5)
+    inside = sets[None, :] == signal[:, None]
     agree = np.broadcast_to(data.label[:, None], inside.shape)
-    assert (data.marks[inside] == agree[inside]).all()
-    outside = data.marks[~inside]
+    assert (marks[inside] == agree[inside]).all()
+    outside = marks[~inside]
     busy = int((outside != 0).sum())
     assert binomtest(busy, outside.size, 0.4).pvalue > 1e-3
     assert binomtest(int((outside == 1).sum()), busy, 0.5).pvalue > 1e-3
     assert binomtest(int((data.label == 1).sum()), 4000, 0.5).pvalue > 1e-3
     for one in range(world.sets):
-        assert binomtest(int((data.signal == one).sum()), 4000, 1 / world.sets).pvalue > 1e-3
+        assert binomtest(int((signal == one).sum()), 4000, 1 / world.sets).pvalue > 1e-3
     relevant = data.roles == Role.RELEVANT
-    np.testing.assert_array_equal(relevant, data.marks == agree)
+    np.testing.assert_array_equal(relevant, marks == agree)
     # The noise has variance 1/d in each of the d - 1 directions across the feature.
-    noise = data.tokens - data.marks[..., None] * feature
+    noise = data.tokens - marks[..., None] * feature
     assert (noise**2).sum(-1).mean() == pytest.approx(5 / 6, rel=0.01)
 
 

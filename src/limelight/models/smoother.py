@@ -49,29 +49,23 @@ def cross_weights(queries: Tokens, keys: Float[Array, "keys width"], strength) -
     return jax.nn.softmax(strength * (queries @ keys.T), axis=-1)
 
 
-def knn_weights(
-    tokens: Tokens, neighbours, *, include_self: bool = True, metric: str = "l2"
-) -> Weights:
+def knn_weights(tokens: Tokens, neighbours, *, metric: str = "l2") -> Weights:
     """The mean of the K nearest tokens, by distance, dot product or cosine; K may be traced.
 
-    With `include_self` a token is always one of its own K, as at distance zero.
+    A token is always one of its own K, as at distance zero.
     """
-    order = nearest_order(tokens, include_self=include_self, metric=metric)
-    rank = jnp.argsort(order, axis=-1)
+    rank = jnp.argsort(nearest_order(tokens, metric=metric), axis=-1)
     return jnp.where(rank < neighbours, 1.0 / neighbours, 0.0)
 
 
-def nearest_order(
-    tokens: Tokens, *, include_self: bool = True, metric: str = "l2"
-) -> Int[Array, "tokens tokens"]:
-    """Indices of all tokens, nearest first, one row per query; itself first, or last of all."""
+def nearest_order(tokens: Tokens, *, metric: str = "l2") -> Int[Array, "tokens tokens"]:
+    """Indices of all tokens, nearest first, one row per query; itself before all others."""
     z = normalised(tokens) if metric == "cos" else tokens
     near = z @ z.T
     if metric == "l2":
         square = jnp.sum(tokens**2, axis=-1)
         near = 2 * near - square[None, :]
-    itself = jnp.inf if include_self else -jnp.inf
-    near = jnp.where(jnp.eye(tokens.shape[0], dtype=bool), itself, near)
+    near = jnp.where(jnp.eye(tokens.shape[0], dtype=bool), jnp.inf, near)
     return jnp.argsort(-near, axis=-1)
 
 

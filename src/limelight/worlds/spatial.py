@@ -9,13 +9,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from limelight.core.errors import check_between, check_least
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.numerics import unit
-from limelight.core.types import Number, PRNGKey, Role
+from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.laws import check_partition
 from limelight.worlds.partitions import partition
@@ -33,28 +33,8 @@ class Structure(eqx.Module):
     feature: Float[Array, " dimension"]
 
 
-class Patches(eqx.Module):
-    """One image as patches, and the truth behind each.
-
-    Args:
-        tokens: What the model reads.
-        label: +1 or -1.
-        kept: Patches that take part.
-        roles: The mark against the label: agrees, disagrees, or says nothing (see `Role`).
-        marks: The sign of the feature that a patch carries, 0 for none.
-        signal: The set that carries the label.
-    """
-
-    tokens: Float[Array, "tokens dimension"]
-    label: Float[Array, ""]
-    kept: Bool[Array, " tokens"]
-    roles: Int[Array, " tokens"]
-    marks: Int[Array, " tokens"]
-    signal: Int[Array, ""]
-
-
 @kind("world.spatial")
-class Spatial(World[Structure, Patches]):
+class Spatial(World[Structure, Example]):
     r"""Spatially structured patches.
 
     $$y \sim U\{\pm1\}, \quad \ell^* \sim U[L], \quad X_j = \delta_j w^* + \xi_j, \quad
@@ -101,15 +81,14 @@ class Spatial(World[Structure, Patches]):
         """The downstream task: the same sets, another feature."""
         return Structure(truth.sets, unit_vector(key, self.dimension))
 
-    def sample(self, key: PRNGKey, truth: Structure, index: Int[Array, ""]) -> Patches:
+    def sample(self, key: PRNGKey, truth: Structure, index: Int[Array, ""]) -> Example:
         """One image; see the class."""
         k_marks, k_noise = named(key, "marks", "noise")
-        label, signal, marks = self.marked(k_marks, truth.sets)
+        label, _, marks = self.marked(k_marks, truth.sets)
         noise = jr.normal(k_noise, (self.tokens, self.dimension))
         noise = noise - jnp.outer(noise @ truth.feature, truth.feature)
         tokens = jnp.outer(marks, truth.feature) + self.deviation * noise
-        kept = jnp.ones(self.tokens, dtype=bool)
-        return Patches(tokens, label, kept, roles(marks, label), marks, signal)
+        return Example(tokens, label, roles=roles(marks, label))
 
     def marked(
         self, key: PRNGKey, sets: Int[Array, " tokens"]
