@@ -290,7 +290,7 @@ def test_flops_are_those_of_the_products_in_the_program():
 @pytest.mark.parametrize(
     ("setting", "word"),
     [
-        ({"iterations": 15}, "every must divide iterations"),
+        ({"iterations": 15}, "choose every to divide iterations"),
         ({"examples": 2.5}, "whole number"),
         ({"first": 500}, "^first = 500"),
         ({"holdout": 0}, "^holdout = 0"),

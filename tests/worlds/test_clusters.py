@@ -92,9 +92,9 @@ def test_centres_have_the_gram_matrix(world):
         (Clusters(sigma=-1.0), "sigma"),
         (Clusters(clusters=3, sizes=(4, 0, 2)), "sizes"),
         (Clusters(clusters=2, sizes=(1, 1, 1)), "sizes"),
-        (Pairs(wrong=1.5), "share"),
-        (Pairs(alignment=2.0), "cosine"),
-        (Regions(clusters=5, dimension=4), "orthonormal"),
+        (Pairs(wrong=1.5), "wrong"),
+        (Pairs(alignment=2.0), "alignment"),
+        (Regions(clusters=5, dimension=4), "dimension = 4"),
         (Regions(share=2.0), "share"),
     ],
 )

@@ -115,7 +115,7 @@ def test_a_share_of_tokens_is_loud():
         (Patterns(confusing=-0.1), "negative"),
         (Patterns(patterns=11), "dimension"),
         (Patterns(patterns=2), "dimension"),
-        (Patterns(noise=-1.0), "negative"),
+        (Patterns(noise=-1.0), "noise = -1"),
         (Patterns(noisy_share=0.3), "needs noise"),
     ],
 )
