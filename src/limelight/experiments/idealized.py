@@ -134,7 +134,9 @@ class Idealized(Experiment):
     def _residual(self, key: PRNGKey, rates: Rates) -> Array:
         if not self.compare:
             return jnp.full((), jnp.nan)
-        sets = np.asarray(_scattered(self.tokens, self.size))
+        # A partition without any order in it.
+        groups = np.arange(self.tokens) % (self.tokens // self.size)
+        sets = np.random.default_rng(0).permutation(groups)
         steps = min(self.steps, COMPARED)
         found = manifold_residuals(key, self.layer, self.density, rates, steps, sets)
         return jnp.max(jnp.stack(list(found)))
@@ -157,10 +159,3 @@ def _law(tokens: int, size: int, density: float, prune: float):
     integers, weights = count_law(tokens, size, density, prune)
     total = float(weights.sum())
     return weights / total, monomials(integers).astype(float), max(1 - total, 0.0)
-
-
-@lru_cache(maxsize=4)
-def _scattered(tokens: int, size: int):
-    """A partition without any order in it, for the comparison with full gradient descent."""
-    rng = np.random.default_rng(0)
-    return rng.permutation(np.arange(tokens) % (tokens // size))

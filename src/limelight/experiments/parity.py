@@ -109,7 +109,7 @@ class Parity(Experiment):
         """Train to the end and read the losses."""
         k_truth, k_init, k_train, k_test = named(key, "truth", "init", "train", "test")
         truth = self.world.draw(k_truth)
-        start = decoder.init(k_init, self.world.length, self.width, self.heads, self.hidden)
+        start = self._network(k_init)
         undo, _ = shape_of(start)
         weights = flatten(start)
         segment = partial(self._segment, key=k_train, truth=truth)
@@ -140,7 +140,7 @@ class Parity(Experiment):
         self, weights: Array, memory: Any, iterations: Int[Array, " every"], key: PRNGKey, truth
     ) -> Moved:
         """The steps of one logged span, and the loss of its last batch without dropout."""
-        undo, marked = shape_of(self._network())
+        undo, marked = shape_of(self._network(jr.key(0)))
         loss = jax.value_and_grad(lambda weights, *block: self._loss(undo(weights), *block))
 
         def step(carry, one):
@@ -193,8 +193,8 @@ class Parity(Experiment):
         more = [(0, 0)] * (bits.ndim - 1) + [(0, self.places - self.world.length)]
         return jnp.pad(bits, more)
 
-    def _network(self) -> decoder.Decoder:
-        return decoder.init(jr.key(0), self.world.length, self.width, self.heads, self.hidden)
+    def _network(self, key: PRNGKey) -> decoder.Decoder:
+        return decoder.init(key, self.world.length, self.width, self.heads, self.hidden)
 
 
 def _over_blocks(of, *parts) -> tuple[Float[Array, ""], Float[Array, " weights"]]:
