@@ -10,9 +10,8 @@ from limelight import Study, Train
 from limelight.core.errors import InputError
 from limelight.core.types import Example
 from limelight.experiments import Passage
-from limelight.measures import accuracy
+from limelight.measures import KeptTokens, accuracy
 from limelight.measures.attention import AttentionMass, RoleMass
-from limelight.measures.tokens import KeptTokens
 from limelight.models import Model, Shallow
 from limelight.models.base import check_maker
 from limelight.worlds import Sparse, World

@@ -31,7 +31,7 @@ def test_patience_ends_a_run_and_changes_nothing_before():
 @pytest.mark.parametrize(
     ("setting", "word"),
     [
-        ({"iterations": 15}, "every must divide iterations"),
+        ({"iterations": 15}, "choose every to divide iterations"),
         ({"batch": 100}, "blocks must divide"),
         ({"batch": 32_768}, "at most 16384"),
         ({"block": 0}, "blocks must divide"),

@@ -23,6 +23,7 @@ from limelight.models.decoder.update import Clipped, flatten, shape_of
 from limelight.train.holdout import says_one
 from limelight.train.losses import two_way_entropy
 from limelight.worlds import SparseBoolean
+from tests.models import stock_decoder as stock
 from tests.models.test_decoder import cliff, exactly
 
 RATE, DIVERGES = 6e-3, 1e30
@@ -117,21 +118,21 @@ def slow(begin):
         )
 
         def loss(model, masks):
-            one = lambda b, *m: decoder.cls_row(model, b, decoder.Dropout(*m, keep, keep))
-            return mean(jax.vmap(one)(bits, *masks))
+            one = lambda b, m: stock.rows(model, b, m, keep, keep)
+            return mean(jax.vmap(one)(bits, masks))
 
         def step(carry, i):
             model, state = carry
             word = mix(jnp.uint32(2) * i + jnp.arange(2, dtype=jnp.uint32), start.drop)
             drawn = decoder.draw(word, jnp.arange(30), 9, 16, keep, keep)
-            masks = decoder.as_dropout(drawn, model, keep, keep)[:4]
+            masks = stock.spelled_out(drawn, model)
             change, state = usual.update(jax.grad(loss)(model, masks), state, model)
             return (optax.apply_updates(model, change), state), None
 
         def segment(carry, look):
             steps = 10 * look + jnp.arange(10, dtype=jnp.uint32)
             carry, _ = jax.lax.scan(step, carry, steps)
-            out = lambda rows: jax.vmap(lambda b: decoder.cls_row(carry[0], b))(rows)
+            out = lambda rows: jax.vmap(lambda b: stock.rows(carry[0], b))(rows)
             return carry, (jnp.sum(says_one(out(start.holdout)) != start.answers), mean(out(bits)))
 
         return jax.lax.scan(segment, (model, usual.init(model)), jnp.arange(6, dtype=jnp.uint32))[1]
@@ -289,7 +290,7 @@ def test_flops_are_those_of_the_products_in_the_program():
 @pytest.mark.parametrize(
     ("setting", "word"),
     [
-        ({"iterations": 15}, "every must divide iterations"),
+        ({"iterations": 15}, "choose every to divide iterations"),
         ({"examples": 2.5}, "whole number"),
         ({"first": 500}, "^first = 500"),
         ({"holdout": 0}, "^holdout = 0"),

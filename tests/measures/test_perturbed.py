@@ -7,7 +7,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.measures.perturbed import noise_squares, patch_features
+from limelight.measures.denoising import noise_squares, patch_features
 from limelight.models import Convolutional, Vision
 from limelight.worlds import Images
 

@@ -1,4 +1,4 @@
-"""One network, four ways to compute it; its kernel, its tables, its masks and its optimiser."""
+"""One network, three ways to compute it; its kernel, its tables, its masks and its optimiser."""
 
 from functools import partial
 
@@ -17,6 +17,7 @@ from limelight.models.decoder import attend, kernel, masks
 from limelight.models.decoder.forward import _of_bits
 from limelight.models.decoder.network import decayed
 from limelight.models.decoder.update import Clipped, flatten, shape_of
+from tests.models import stock_decoder as stock
 
 KEEP, KEEP_TOKENS = 0.8, 0.9
 LENGTH, SIZES = 12, {"width": 40, "heads": 5, "hidden": 24}
@@ -55,7 +56,7 @@ def slope_of(logits, probe):
     return lambda model: (lambda pair: (pair[0][1], pair[1]))(found(model))
 
 
-# --- four forms ---------------------------------------------------------------------------------
+# --- the forms ----------------------------------------------------------------------------------
 
 
 def test_the_network_has_as_many_weights_as_the_paper_says():
@@ -69,28 +70,26 @@ def test_the_forms_agree_under_dropout_and_so_do_their_gradients(double):
     bits = jr.bernoulli(jr.key(1), 0.5, (6, LENGTH))
     probe = jr.normal(jr.key(2), (6, 2))
     words, padded = drawn(LENGTH + 1), drawn(40)
-    masks = decoder.as_dropout(words, model, KEEP, KEEP_TOKENS)[:4]
+    masks = stock.spelled_out(words, model)
 
-    def one_by_one(form):
-        one = lambda model, bits, *m: form(model, bits, decoder.Dropout(*m, KEEP, KEEP_TOKENS))
-        return lambda model: jax.vmap(partial(one, model))(bits, *masks)
+    def one_by_one(model):
+        one = lambda bits, masks: stock.rows(model, bits, masks, KEEP, KEEP_TOKENS)
+        return jax.vmap(one)(bits, masks)
 
     def absorbed(model):
         wide = jnp.pad(bits, ((0, 0), (0, 40 - LENGTH)))
         return decoder.absorbed(model, wide, padded, KEEP, KEEP_TOKENS, jnp.float64)
 
     # Of 40 places those beyond the 13th are padding: they move nothing.
-    forms = one_by_one(decoder.rows), one_by_one(decoder.cls_row), absorbed
-    first, *others = [slope_of(form, probe)(model) for form in forms]
-    for other in others:
-        assert relative(first[0], other[0]) < 1e-12
-        assert relative(first[1], other[1]) < 1e-10
+    first, other = [slope_of(form, probe)(model) for form in (one_by_one, absorbed)]
+    assert relative(first[0], other[0]) < 1e-12
+    assert relative(first[1], other[1]) < 1e-10
 
 
 def test_tables_agree_without_dropout_and_so_do_their_gradients(double):
     model = loud(decoder.init(jr.key(0), LENGTH, **SIZES))
     bits = jr.bernoulli(jr.key(1), 0.5, (6, LENGTH))
-    rows = lambda m: jax.vmap(lambda b: decoder.rows(m, b))(bits)
+    rows = lambda m: jax.vmap(lambda b: stock.rows(m, b))(bits)
     table = lambda m: decoder.table(m, decoder.tables(m), bits)
     first, other = [slope_of(form, 1.0)(model) for form in (rows, table)]
     assert relative(first[0], other[0]) < 1e-12

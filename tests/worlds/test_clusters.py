@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp, kstest
 
+from limelight.core import gram
 from limelight.core.errors import InputError
 from limelight.models.smoother import softmax_weights
 from limelight.worlds import Clusters, Pairs, Regions, example
@@ -67,9 +68,9 @@ def test_memory_does_not_depend_on_the_dimension():
     "world",
     [
         Clusters(clusters=5, size=3, cosine=0.4, dimension=50),
-        Clusters.simplex(5, size=3, dimension=50),
-        Clusters.random(1, 5, 3, size=3, dimension=50),
-        Clusters.from_points(np.eye(4) + 0.3, size=3, dimension=50),
+        Clusters.from_gram(gram.simplex(5), size=3, dimension=50),
+        Clusters.from_gram(gram.random_sphere(1, 5, 3), size=3, dimension=50),
+        Clusters.from_gram(gram.from_points(np.eye(4) + 0.3), size=3, dimension=50),
         Clusters(clusters=3, sizes="2-5-1", dimension=50),
     ],
     ids=["equiangular", "simplex", "random", "points", "unequal"],
@@ -91,9 +92,9 @@ def test_centres_have_the_gram_matrix(world):
         (Clusters(sigma=-1.0), "sigma"),
         (Clusters(clusters=3, sizes=(4, 0, 2)), "sizes"),
         (Clusters(clusters=2, sizes=(1, 1, 1)), "sizes"),
-        (Pairs(wrong=1.5), "share"),
-        (Pairs(alignment=2.0), "cosine"),
-        (Regions(clusters=5, dimension=4), "orthonormal"),
+        (Pairs(wrong=1.5), "wrong"),
+        (Pairs(alignment=2.0), "alignment"),
+        (Regions(clusters=5, dimension=4), "dimension = 4"),
         (Regions(share=2.0), "share"),
     ],
 )
@@ -103,16 +104,16 @@ def test_infeasible_worlds_are_refused(world, match):
 
 
 def test_infeasible_gram_matrices_are_refused():
-    for gram, match in (
+    for matrix, match in (
         (np.array([[1, 2.0], [2.0, 1]]), "lowest eigenvalue"),
         (np.array([[1, 0.1], [0.2, 1]]), "not symmetric"),
         (np.ones((2, 3)), "square"),
         (np.array([[1, np.nan], [np.nan, 1]]), "finite"),
     ):
         with pytest.raises(InputError, match=match):
-            Clusters.from_gram(gram)
+            Clusters.from_gram(matrix)
     with pytest.raises(InputError, match="origin"):
-        Clusters.from_points(np.zeros((2, 3)))
+        gram.from_points(np.zeros((2, 3)))
     with pytest.raises(InputError, match="whole numbers"):
         parse_sizes("2-x")
 

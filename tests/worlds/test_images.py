@@ -254,7 +254,7 @@ class TestComposites:
         (Images(training=4000), "not 4000"),
         (Composites(size=11), "do not fit"),
         (Composites(patch=3), "do not fit"),
-        (Composites(relevant=0.0), "above 0"),
+        (Composites(relevant=0.0), "a positive number"),
         (Composites(spurious=0.9), "two classes"),
         (Composites(augment="mixup"), "cannot be"),
         (Composites(background="digits"), "the canvas"),

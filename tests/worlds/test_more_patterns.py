@@ -58,8 +58,8 @@ def test_sets_have_the_stated_geometry_and_duals():
     np.testing.assert_allclose(duals, np.linalg.pinv(mu.T), atol=1e-12)
     distance = np.linalg.norm(mu[:, None] - mu[None], axis=-1)
     own = np.arange(12)[:, None] // 3 == np.arange(12)[None] // 3
-    assert distance[~own].min() == pytest.approx(world.separation)
-    assert distance[own].max() == pytest.approx(world.diameter)
+    assert distance[~own].min() == pytest.approx(2**0.5)
+    assert distance[own].max() == pytest.approx(0.5 * 2**0.5 / 1.25**0.5)
     # The start meets Assumption 1 for every member, with features that are not orthonormal.
     model = Shallow(width=4, value_error=0.1, key_error=0.2).init(jr.key(1), world, truth)
     features = np.asarray(model.weights.value) @ mu.T

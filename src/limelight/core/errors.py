@@ -1,5 +1,7 @@
 """Errors a user can act on: one line that says what is wrong, one that says what to do."""
 
+from typing import Any
+
 
 class LimelightError(Exception):
     """An error with a hint; the command line prints both and leaves with `code`."""
@@ -61,7 +63,7 @@ def check_word(name: str, word: str, known: tuple[str, ...]) -> None:
 def check_least(
     part: object, names: tuple[str, ...], least: int | float = 1, prefix: str = ""
 ) -> None:
-    """Refuse fields below the least value that makes sense.
+    """Refuse fields below the least value that makes sense; `None` is unset, and passes.
 
     Args:
         part: What has the fields.
@@ -69,13 +71,38 @@ def check_least(
         least: Their least value.
         prefix: Where the part stands, such as `train.`, for the message.
     """
-    for name in names:
-        if not getattr(part, name) >= least:
-            raise InputError(f"{prefix}{name} = {getattr(part, name)}", f"at least {least:g}")
+    for name, value in _set(part, names):
+        if not value >= least:
+            raise InputError(f"{prefix}{name} = {value:.12g}", f"at least {least:g}")
 
 
 def check_positive(part: object, names: tuple[str, ...], prefix: str = "") -> None:
     """Refuse fields that are not above 0; the arguments are those of `check_least`."""
-    for name in names:
-        if not getattr(part, name) > 0:
-            raise InputError(f"{prefix}{name} = {getattr(part, name):g}", "a positive number")
+    for name, value in _set(part, names):
+        if not value > 0:
+            raise InputError(f"{prefix}{name} = {value:.12g}", "a positive number")
+
+
+def check_between(
+    part: object, names: tuple[str, ...], low: int | float, high: int | float, prefix: str = ""
+) -> None:
+    """Refuse fields outside a range, both ends allowed; see `check_least`."""
+    for name, value in _set(part, names):
+        if not low <= value <= high:
+            raise InputError(f"{prefix}{name} = {value:.12g}", f"between {low} and {high}")
+
+
+def check_multiple(part: object, whole: str, piece: str, prefix: str = "") -> None:
+    """Refuse a field that another one, at least 1 like it, does not divide."""
+    check_least(part, (whole, piece), prefix=prefix)
+    if getattr(part, whole) % getattr(part, piece):
+        raise InputError(
+            f"{prefix}{whole} = {getattr(part, whole)} is not a multiple of"
+            f" {prefix}{piece} = {getattr(part, piece)}",
+            f"choose {prefix}{piece} to divide {prefix}{whole}",
+        )
+
+
+def _set(part: object, names: tuple[str, ...]) -> list[tuple[str, Any]]:
+    found = [(name, getattr(part, name)) for name in names]
+    return [(name, value) for name, value in found if value is not None]

@@ -1,31 +1,28 @@
 """Packages whose names are loaded when they are first used."""
 
+import ast
+import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 
-def on_first_use(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package that imports its names late.
+def on_first_use(package: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a package that imports late what stands under its `if TYPE_CHECKING:`.
 
     No name may be that of a module of the package: an import would put the module in its place.
 
-    Args:
-        package: The package, `__name__` there.
-        modules: For each module, the names that it gives to the package, apart by spaces.
-
     Example:
-        >>> getattr_ = on_first_use("json", {"decoder": "JSONDecoder", "encoder": "JSONEncoder"})
-        >>> getattr_("JSONDecoder").__module__
-        'json.decoder'
+        >>> on_first_use("limelight.train")("Descent").__module__
+        'limelight.train.descent'
     """
-    where = {name: module for module, names in modules.items() for name in names.split()}
 
     def load(name: str) -> Any:
+        where = _declared(package)
         if name in where:
-            found = getattr(importlib.import_module(f"{package}.{where[name]}"), name)
+            found = getattr(importlib.import_module(where[name]), name)
             setattr(sys.modules[package], name, found)
             return found
         if not name.startswith("_") and importlib.util.find_spec(f"{package}.{name}"):
@@ -33,3 +30,13 @@ def on_first_use(package: str, modules: Mapping[str, str]) -> Callable[[str], An
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return load
+
+
+@functools.cache
+def _declared(package: str) -> dict[str, str]:
+    """The names that a package imports for type checkers, with their modules."""
+    spec = importlib.util.find_spec(package)
+    source: str = spec.loader.get_source(package)  # pyright: ignore
+    blocks = [node for node in ast.parse(source).body if isinstance(node, ast.If)]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {name.name: str(node.module) for node in imports for name in node.names}

@@ -2,7 +2,7 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 
 def count(fraction, total: int):
@@ -25,6 +25,16 @@ def masked_softmax(
 ) -> Float[Array, "*batch keys"]:
     """Softmax over the kept keys only; a removed key gets exactly 0, not the weight of logit 0."""
     return jax.nn.softmax(logits, axis=-1, where=kept)
+
+
+def unit(x: Float[Array, "*shape"], axis: int = -1) -> Float[Array, "*shape"]:
+    """Vectors scaled to length 1."""
+    return x / jnp.linalg.norm(x, axis=axis, keepdims=True)
+
+
+def ranks(scores: Float[Array, "*rows n"]) -> Int[Array, "*rows n"]:
+    """The place of every score in its row, smallest first; of equal ones the first comes first."""
+    return jnp.argsort(jnp.argsort(scores, axis=-1), axis=-1)
 
 
 def widened(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:

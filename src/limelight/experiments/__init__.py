@@ -55,28 +55,4 @@ __all__ = [
     "Transfer",
 ]
 
-__getattr__ = on_first_use(
-    __name__,
-    {
-        "base": "Experiment",
-        "classify": "Classify",
-        "denoising": "Denoising",
-        "encodings": "Encodings",
-        "finetune": "Finetune",
-        "idealized": "Idealized",
-        "linear_rules": "LinearRules",
-        "packed": "Packed",
-        "parity": "Parity",
-        "passage": "Passage",
-        "recovery": "Recovery",
-        "representable": "Representable",
-        "screened": "Screened",
-        "set_shift": "SetShift",
-        "sparse_and": "SparseAnd",
-        "starts": "Pretraining Start Starts",
-        "students": "Students",
-        "study": "Study",
-        "tolerance": "Tolerance",
-        "transfer": "Transfer",
-    },
-)
+__getattr__ = on_first_use(__name__)

@@ -62,10 +62,8 @@ class Classify(Experiment):
 
     def trial(self, key: PRNGKey) -> dict[str, Array]:
         """Draw a split and a shuffle, make a network, train it, read it."""
-        k_truth, k_init, k_train, k_test = named(key, "truth", "init", "train", "test")
-        truth = self.world.draw(k_truth)
-        start = self.start(k_init, truth)
-        trained = self.train(k_train, truth, start)
+        truth, start, trained = self.run(key)
+        (k_test,) = named(key, "test")
         return {
             "accuracy": accuracy(trained.model, self.world, truth, k_test),
             "training_loss": trained.last,
@@ -83,9 +81,12 @@ class Classify(Experiment):
             model = eqx.tree_at(lambda m: m.positions, model, rows)
         return model
 
-    def train(self, key: PRNGKey, truth: Any, start: Model) -> TrainedNetwork:
-        """The network after training."""
-        return self._training()(key, self.world, truth, start)
+    def run(self, key: PRNGKey) -> tuple[Any, Model, TrainedNetwork]:
+        """The truth that a trial draws, its network before training, and what training leaves."""
+        k_truth, k_init, k_train = named(key, "truth", "init", "train")
+        truth = self.world.draw(k_truth)
+        start = self.start(k_init, truth)
+        return truth, start, self._training()(k_train, self.world, truth, start)
 
     def with_room(self, cells: Sequence[Any]) -> "Classify":
         """With its images in it, so that the program takes them as an argument."""

@@ -51,7 +51,10 @@ class Encodings(Experiment):
     def trial(self, key: PRNGKey) -> dict[str, Array]:
         """Load or train, then draw."""
         k_train, k_draws = named(key, "train", "draws")
-        P = jnp.asarray(self.positions()) if self.checkpoint else self._trained(k_train)
+        if self.checkpoint:
+            P = jnp.asarray(self.positions())
+        else:
+            P = self.study.run(k_train)[2].model.encodings
         fresh = lambda k: jr.normal(k, P.shape)
         keys = jr.split(k_draws, self.draws)
         drawn = jax.lax.map(lambda k: locality(fresh(k)), keys)
@@ -86,9 +89,3 @@ class Encodings(Experiment):
             raise InputError("study.network = cnn has no positions", "set it to vit")
         else:
             self.study.check()
-
-    def _trained(self, key: PRNGKey):
-        k_truth, k_init, k_train = named(key, "truth", "init", "train")
-        study = self.study
-        truth = study.world.draw(k_truth)
-        return study.train(k_train, truth, study.start(k_init, truth)).model.encodings

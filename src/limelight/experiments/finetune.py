@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_between
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey, Role, roles_of
@@ -93,5 +93,4 @@ class Finetune(Experiment):
                 "give both one canvas, one size of patch, and as many channels",
             )
         self.course.check(self.world)
-        if not 1 <= self.looked <= self.world.held_out().available:
-            raise InputError(f"looked = {self.looked}", "up to the number of test images")
+        check_between(self, ("looked",), 1, self.world.held_out().available)

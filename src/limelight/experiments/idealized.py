@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from limelight.core.errors import InputError, check_least, check_positive
+from limelight.core.errors import InputError, check_between, check_least, check_positive
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
@@ -134,7 +134,9 @@ class Idealized(Experiment):
     def _residual(self, key: PRNGKey, rates: Rates) -> Array:
         if not self.compare:
             return jnp.full((), jnp.nan)
-        sets = np.asarray(_scattered(self.tokens, self.size))
+        # A partition without any order in it.
+        groups = np.arange(self.tokens) % (self.tokens // self.size)
+        sets = np.random.default_rng(0).permutation(groups)
         steps = min(self.steps, COMPARED)
         found = manifold_residuals(key, self.layer, self.density, rates, steps, sets)
         return jnp.max(jnp.stack(list(found)))
@@ -144,8 +146,7 @@ class Idealized(Experiment):
         check_partition("strided", self.tokens, self.size)
         if self.size < 2:
             raise InputError(f"size = {self.size}", "a set of one has no same-set entries")
-        if not 0 <= self.density <= 1:
-            raise InputError(f"density = {self.density:g}", "a probability, between 0 and 1")
+        check_between(self, ("density",), 0, 1)
         check_positive(self, ("rate", "ratio", "temperature", "linear"))
         check_least(self, ("steps", "longer"))
         check_least(self, ("looks",), LATE + 2)
@@ -158,10 +159,3 @@ def _law(tokens: int, size: int, density: float, prune: float):
     integers, weights = count_law(tokens, size, density, prune)
     total = float(weights.sum())
     return weights / total, monomials(integers).astype(float), max(1 - total, 0.0)
-
-
-@lru_cache(maxsize=4)
-def _scattered(tokens: int, size: int):
-    """A partition without any order in it, for the comparison with full gradient descent."""
-    rng = np.random.default_rng(0)
-    return rng.permutation(np.arange(tokens) % (tokens // size))

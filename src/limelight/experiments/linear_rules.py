@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 from limelight.core.errors import InputError, check_least
 from limelight.core.keys import named
 from limelight.core.kinds import kind
+from limelight.core.numerics import unit
 from limelight.core.types import Number, PRNGKey, Scalar
 from limelight.experiments.base import Experiment
 from limelight.theory.jelassi2022.blurred import blurred_error
@@ -89,9 +90,9 @@ class LinearRules(Experiment):
         signed = data.tokens.reshape(self.examples, -1) * data.label[:, None]
         loss = lambda w: jnp.mean(jax.nn.softplus(-signed @ w))
         # The logistic loss bends at most a quarter as much as the squares of its inputs.
-        power = lambda _, u: _unit(signed.T @ (signed @ u) / self.examples)
+        power = lambda _, u: unit(signed.T @ (signed @ u) / self.examples)
         top = jax.lax.fori_loop(0, 20, power, jnp.ones(signed.shape[1]))
-        rate = 3.0 / jnp.linalg.norm(signed.T @ (signed @ _unit(top)) / self.examples)
+        rate = 3.0 / jnp.linalg.norm(signed.T @ (signed @ unit(top)) / self.examples)
 
         def accelerated(w, before, numbers) -> Moved:
             t = numbers[0] * 1.0
@@ -144,7 +145,3 @@ class LinearRules(Experiment):
         check_least(self, ("examples", "iterations", "search", "draws"))
         if self.draws > BATCH and self.draws % BATCH:
             raise InputError(f"draws = {self.draws}", f"a multiple of {BATCH:,}")
-
-
-def _unit(vector: Float[Array, " n"]) -> Float[Array, " n"]:
-    return vector / jnp.linalg.norm(vector)

@@ -16,7 +16,7 @@ import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.backend import on_gpu
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_least, check_multiple
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.slots import nothing_of
@@ -85,20 +85,14 @@ class Parity(Experiment):
         self.world.check()
         self.update.check()
         decoder.check_sizes(self.world.length, self.width, self.heads, self.hidden)
-        if self.iterations < 1 or self.every < 1 or self.iterations % self.every:
-            raise InputError(
-                f"iterations = {self.iterations}, every = {self.every}",
-                "at least 1, and every must divide iterations",
-            )
-        if self.patience is not None and self.patience < 0:
-            raise InputError(f"patience = {self.patience}", "at least 0, or none")
+        check_multiple(self, "iterations", "every")
+        check_least(self, ("patience",), 0)
         if not (1 <= self.block <= self.batch <= decoder.MOST) or self.batch % self.block:
             raise InputError(
                 f"batch = {self.batch}, block = {self.block}",
                 f"blocks must divide the batch, which is at most {decoder.MOST}",
             )
-        if self.test < 1:
-            raise InputError(f"test = {self.test}", "at least 1")
+        check_least(self, ("test",))
         check_dropout("dropout", self.dropout)
 
     @property
@@ -115,7 +109,7 @@ class Parity(Experiment):
         """Train to the end and read the losses."""
         k_truth, k_init, k_train, k_test = named(key, "truth", "init", "train", "test")
         truth = self.world.draw(k_truth)
-        start = decoder.init(k_init, self.world.length, self.width, self.heads, self.hidden)
+        start = self._network(k_init)
         undo, _ = shape_of(start)
         weights = flatten(start)
         segment = partial(self._segment, key=k_train, truth=truth)
@@ -146,7 +140,7 @@ class Parity(Experiment):
         self, weights: Array, memory: Any, iterations: Int[Array, " every"], key: PRNGKey, truth
     ) -> Moved:
         """The steps of one logged span, and the loss of its last batch without dropout."""
-        undo, marked = shape_of(self._network())
+        undo, marked = shape_of(self._network(jr.key(0)))
         loss = jax.value_and_grad(lambda weights, *block: self._loss(undo(weights), *block))
 
         def step(carry, one):
@@ -199,8 +193,8 @@ class Parity(Experiment):
         more = [(0, 0)] * (bits.ndim - 1) + [(0, self.places - self.world.length)]
         return jnp.pad(bits, more)
 
-    def _network(self) -> decoder.Decoder:
-        return decoder.init(jr.key(0), self.world.length, self.width, self.heads, self.hidden)
+    def _network(self, key: PRNGKey) -> decoder.Decoder:
+        return decoder.init(key, self.world.length, self.width, self.heads, self.hidden)
 
 
 def _over_blocks(of, *parts) -> tuple[Float[Array, ""], Float[Array, " weights"]]:

@@ -1,36 +1,25 @@
 """When a trial first succeeds: one number instead of a whole trace."""
 
-import dataclasses
-from collections.abc import Sequence
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
-from limelight.experiments.base import Experiment
-from limelight.experiments.study import Measure, Study
+from limelight.experiments.study import Measure, Study, Trained
 from limelight.models.base import Maker
 from limelight.train.minibatch import Train
 from limelight.worlds.base import World
 
 
 @kind("experiment.passage")
-class Passage(Experiment):
+class Passage(Trained):
     """A study that keeps, of what is followed through training, when it first falls below a level.
 
     Leaves `passage.NAME` for every measure followed: the first logged step at which it is below
     `level`, NaN when it never is. With `train.every` = 1 that is the very update.
 
-    Args:
-        world: Makes the data.
-        model: Makes the model.
-        train: Trains it.
-        level: The level to pass.
-        measures: Read at the end, as in `Study`.
-        traces: What is followed; scalars.
+    `traces` are what is followed, scalars; the other parts are those of `Study`.
     """
 
     world: World
@@ -54,16 +43,6 @@ class Passage(Experiment):
     def check(self) -> None:
         """Check the study."""
         self._study().check()
-
-    @property
-    def loop_length(self) -> int:
-        """Blocks of training."""
-        return self.train.blocks
-
-    def with_room(self, cells: Sequence[Any]) -> "Passage":
-        """Room for the largest training set of the sweep."""
-        fitted = self._study().with_room([cell._study() for cell in cells])
-        return dataclasses.replace(self, train=fitted.train)
 
     def _study(self) -> Study:
         return Study(self.world, self.model, self.train, self.measures, self.traces)

@@ -27,8 +27,40 @@ TARGETS = ("label", "fstar")
 BLOCK = 2048
 
 
+class Descending(Experiment):
+    """Model (T) under full-batch descent: `world`, `model`, `descent`, `examples`, `capacity`."""
+
+    def check(self: Any) -> None:
+        """Check every part, and refuse a sample of no size or beyond its room."""
+        self.world.check()
+        self.model.check(self.world)
+        self.descent.check()
+        if self.model.gram:
+            raise InputError(
+                "model.gram = True: the formulas are those of a free A", "set it to False"
+            )
+        if self.examples < 1 or self.examples != round(float(self.examples)):
+            raise InputError(f"examples = {self.examples}", "a whole number, at least 1")
+        if self.capacity is not None and self.examples > self.capacity:
+            raise InputError(
+                f"examples = {self.examples} exceeds capacity = {self.capacity}",
+                "leave capacity unset",
+            )
+
+    @property
+    def loop_length(self: Any) -> int:
+        """Blocks of descent."""
+        return self.descent.blocks
+
+    def with_room(self: Any, cells: Sequence[Any]) -> "Descending":
+        """Room for the largest sample of the sweep."""
+        if self.capacity is not None:
+            return self
+        return assign(self, {"capacity": max(int(cell.examples) for cell in cells)})
+
+
 @kind("experiment.recovery")
-class Recovery(Experiment):
+class Recovery(Descending):
     r"""Train model (T) by full-batch gradient descent and follow association and test error.
 
     The *stopping step* is the first logged one with a training loss at or below $L_0^*/4$, a
@@ -108,32 +140,14 @@ class Recovery(Experiment):
         return scalars | frames | {f"trace.{name}": log for name, log in traces.items()}
 
     def check(self) -> None:
-        """Check every part."""
-        self.world.check()
-        self.model.check(self.world)
-        self.descent.check()
-        if self.model.gram:
-            raise InputError(
-                "model.gram = True: the formulas are those of a free A", "set it to False"
-            )
-        check_examples(self.examples, self.capacity)
+        """Check every part, and what is read."""
+        super().check()
         check_word("target", self.target, TARGETS)
         check_least(self, ("tests",))
         if not all(0 <= frame <= self.descent.blocks for frame in self.frames):
             raise InputError(
                 f"frames = {self.frames}", f"blocks, from 0 to {self.descent.blocks}, in order"
             )
-
-    @property
-    def loop_length(self) -> int:
-        """Blocks of descent."""
-        return self.descent.blocks
-
-    def with_room(self, cells: Sequence[Any]) -> "Recovery":
-        """Room for the largest training set of the sweep."""
-        if self.capacity is not None:
-            return self
-        return assign(self, {"capacity": max(int(cell.examples) for cell in cells)})
 
 
 class TestSet:
@@ -183,13 +197,3 @@ def training_set(
     equal = max(size for size in range(1, min(capacity, BLOCK) + 1) if capacity % size == 0)
     tokens, labels = jax.lax.map(row, index, batch_size=equal if 8 * equal >= BLOCK else BLOCK)
     return Sample(tokens, labels, jnp.where(index < examples, 1.0 / examples, 0.0))
-
-
-def check_examples(examples: Number, capacity: int | None) -> None:
-    """Refuse training sets of no size, and more examples than there is room for."""
-    if examples < 1 or examples != round(float(examples)):
-        raise InputError(f"examples = {examples}", "a whole number, at least 1")
-    if capacity is not None and examples > capacity:
-        raise InputError(
-            f"examples = {examples} exceeds capacity = {capacity}", "leave capacity unset"
-        )

@@ -1,7 +1,6 @@
 """One rule three times: constructed, trained from the construction, and trained from nothing."""
 
-from collections.abc import Sequence
-from typing import Any, cast
+from typing import cast
 
 import equinox as eqx
 import jax
@@ -13,8 +12,7 @@ from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.norms import head_norms
 from limelight.core.types import PRNGKey
-from limelight.engine.grid import assign
-from limelight.experiments.base import Experiment
+from limelight.experiments.study import Trained
 from limelight.measures.accuracy import margins
 from limelight.models import Constructed, SequenceNet
 from limelight.train.minibatch import Train
@@ -22,15 +20,10 @@ from limelight.worlds import SparseBoolean
 
 
 @kind("experiment.representable")
-class Representable(Experiment):
-    """One rule three times: constructed, trained from there, and trained from random weights.
+class Representable(Trained):
+    """One rule three times: `built`, trained from there, and `learned` from random weights.
 
-    Args:
-        world: Makes the bits.
-        built: The construction.
-        learned: The network that starts at random.
-        train: Trains both.
-        test: Fresh examples on which loss and accuracy are read.
+    Loss and accuracy are read on `test` fresh examples.
     """
 
     world: SparseBoolean
@@ -62,15 +55,6 @@ class Representable(Experiment):
         self.built.check(self.world)
         self.learned.check(self.world)
         self.train.check()
-
-    @property
-    def loop_length(self) -> int:
-        """Blocks of training."""
-        return self.train.blocks
-
-    def with_room(self, cells: Sequence[Any]) -> "Representable":
-        """Room for the largest training set of the sweep."""
-        return assign(self, {"train.capacity": max(int(c.train.examples) for c in cells)})
 
     def _read(self, name: str, model: SequenceNet, key: PRNGKey, truth) -> dict[str, Array]:
         margin = margins(key, self.world, truth, model, self.test)

@@ -1,7 +1,6 @@
 """Two stages: a model's attention decides which tokens a fresh model is trained on."""
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -11,29 +10,23 @@ from limelight.core.errors import InputError
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey
-from limelight.experiments.base import Experiment
-from limelight.experiments.study import Measure, Study
+from limelight.experiments.study import Measure, Study, Trained
 from limelight.models.base import Maker, make_model
 from limelight.train.minibatch import Train
 from limelight.worlds.sparse import Sparse
 
 
 @kind("experiment.screened")
-class Screened(Experiment):
+class Screened(Trained):
     """A study on a sparsified world, whose scoring model is trained first where one is needed.
 
     For the `attention` policy a model is trained on the whole tokens of the trial's own training
     set; what it attends to is kept, in training and test examples alike, and a fresh model is
     trained on that. The other policies need one stage (a traced policy may be any, and pays for
-    both). All policies of a trial share the fresh
-    model's start, the examples and the batches.
+    both). All policies of a trial share the fresh model's start, the examples and the batches.
 
-    Args:
-        world: The sparsified world.
-        model: Makes both models.
-        train: Trains both.
-        measures: Read off the fresh model, as in `Study`.
-        traces: Logged while the fresh model is trained.
+    The parts are those of `Study`: `model` and `train` serve both models, `measures` and `traces`
+    are of the fresh one.
 
     Reference: li2023, Section 4.1; the magnitude rule that its Proposition 2 justifies.
     """
@@ -56,16 +49,6 @@ class Screened(Experiment):
         if self.world.scorer is not None:
             raise InputError("world.scorer is set, but it is trained here", "leave it unset")
         self._study(self.world).check()
-
-    @property
-    def loop_length(self) -> int:
-        """Blocks of training."""
-        return self.train.blocks
-
-    def with_room(self, cells: Sequence[Any]) -> "Screened":
-        """Room for the largest training set of the sweep."""
-        fitted = self._study(self.world).with_room([cell._study(cell.world) for cell in cells])
-        return dataclasses.replace(self, train=fitted.train)
 
     def _scorer(self, key: PRNGKey) -> Any:
         # The names of `Study.trial`: the same truth, examples and batches; a start of its own.

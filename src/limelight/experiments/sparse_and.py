@@ -19,7 +19,14 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import (
+    InputError,
+    check_between,
+    check_least,
+    check_multiple,
+    check_positive,
+    check_word,
+)
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.slots import Layout
@@ -112,24 +119,15 @@ class SparseAnd(Packed):
         self.update.check()
         decoder.check_sizes(self.world.length, self.width, self.heads, self.hidden)
         check_word("numbers", self.numbers, ("float32", "bfloat16"))
-        if not 1 <= self.block <= MOST_BLOCK:
-            raise InputError(f"block = {self.block}", f"1 to {MOST_BLOCK}")
-        if self.capacity is not None and not 1 <= self.capacity <= MOST:
-            raise InputError(f"capacity = {self.capacity}", f"1 to {MOST}, or none")
-        if self.typical is not None and not self.typical > 0:
-            raise InputError(f"typical = {self.typical:g}", "above 0, or none")
+        check_between(self, ("block",), 1, MOST_BLOCK)
+        check_between(self, ("capacity",), 1, MOST)
+        check_positive(self, ("typical",))
         whole, most = self.examples == round(self.examples), self.capacity or MOST
         if not whole or not 1 <= self.examples <= most:
             raise InputError(f"examples = {self.examples}", f"a whole number, 1 to {most}")
-        if self.iterations < 1 or self.every < 1 or self.iterations % self.every:
-            raise InputError(
-                f"iterations = {self.iterations}, every = {self.every}",
-                "at least 1, and every must divide iterations",
-            )
-        if self.holdout < 1:
-            raise InputError(f"holdout = {self.holdout}", "at least 1")
-        if not 1 <= self.first <= self.holdout:
-            raise InputError(f"first = {self.first}", f"1 to holdout = {self.holdout}")
+        check_multiple(self, "iterations", "every")
+        check_least(self, ("holdout",))
+        check_between(self, ("first",), 1, self.holdout)
         check_dropout("dropout", self.dropout)
         if self.embedding_dropout is not None:
             check_dropout("embedding_dropout", self.embedding_dropout)
@@ -138,8 +136,7 @@ class SparseAnd(Packed):
                 f"success = {self.success:g}, loose = {self.loose:g}",
                 "accuracies below 1, loose not above success",
             )
-        if not 0 <= self.share <= 1:
-            raise InputError(f"share = {self.share:g}", "between 0 and 1")
+        check_between(self, ("share",), 0, 1)
 
     def with_room(self, cells: Sequence[Any]) -> "SparseAnd":
         """Room for the largest training set of the sweep."""

@@ -38,10 +38,7 @@ WEIGHTS = "trace.weights"
 class Start(eqx.Module):
     """One kind of start: a ViT, the images that it is trained on, and how.
 
-    Args:
-        world: The images; objects as large as the canvas are plain ones.
-        vit: Makes the network.
-        course: Trains it.
+    Objects as large as the canvas are plain images.
     """
 
     world: Composites = Composites(only=(0, 1, 2, 3, 4), background="blank")
@@ -140,11 +137,7 @@ class Starts(eqx.Module):
 
 @kind("experiment.pretraining")
 class Pretraining(Experiment):
-    """Train a start, read its accuracy on the classes it was trained on, and keep its weights.
-
-    Args:
-        starts: Both kinds, and which of them is trained.
-    """
+    """Train a start, read its accuracy on the classes it was trained on, and keep its weights."""
 
     starts: Starts = Starts()
 
@@ -183,14 +176,7 @@ class Pretraining(Experiment):
 
 
 def save_starts(table: Table, starts: Starts, folder: str | Path, trial: int = 0) -> list[Path]:
-    """Write the networks of a table of `Pretraining` under timm's names, for `starts.folder`.
-
-    Args:
-        table: Of a run that kept its weights.
-        starts: What they were trained from.
-        folder: Where the files go.
-        trial: Which trial of each start.
-    """
+    """Write the networks of a table of `Pretraining` under timm's names, for `starts.folder`."""
     if WEIGHTS not in table.columns:
         hint = "published tables leave them out: run the figure, and give its folder"
         raise InputError("this table does not hold the networks", hint)

@@ -19,8 +19,24 @@ from limelight.worlds.base import World, law
 Measure = Callable[[PRNGKey, Any, Any, Any], Array | Mapping[str, Array]]
 
 
+class Trained(Experiment):
+    """An experiment with a `train`: how long it takes, and room for the largest training set."""
+
+    @property
+    def loop_length(self: Any) -> int:
+        """Blocks of training."""
+        return 1 if self.train is None else self.train.blocks
+
+    def with_room(self: Any, cells: Sequence[Any]) -> "Trained":
+        """Room for the largest training set of the sweep."""
+        if self.train is None or self.train.capacity is not None:
+            return self
+        largest = max(int(cell.train.examples) for cell in cells if cell.train is not None)
+        return assign(self, {"train.capacity": largest})
+
+
 @kind("experiment.study")
-class Study(Experiment):
+class Study(Trained):
     """A world, a model, how it is trained, and what is read off it.
 
     Args:
@@ -68,18 +84,6 @@ class Study(Experiment):
             for name in names:
                 if names.count(name) > 1:
                     raise InputError(f"two measures are called {name!r}", "give one another name")
-
-    @property
-    def loop_length(self) -> int:
-        """Blocks of training."""
-        return 1 if self.train is None else self.train.blocks
-
-    def with_room(self, cells: Sequence[Any]) -> "Study":
-        """Room for the largest training set of the sweep."""
-        if self.train is None or self.train.capacity is not None:
-            return self
-        largest = max(int(cell.train.examples) for cell in cells if cell.train is not None)
-        return assign(self, {"train.capacity": largest})
 
 
 def begin(

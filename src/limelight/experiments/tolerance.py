@@ -10,14 +10,13 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_between, check_positive
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.experiments.classify import Classify
-from limelight.measures.denoising import hit_patches
-from limelight.measures.perturbed import noise_squares, patch_features
+from limelight.measures.denoising import hit_patches, noise_squares, patch_features
 
 
 @kind("experiment.tolerance")
@@ -25,7 +24,7 @@ class Tolerance(Experiment):
     r"""Train a ViT or a CNN; put Gaussian noise on a share of the patches of test images.
 
     Left are the accuracy on plain and on noisy images, and the noise over the signal, $g$ of
-    `measures.perturbed`, behind every block of the ViT or every layer of the CNN that has its
+    `measures.denoising`, behind every block of the ViT or every layer of the CNN that has its
     stride: after training, and before it.
 
     Args:
@@ -44,10 +43,8 @@ class Tolerance(Experiment):
 
     def trial(self, key: PRNGKey) -> dict[str, Array]:
         """Train, then read the same network on both copies."""
-        k_truth, k_init, k_train, k_test = named(key, "truth", "init", "train", "test")
-        truth = self.study.world.draw(k_truth)
-        start = self.study.start(k_init, truth)
-        trained = self.study.train(k_train, truth, start)
+        truth, start, trained = self.study.run(key)
+        (k_test,) = named(key, "test")
         right, noise, signal = self._read(trained.model, truth, k_test)
         _, noise_start, signal_start = self._read(start, truth, k_test)
         g, g_start = jnp.sqrt(noise / signal), jnp.sqrt(noise_start / signal_start)
@@ -88,13 +85,11 @@ class Tolerance(Experiment):
     def check(self) -> None:
         """Check the study; both networks must be read at as many places."""
         self.study.check()
-        if not self.noise > 0:
-            raise InputError(f"noise = {self.noise:g}", "above 0")
+        check_positive(self, ("noise",))
         tokens = self.study.world.tokens
         if not 1 <= round(self.share * tokens) < tokens:
             raise InputError(f"share = {self.share:g}", f"some of the {tokens} patches, not all")
-        if not 1 <= self.looked <= self.study.world.held_out().available:
-            raise InputError(f"looked = {self.looked}", "up to the number of test images")
+        check_between(self, ("looked",), 1, self.study.world.held_out().available)
         layers, depth = self._layers(), self.study.vit.depth
         if layers != depth:
             raise InputError(

@@ -1,7 +1,6 @@
 r"""What learned attention is worth on a new task: the same sets, another feature, few images."""
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import equinox as eqx
 import jax
@@ -14,8 +13,7 @@ from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
 from limelight.engine.grid import assign
-from limelight.experiments.base import Experiment
-from limelight.experiments.recovery import Recovery, TestSet, check_examples, training_set
+from limelight.experiments.recovery import Descending, Recovery, TestSet, training_set
 from limelight.measures.association import association_exact
 from limelight.models.positional import Positional, PositionalNet
 from limelight.train.descent import Descent, DescentRun, Sample, train, tune
@@ -28,7 +26,7 @@ STILL = ("finetune", "wrong", "frozen")
 
 
 @kind("experiment.transfer")
-class Transfer(Experiment):
+class Transfer(Descending):
     r"""Four arms on one downstream sample of $\tilde N$ images with a fresh feature.
 
     - `finetune`: attention of the source task kept still, the value vector trained afresh.
@@ -165,28 +163,10 @@ class Transfer(Experiment):
         }
 
     def check(self) -> None:
-        """Check every part."""
-        self.world.check()
-        self.model.check(self.world)
+        """Check every part, and the arms."""
+        super().check()
         self.tuning.check()
-        self.descent.check()
         check_word("source", self.source, SOURCES)
-        check_examples(self.examples, self.capacity)
-        if self.model.gram:
-            raise InputError(
-                "model.gram = True: the formulas are those of a free A", "set it to False"
-            )
         check_least(self, ("pretraining", "most", "validation", "tests"))
         if not self.reaches or not all(reach > 0 for reach in self.reaches):
             raise InputError(f"reaches = {self.reaches}", "one or more positive numbers")
-
-    @property
-    def loop_length(self) -> int:
-        """Blocks of descent."""
-        return self.descent.blocks
-
-    def with_room(self, cells: Sequence[Any]) -> "Transfer":
-        """Room for the largest sample of the sweep."""
-        if self.capacity is not None:
-            return self
-        return assign(self, {"capacity": max(int(cell.examples) for cell in cells)})

@@ -84,18 +84,4 @@ __all__ = [  # noqa: RUF022
     "tabulate",
 ]
 
-__getattr__ = on_first_use(
-    __name__,
-    {
-        "comparison": "Candidate Comparison compare compare_predictors",
-        "critical": "CriticalSizes critical_sizes first_above nearest_interval",
-        "edge": "Edge successes threshold",
-        "intervals": "exact mean_interval paired_interval wilson",
-        "laws": "LAWS Law fit_law linear logarithmic power squares_left",
-        "resample": "bootstrap percentile_interval resample_counts resample_means resample_tables"
-        " trial_weights",
-        "listing": "tabulate",
-        "thresholds": "Threshold fit_threshold resolved threshold_values",
-        "trends": "holm later median_interval rising together",
-    },
-)
+__getattr__ = on_first_use(__name__)

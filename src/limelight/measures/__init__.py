@@ -4,23 +4,27 @@ The key names the test set, so measures that are given one key see one test set.
 contract of measures that are begun before training. Then:
 
 - Any world with labels: `accuracy` test loss, accuracy and margins.
-- li2023: `attention` mass on the relevant tokens; `features` and `neurons` what becomes of the maps
-  of a shallow ViT; `values` what reaches its value map (Lemma 2); `sets` along what a set of
-  patterns grows; `tokens` what sparsified examples still say.
-- xu2022: `noise` distance to the centres; `extremes` its worst case; `filters` fixed filters side
-  by side.
+- li2023: `attention` mass on the relevant tokens, and what sparsified examples still say;
+  `features` and `neurons` what becomes of the maps of a shallow ViT; `values` what reaches its
+  value map (Lemma 2).
+- xu2022: `noise` distance to the centres, mean and worst; `filters` fixed filters side by side.
 
 The other modules hold functions of matrices and networks, which experiments and instruments call:
 `association` which patches belong together by a matrix of scores; `locality` whether positions know
-their neighbours (jelassi2022); `heads` what single heads attend to; `denoising` and `perturbed`
-what becomes of noise in real networks.
+their neighbours (jelassi2022); `heads` what single heads attend to; `denoising` what becomes
+of noise in real networks.
 """
 
 from limelight.measures.accuracy import Accuracy, FreshLoss, Margins, accuracy, fresh_loss
-from limelight.measures.attention import AttentionMass, RoleMass
+from limelight.measures.attention import AttentionMass, KeptTokens, RoleMass
 from limelight.measures.base import Begun
-from limelight.measures.extremes import WorstErrors, worst_errors
-from limelight.measures.features import FeatureNorms, FeatureTurns, Invariants, OwnAttention
+from limelight.measures.features import (
+    FeatureNorms,
+    FeatureTurns,
+    Invariants,
+    OwnAttention,
+    SetGrowth,
+)
 from limelight.measures.filters import CrossErrors, FilterErrors, cross_errors, filter_errors
 from limelight.measures.neurons import LuckyNeurons, OutputProjections
 from limelight.measures.noise import (
@@ -28,13 +32,13 @@ from limelight.measures.noise import (
     NoiseParts,
     NoisePath,
     Purity,
+    WorstErrors,
     noise_left,
     noise_parts,
     noise_path,
     purity,
+    worst_errors,
 )
-from limelight.measures.sets import SetGrowth
-from limelight.measures.tokens import KeptTokens
 from limelight.measures.values import ValueParts, ValuePull
 
 __all__ = [

@@ -40,11 +40,7 @@ def _added(agreed: Float[Array, " examples *bits"]) -> Float[Array, " examples"]
 @kind("measure.fresh_loss")
 @dataclass(frozen=True)
 class FreshLoss(Begun):
-    r"""Mean hinge loss $\max(1 - y^\top F, 0)$ on fresh examples.
-
-    Args:
-        examples: Size of the test set.
-    """
+    r"""Mean hinge loss $\max(1 - y^\top F, 0)$ on so many fresh `examples`."""
 
     examples: int = 100
     name: str = "test_loss"
@@ -58,11 +54,7 @@ class FreshLoss(Begun):
 @kind("measure.accuracy")
 @dataclass(frozen=True)
 class Accuracy(Begun):
-    """Share of fresh examples with every sign right; an output of exactly 0 is wrong.
-
-    Args:
-        examples: Size of the test set.
-    """
+    """Share of fresh `examples` with every sign right; an output of exactly 0 is wrong."""
 
     examples: int = 100
     name: str = "accuracy"
@@ -81,11 +73,7 @@ class Accuracy(Begun):
 @kind("measure.margins")
 @dataclass(frozen=True)
 class Margins(Begun):
-    r"""`mean` and `least` of $y^\top F(X)$ on fresh examples.
-
-    Args:
-        examples: Size of the test set.
-    """
+    r"""`mean` and `least` of $y^\top F(X)$ on so many fresh `examples`."""
 
     examples: int = 100
     name: str = "margin"

@@ -6,6 +6,9 @@ monotone in a row), or the Gram matrix of positional encodings.
 A frozen or dominant diagonal wins its row for free. With `offdiag` the diagonal is left out, and
 what is left is the honest score; report both.
 
+Departures: the paper defines $\mathrm{Top}_C$ as a set of values and compares it with a set of
+    indices; here it is a set of indices, ties to the lowest one.
+
 Reference: jelassi2022, Definition 2.2.
 """
 
@@ -13,22 +16,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.errors import InputError
+from limelight.core.numerics import ranks
 
 Scores = Float[Array, "tokens tokens"]
 Sets = Int[Array, " tokens"]
-
-
-def top_indices(scores: Scores, count: int) -> Int[Array, "tokens count"]:
-    r"""The places of the largest entries of each row, ties to the lowest index.
-
-    Departures: the paper defines $\mathrm{Top}_C$ as a set of values and compares it with a set of
-        indices; here it is a set of indices.
-
-    Example:
-        >>> top_indices(jnp.array([[1.0, 3.0, 3.0], [0.0, 0.0, 0.0], [5.0, 4.0, 6.0]]), 2).tolist()
-        [[1, 2], [0, 1], [2, 0]]
-    """
-    return jnp.argsort(-scores, axis=1, stable=True)[:, :count]
 
 
 def association(scores: Scores, sets: Sets) -> dict[str, Float[Array, ""]]:
@@ -80,30 +71,6 @@ def chance_overlap(tokens: int, size: int, *, offdiag: bool = True) -> float:
     return beyond if offdiag else (1 + (size - 1) * beyond) / size
 
 
-def recovered_partition(scores: Scores, size: int) -> Sets:
-    """The partition that the scores suggest: connected pieces of the mutual top-`size` graph.
-
-    Each piece is named by its first patch; `same_partition` compares up to names.
-    """
-    tokens = scores.shape[0]
-    top = _rank(scores) < size
-    reach = (top & top.T) | jnp.eye(tokens, dtype=bool)
-    for _ in range(max(tokens - 1, 1).bit_length()):
-        reach = (reach.astype(float) @ reach.astype(float)) > 0
-    return jnp.argmax(reach, axis=1)
-
-
-def same_partition(first: Sets, second: Sets) -> Bool[Array, ""]:
-    """Whether two partitions are the same up to the names of their sets."""
-    together = lambda sets: sets[:, None] == sets[None, :]
-    return jnp.all(together(first) == together(second))
-
-
-def _rank(scores: Scores) -> Int[Array, "tokens tokens"]:
-    """The place of every entry in its row, largest first."""
-    return jnp.argsort(jnp.argsort(-scores, axis=1, stable=True), axis=1)
-
-
 def _own_and_top(
     scores: Scores, sets: Sets, offdiag: bool
 ) -> tuple[Bool[Array, "tokens tokens"], Bool[Array, "tokens tokens"]]:
@@ -113,4 +80,4 @@ def _own_and_top(
         diagonal = jnp.eye(len(sets), dtype=bool)
         own, scores = own & ~diagonal, jnp.where(diagonal, -jnp.inf, scores)
     # What is not a number is nobody's strongest entry.
-    return own, (_rank(scores) < jnp.sum(own, axis=1, keepdims=True)) & ~jnp.isnan(scores)
+    return own, (ranks(-scores) < jnp.sum(own, axis=1, keepdims=True)) & ~jnp.isnan(scores)

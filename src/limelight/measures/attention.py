@@ -1,4 +1,4 @@
-"""Where attention goes: mass on the label-relevant tokens, by the role of the query."""
+"""What becomes of the roles of tokens: which of them attention goes to, which of them are kept."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -65,11 +65,7 @@ def relevant_mass(model: Any, e: Any) -> tuple[Float[Array, ""], Float[Array, "3
 @kind("measure.role_mass")
 @dataclass(frozen=True)
 class RoleMass(Begun):
-    """Attention from queries of each role to all keys of each role, on a fresh test set.
-
-    Args:
-        examples: Size of the test set.
-    """
+    """Attention from queries of each role to all keys of each role, on so many fresh `examples`."""
 
     examples: int = 20
     name: str = "roles"
@@ -85,3 +81,32 @@ class RoleMass(Begun):
             return {f"{Role.NAMES[q]}.{Role.NAMES[k]}": mass[q, k] for q, k in pairs}
 
         return read
+
+
+@kind("measure.kept_tokens")
+@dataclass(frozen=True)
+class KeptTokens(Begun):
+    r"""Realised fractions among kept tokens, and the share of examples whose vote has changed.
+
+    `relevant` and `confusing` are the realised $\alpha_*$ and $\alpha_\#$, `kept` the tokens left,
+    `vote_changed` the share of examples in which the kept relevant tokens no longer outnumber the
+    confusing ones (the label stays that of the whole example). The test set has `examples`.
+    """
+
+    examples: int = 100
+    name: str = "tokens"
+
+    def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
+        """The measure; no weight enters."""
+        test = dataset(world, key, truth, self.examples)
+        member = jax.nn.one_hot(roles_of(test), 3) * test.kept[..., None]
+        counts = jnp.sum(member, axis=1)
+        total = jnp.sum(test.kept, axis=1)
+        relevant, confusing = counts[:, Role.RELEVANT], counts[:, Role.CONFUSING]
+        found = {
+            "kept": jnp.mean(total, dtype=float),
+            "relevant": jnp.mean(relevant / total),
+            "confusing": jnp.mean(confusing / total),
+            "vote_changed": jnp.mean(relevant <= confusing, dtype=float),
+        }
+        return lambda model: found

@@ -19,7 +19,8 @@ import jax.random as jr
 from jaxtyping import Array, Bool, Float
 
 from limelight.core.numerics import count
-from limelight.core.types import Number, PRNGKey
+from limelight.core.types import Example, Number, PRNGKey
+from limelight.models.cnn import ConvNet
 from limelight.models.layers import Attention, Block, Tokens
 from limelight.models.smoother import local_weights
 from limelight.models.vit import ViT
@@ -88,6 +89,32 @@ def stage_squares(
     return {name: jnp.stack(values) for name, values in found.items()}
 
 
+def patch_features(model: ViT | ConvNet, example: Example) -> list[Float[Array, "patches _"]]:
+    """A row for each patch, behind every block, or behind every layer of the patches' stride.
+
+    A CNN is read behind those of its layers that have as many places as there are patches, so that
+    both networks see the image at one stride.
+    """
+    if isinstance(model, ViT):
+        return [rows[model.first :] for rows in model.read(example).tokens[1:]]
+    layers = model.features(model.prepare(example))
+    count = len(example.tokens)
+    return [x.reshape(count, -1) for x in layers if x.shape[0] * x.shape[1] == count]
+
+
+def noise_squares(
+    model: ViT | ConvNet, clean: Example, noisy: Example, hit: Bool[Array, " patches"]
+) -> tuple[Float[Array, "stages 2"], Float[Array, "stages 2"]]:
+    """Squares of noise and of signal, at every stage, over patches that were hit and others."""
+    parts = jnp.stack([hit, ~hit], axis=1).astype(float)
+    pairs = zip(patch_features(model, clean), patch_features(model, noisy), strict=True)
+    noise, signal = [], []
+    for x, y in pairs:
+        noise.append(_square(y - x) @ parts)
+        signal.append(_square(x - _mean(x)) @ parts)
+    return jnp.stack(noise), jnp.stack(signal)
+
+
 def feature_squares(
     model: ViT, key: PRNGKey, clean: Float[Array, "patches numbers"], scale: Number
 ) -> dict[str, Squares]:
@@ -96,12 +123,7 @@ def feature_squares(
     With $A$ frozen at its clean value, noise $\delta$ that is independent and isotropic leaves row
     $i$ of head $h$ with $|\delta|^2 \sum_j A_{hij}^2 |W_h|_F^2 / d$. What differs from that is
     noise that is not isotropic behind the norm; what differs from `frozen` is the response of $A$.
-
-    Args:
-        model: The ViT.
-        key: Of the noise.
-        clean: An image.
-        scale: Length of the noise over the root mean square of $|x - \bar x|$.
+    `scale` is the length of the noise over the root mean square of $|x - \bar x|$.
 
     Returns:
         Sums of squares over patches, [blocks]: `taken` (behind the norm), `total` (behind

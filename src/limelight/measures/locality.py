@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from limelight.core.errors import InputError
+from limelight.core.numerics import unit
 
 Encodings = Float[Array, "patches width"]
 
@@ -31,11 +32,7 @@ def similarity(encodings: Encodings) -> Float[Array, "patches patches"]:
 def cosines(encodings: Encodings) -> Float[Array, "patches patches"]:
     """Cosines between encodings less their mean."""
     centred = encodings - jnp.mean(encodings, axis=0, keepdims=True)
-    return _unit(centred) @ _unit(centred).T
-
-
-def _unit(rows: Encodings) -> Encodings:
-    return rows / jnp.linalg.norm(rows, axis=-1, keepdims=True)
+    return unit(centred) @ unit(centred).T
 
 
 def locality(encodings: Encodings) -> Float[Array, ""]:

@@ -15,8 +15,7 @@ the weights, and may as well be built by hand from arrays; its docstring says th
 - Real networks: `vit`, made of `layers`, `pretrained` its files, `flops` what it costs; `cnn`
   beside it; `checkpoint` attention blocks of any file, found by `layouts` and read by `weights`.
 
-`attention` holds heads as pure functions, `flat` all weights as one vector. Names are loaded when
-they are first used.
+`flat` holds all weights as one vector. Names are loaded when they are first used.
 """
 
 from typing import TYPE_CHECKING
@@ -83,21 +82,4 @@ __all__ = [
     "save_vit",
 ]
 
-__getattr__ = on_first_use(
-    __name__,
-    {
-        "base": "Model Recipe",
-        "checkpoint": "AttentionBlock Checkpoint",
-        "cnn": "ConvNet Convolution Convolutional Residual",
-        "constructed": "Constructed Loaded load_construction save_sequence",
-        "extended": "Extended ExtendedViT FourWay FourWayViT",
-        "heads": "HeadWeights",
-        "layers": "Affine Attention Block Norm",
-        "positional": "Activation Positional PositionalNet",
-        "pretrained": "load_vit save_vit",
-        "sequence": "Sequence SequenceNet",
-        "shallow": "GroupedViT Shallow ShallowViT ShallowWeights",
-        "smoother": "Smoother Smoothing",
-        "vit": "Reading ViT Vision",
-    },
-)
+__getattr__ = on_first_use(__name__)

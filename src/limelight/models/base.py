@@ -61,13 +61,7 @@ def make_model(maker: Maker, key: PRNGKey, world: Any, truth: Any) -> Model:
 
 
 def check_maker(maker: Any, world: World, masked: bool = False) -> None:
-    """Refuse a recipe that does not fit its world, and one that ignores a mask it should heed.
-
-    Args:
-        maker: The recipe or function.
-        world: The world.
-        masked: Whether its models meet removed tokens.
-    """
+    """Refuse a recipe that does not fit its world, or ignores removed tokens where `masked`."""
     if isinstance(maker, Recipe):
         maker.check(world)
         if masked and not maker.honours_masks:

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array
 from safetensors.numpy import save_file
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_word
 from limelight.core.files import atomic
 from limelight.core.keys import named
 from limelight.core.kinds import kind
@@ -67,12 +67,8 @@ class Constructed(Recipe):
     def check(self, world: World) -> None:
         """Refuse what the construction refuses, before anything is compiled."""
         bits = needs_bits(world, "Constructed")
-        if self.mapping not in selectors.MAPPINGS:
-            raise InputError(
-                f"unknown model.mapping {self.mapping!r}", "known: " + ", ".join(selectors.MAPPINGS)
-            )
-        if self.start not in ("construction", "random"):
-            raise InputError(f"unknown model.start {self.start!r}", "construction or random")
+        check_word("model.mapping", self.mapping, selectors.MAPPINGS)
+        check_word("model.start", self.start, ("construction", "random"))
         self._numbers(bits)
 
     def _numbers(self, world: SparseBoolean) -> tuple[bases.Basis, float, Network]:

@@ -3,7 +3,7 @@ r"""Small networks that denoise a grid of patches: local filters, CNNs, one atte
 Each is a pytree of weights and a function of one image, tokens in row order.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 import equinox as eqx
 import jax
@@ -13,24 +13,18 @@ from jaxtyping import Array, Float
 
 from limelight.core.keys import named
 from limelight.core.types import PRNGKey
+from limelight.models.cnn import windows
 from limelight.models.smoother import normalised
 
 Network = Literal["linear5", "cnn2", "cnn4", "cnn8", "att", "att-mask", "cos", "cos-mask"]
-NETWORKS = ("linear5", "cnn2", "cnn4", "cnn8", "att", "att-mask", "cos", "cos-mask")
+NETWORKS = get_args(Network)
 Grid = Float[Array, "patches channels"]
 
 
 def neighbourhoods(grid: Grid, side: int, radius: int) -> Float[Array, "patches window channels"]:
-    """Every patch's square window, zero beyond the edge: shifted slices, no convolution."""
-    image = grid.reshape(side, side, -1)
-    image = jnp.pad(image, ((radius, radius), (radius, radius), (0, 0)))
-    width = 2 * radius + 1
-    slices = [
-        image[i : i + side, j : j + side].reshape(side**2, -1)
-        for i in range(width)
-        for j in range(width)
-    ]
-    return jnp.stack(slices, axis=1)
+    """Every patch's square window, zero beyond the edge."""
+    found = windows(grid.reshape(side, side, -1), 2 * radius + 1, 1)
+    return found.reshape(side**2, -1, grid.shape[1])
 
 
 class LinearFilter(eqx.Module):
@@ -85,15 +79,7 @@ class DenoiserAttention(eqx.Module):
 def make(
     key: PRNGKey, network: str, side: int, channels: int, hidden: int
 ) -> LinearFilter | Convolutions | DenoiserAttention:
-    """A network at its start.
-
-    Args:
-        key: Names the weights.
-        network: `linear5`, `cnn2`, `cnn4`, `cnn8`, `att`, `cos`, and `-mask` for no diagonal.
-        side: Patches along a side.
-        channels: Dimension of a token.
-        hidden: Hidden channels of a CNN.
-    """
+    """A network at its start; `-mask` is for attention without a diagonal."""
     if network == "linear5":
         return LinearFilter(jnp.full(25, 0.02), jnp.array(0.5), side, 2)
     if network.startswith("cnn"):
@@ -116,8 +102,3 @@ def make(
         network.startswith("cos"),
         network.endswith("-mask"),
     )
-
-
-def parameters(model: eqx.Module) -> int:
-    """Trained numbers in a network."""
-    return sum(leaf.size for leaf in jax.tree.leaves(model) if eqx.is_inexact_array(leaf))

@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_least
 from limelight.core.keys import named
 from limelight.core.kinds import kind
+from limelight.core.numerics import unit
 from limelight.core.types import Example, PRNGKey
-from limelight.models.attention import bilinear_attention, kept_mean
 from limelight.models.base import Model, Recipe
-from limelight.models.shallow import Shallow, ShallowWeights
+from limelight.models.shallow import Shallow, ShallowWeights, kept_mean
 from limelight.worlds.base import World
 from limelight.worlds.classes import FourClasses
 
@@ -51,13 +51,12 @@ class ExtendedViT(Model):
         """Tokens scaled to unit length, where that is asked for."""
         if not self.layer_norm:
             return example
-        length = jnp.linalg.norm(example.tokens, axis=-1, keepdims=True)
-        return eqx.tree_at(lambda e: e.tokens, example, example.tokens / length)
+        return eqx.tree_at(lambda e: e.tokens, example, unit(example.tokens))
 
     def attention(self, example: Example) -> Float[Array, "tokens tokens"]:
         """Softmax weights, a row for each query, mean over heads."""
         e = self.prepare(example)
-        one = lambda w: bilinear_attention(e.tokens, e.kept, w.product)
+        one = lambda w: w.attention(e.tokens, e.kept)
         return jnp.mean(jax.vmap(one)(self.weights), axis=0)
 
     def __call__(self, prepared: Example, key: PRNGKey | None = None) -> Float[Array, ""]:
@@ -66,8 +65,7 @@ class ExtendedViT(Model):
 
         def head(weights: ShallowWeights) -> Float[Array, "tokens width"]:
             w = weights.attention_frozen(self.frozen)
-            context = bilinear_attention(X, prepared.kept, w.product) @ X
-            value = context @ w.value.T
+            value = w.attention(X, prepared.kept) @ X @ w.value.T
             return (value + X if self.skip else value) @ w.output.T
 
         heads = jax.vmap(head)(self.weights)
@@ -121,8 +119,7 @@ class Extended(Recipe):
         self.base.check(world)
         if self.base.groups:
             raise InputError("grouped training is for the plain model", "set base.groups=false")
-        if self.heads < 1:
-            raise InputError(f"heads = {self.heads}", "at least one")
+        check_least(self, ("heads",), prefix="model.")
         if self.skip and self.base.value_dimension not in (None, getattr(world, "dimension", None)):
             raise InputError("a skip connection needs values as long as tokens")
 
@@ -147,18 +144,14 @@ class FourWayViT(Model):
 
     fixed: ClassVar[tuple[str, ...]] = ("readout", "frozen")
 
-    def prepare(self, example: Example) -> Example:
-        """Nothing to prepare."""
-        return example
-
     def attention(self, example: Example) -> Float[Array, "tokens tokens"]:
         """Softmax weights, a row for each query."""
-        return bilinear_attention(example.tokens, example.kept, self.weights.product)
+        return self.weights.attention(example.tokens, example.kept)
 
     def __call__(self, prepared: Example, key: PRNGKey | None = None) -> Float[Array, "2"]:
         """Both outputs for one example."""
         w, X = self.weights.attention_frozen(self.frozen), prepared.tokens
-        value = bilinear_attention(X, prepared.kept, w.product) @ X @ w.value.T
+        value = w.attention(X, prepared.kept) @ X @ w.value.T
         maps = (w.output, w.output if self.second is None else self.second)
         outputs = [
             kept_mean(jnp.sum(a * jax.nn.relu(value @ m.T), axis=-1), prepared.kept)

@@ -21,12 +21,7 @@ NORM, SOFTMAX, GELU = 6, 4, 64
 
 @dataclass(frozen=True)
 class Flops:
-    """Floating-point operations for one image.
-
-    Args:
-        products: In matrix products, a multiplication and an addition each.
-        rest: In everything else.
-    """
+    """Floating-point operations for one image: in matrix `products`, and in all the `rest`."""
 
     products: int
     rest: int
@@ -44,11 +39,8 @@ def vit_flops(model: ViT, scored: bool = False) -> Flops:
     """FLOPs for one image, token keeping included.
 
     Without a class token, tokens are chosen by the attention that all queries give: the sums over
-    those count. The sort behind every choice, of a few hundred numbers, does not.
-
-    Args:
-        model: Its shapes and its `keep` are read.
-        scored: Whether what is kept is given by scores, not by attention.
+    those count, unless what is kept is given by scores (`scored`). The sort behind every choice, of
+    a few hundred numbers, does not.
 
     Example:
         >>> from limelight.models import Vision

@@ -74,35 +74,6 @@ def attention(tokens: Any, query: Any, key: Any, value: Any) -> Any:
     return softmax((tokens @ query) @ (tokens @ key).T) @ (tokens @ value)
 
 
-def transformer_head(
-    tokens: Any, position: int, weights: HeadWeights, activation: Map = lambda v: v
-) -> Any:
-    r"""The head read at one query position.
-
-    $$y = W_C^\top \sigma\big(W_V^\top X^\top \mathrm{softmax}(X W_K W_Q^\top x_\tau)\big)$$
-
-    Reference: edelman2022, Section 3.1.
-    """
-    return general_head(
-        tokens,
-        tokens[position],
-        score=lambda X, z: (X @ weights.key) @ (weights.query.T @ z),
-        inner=lambda X: X @ weights.value,
-        outer=lambda v: weights.output.T @ activation(v),
-    )
-
-
-def multi_head(
-    tokens: Any, position: int, heads: Sequence[HeadWeights], activation: Map = lambda v: v
-) -> Any:
-    """The sum of heads: concatenation and an output projection, the projection cut in row blocks.
-
-    Reference: edelman2022, Appendix A (several heads).
-    """
-    parts = [transformer_head(tokens, position, head, activation) for head in heads]
-    return sum(parts[1:], start=parts[0])
-
-
 def block(tokens: Any, weights: HeadWeights, activation: Map) -> Any:
     r"""One layer of the deep network, $\Pi(\sigma(\Pi(A(Z; W))) W_C)$.
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError, check_least, check_positive, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
@@ -159,11 +159,8 @@ class Positional(Recipe):
         check_word("model.start", self.start, STARTS)
         if self.power < 3 or self.power % 2 == 0:
             raise InputError(f"model.power = {self.power}", "odd, 3 or more")
-        for name in ("linear", "logit_scale", "value_scale"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"model.{name} = {getattr(self, name):g}", "zero or more")
-        if not self.temperature > 0:
-            raise InputError(f"model.temperature = {self.temperature:g}", "a positive number")
+        check_least(self, ("linear", "logit_scale", "value_scale"), 0, "model.")
+        check_positive(self, ("temperature",), "model.")
         if self.start != "idealized":
             return
         if self.gram:

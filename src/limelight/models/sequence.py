@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_least
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey
@@ -56,10 +56,6 @@ class SequenceNet(Model):
     shift: float = eqx.field(static=True, default=0.0)
 
     fixed: ClassVar[tuple[str, ...]] = ("symbols", "asking")
-
-    def prepare(self, example: Example) -> Example:
-        """Nothing to prepare."""
-        return example
 
     def tokens(self) -> Float[Array, "length 2 dimension"]:
         """Both values of every token."""
@@ -151,8 +147,7 @@ class Sequence(Recipe):
                 f"{self.heads} heads do not share a width of {self.width}",
                 "a width of at least 3, and a divisor of it",
             )
-        if self.hidden < 1:
-            raise InputError(f"model.hidden = {self.hidden}", "at least 1")
+        check_least(self, ("hidden",), prefix="model.")
 
 
 def _with_bias(weight: Array) -> Array:

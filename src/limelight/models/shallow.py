@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError, check_least, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
+from limelight.core.numerics import masked_softmax, unit
 from limelight.core.types import Example, Number, PRNGKey
-from limelight.models.attention import bilinear_attention, kept_mean
 from limelight.models.base import Model, Recipe
 from limelight.worlds.base import World
 from limelight.worlds.classes import FourClasses
@@ -47,6 +47,15 @@ class ShallowWeights(eqx.Module):
         r"""$G = W_K^\top W_Q$: all that the attention depends on."""
         return self.key.T @ self.query
 
+    def attention(
+        self, tokens: Float[Array, "tokens dimension"], kept: Bool[Array, " tokens"]
+    ) -> Float[Array, "tokens tokens"]:
+        r"""Softmax weights, a row for each query: $s_{lj} = \mathrm{softmax}_j(x_j^\top G x_l)$.
+
+        Removed tokens are no keys. (They are no queries either: what reads the rows drops them.)
+        """
+        return masked_softmax(tokens @ self.product.T @ tokens.T, kept)
+
     def attention_frozen(self, frozen: Bool[Array, ""]) -> "ShallowWeights":
         """The same weights, blind to gradients in keys and queries where `frozen`."""
         still = lambda w: jnp.where(frozen, jax.lax.stop_gradient(w), w)
@@ -68,19 +77,15 @@ class ShallowViT(Model):
 
     fixed: ClassVar[tuple[str, ...]] = ("readout", "frozen")
 
-    def prepare(self, example: Example) -> Example:
-        """Nothing to prepare."""
-        return example
-
     def attention(self, example: Example) -> Float[Array, "tokens tokens"]:
         """Softmax weights, a row for each query."""
-        return bilinear_attention(example.tokens, example.kept, self.weights.product)
+        return self.weights.attention(example.tokens, example.kept)
 
     def __call__(self, prepared: Example, key: PRNGKey | None = None) -> Float[Array, ""]:
         """The paper's equation (1)."""
         w = self.weights.attention_frozen(self.frozen)
         X = prepared.tokens
-        context = bilinear_attention(X, prepared.kept, w.product) @ X
+        context = w.attention(X, prepared.kept) @ X
         hidden = jax.nn.relu(context @ (w.output @ w.value).T)
         return kept_mean(jnp.sum(self.readout * hidden, axis=-1), prepared.kept)
 
@@ -129,7 +134,7 @@ class GroupedViT(Model):
 
     def attention(self, example: Example) -> Float[Array, "tokens tokens"]:
         """Softmax weights, a row for each query, token by token."""
-        return bilinear_attention(example.tokens, example.kept, self.weights.product)
+        return self.weights.attention(example.tokens, example.kept)
 
     def hidden(self) -> Float[Array, "2 patterns width"]:
         """Hidden vectors of each query pattern, for label +1 and label -1."""
@@ -228,8 +233,7 @@ class Shallow(Recipe):
                 f"{world.patterns} patterns do not fit value and key dimensions {value}, {key}",
                 "make model.value_dimension and model.key_dimension at least world.patterns",
             )
-        if self.width < 1:
-            raise InputError(f"width = {self.width}", "at least one neuron")
+        check_least(self, ("width",), prefix="model.")
         if self.groups and not isinstance(world, Patterns):
             raise InputError(
                 "grouped training needs one label and one pattern per token",
@@ -265,9 +269,9 @@ class Shallow(Recipe):
             return (1 - self.value_error) * P @ onto, shrunk, shrunk
         k_value, k_key, k_query = named(key, "value", "key", "query")
         return (
-            (P + self.value_error * _unit_columns(k_value, P.shape)) @ onto,
-            (Q + self.key_error * _unit_columns(k_key, Q.shape)) @ onto,
-            (Q + self.key_error * _unit_columns(k_query, Q.shape)) @ onto,
+            (P + self.value_error * unit(jr.normal(k_value, P.shape), 0)) @ onto,
+            (Q + self.key_error * unit(jr.normal(k_key, Q.shape), 0)) @ onto,
+            (Q + self.key_error * unit(jr.normal(k_query, Q.shape), 0)) @ onto,
         )
 
     def _readout(self, key: PRNGKey, tokens: int) -> Float[Array, "tokens width"]:
@@ -277,6 +281,6 @@ class Shallow(Recipe):
         return jnp.broadcast_to(signs * scale / self.width**0.5, (tokens, self.width))
 
 
-def _unit_columns(key: PRNGKey, shape: tuple[int, ...]) -> Float[Array, "rows columns"]:
-    draws = jr.normal(key, shape)
-    return draws / jnp.linalg.norm(draws, axis=0, keepdims=True)
+def kept_mean(values: Float[Array, " tokens"], kept: Bool[Array, " tokens"]) -> Float[Array, ""]:
+    r"""Mean over the kept tokens, $\frac{1}{|S|} \sum_{l \in S}$."""
+    return jnp.sum(jnp.where(kept, values, 0.0)) / jnp.sum(kept)

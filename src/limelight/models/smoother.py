@@ -6,14 +6,14 @@ $\lambda$ = (scale of $W_Q^\top W_K$)$/\sqrt{d_h}$.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_between, check_least, check_positive, check_word
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
 from limelight.models.base import Model, Recipe
@@ -22,7 +22,7 @@ from limelight.worlds.base import World
 Tokens = Float[Array, "tokens width"]
 Weights = Float[Array, "queries keys"]
 Operator = Literal["softmax", "masked", "cosine", "cosine-masked", "knn-l2", "knn-dot", "knn-cos"]
-OPERATORS = ("softmax", "masked", "cosine", "cosine-masked", "knn-l2", "knn-dot", "knn-cos")
+OPERATORS = get_args(Operator)
 
 
 def normalised(tokens: Tokens) -> Tokens:
@@ -36,11 +36,7 @@ def softmax_weights(
 ) -> Weights:
     r"""$w_{ij} \propto \exp(\lambda\langle x_i, x_j\rangle)$, rows summing to 1.
 
-    Args:
-        tokens: One per row.
-        strength: $\lambda$.
-        mask_self: Whether a token may not attend to itself.
-        normalise: Whether logits use directions only (cosine attention).
+    With `mask_self` no token attends to itself; with `normalise` logits use directions only.
     """
     z = normalised(tokens) if normalise else tokens
     logits = strength * (z @ z.T)
@@ -53,29 +49,23 @@ def cross_weights(queries: Tokens, keys: Float[Array, "keys width"], strength) -
     return jax.nn.softmax(strength * (queries @ keys.T), axis=-1)
 
 
-def knn_weights(
-    tokens: Tokens, neighbours, *, include_self: bool = True, metric: str = "l2"
-) -> Weights:
+def knn_weights(tokens: Tokens, neighbours, *, metric: str = "l2") -> Weights:
     """The mean of the K nearest tokens, by distance, dot product or cosine; K may be traced.
 
-    With `include_self` a token is always one of its own K, as at distance zero.
+    A token is always one of its own K, as at distance zero.
     """
-    order = nearest_order(tokens, include_self=include_self, metric=metric)
-    rank = jnp.argsort(order, axis=-1)
+    rank = jnp.argsort(nearest_order(tokens, metric=metric), axis=-1)
     return jnp.where(rank < neighbours, 1.0 / neighbours, 0.0)
 
 
-def nearest_order(
-    tokens: Tokens, *, include_self: bool = True, metric: str = "l2"
-) -> Int[Array, "tokens tokens"]:
-    """Indices of all tokens, nearest first, one row per query; itself first, or last of all."""
+def nearest_order(tokens: Tokens, *, metric: str = "l2") -> Int[Array, "tokens tokens"]:
+    """Indices of all tokens, nearest first, one row per query; itself before all others."""
     z = normalised(tokens) if metric == "cos" else tokens
     near = z @ z.T
     if metric == "l2":
         square = jnp.sum(tokens**2, axis=-1)
         near = 2 * near - square[None, :]
-    itself = jnp.inf if include_self else -jnp.inf
-    near = jnp.where(jnp.eye(tokens.shape[0], dtype=bool), itself, near)
+    near = jnp.where(jnp.eye(tokens.shape[0], dtype=bool), jnp.inf, near)
     return jnp.argsort(-near, axis=-1)
 
 
@@ -193,20 +183,14 @@ class Smoother(Recipe):
 
     def check(self, world: World) -> None:
         """Refuse unknown operators and numbers out of range."""
-        if self.operator not in OPERATORS:
-            raise InputError(
-                f"unknown operator {self.operator!r}", "known: " + ", ".join(OPERATORS)
-            )
-        if not self.strength >= 0:
-            raise InputError(f"strength = {self.strength}", "a logit scale is not negative")
+        check_word("model.operator", self.operator, OPERATORS)
+        check_least(self, ("strength",), 0, "model.")
+        check_least(self, ("steps",), prefix="model.")
+        check_positive(self, ("gain",), "model.")
+        check_between(self, ("gain",), 0, 1, "model.")
         tokens = getattr(world, "tokens", None)
         if self.operator.startswith("knn"):
-            most = self.neighbours if tokens is None else tokens
-            if not 1 <= self.neighbours <= most:
-                raise InputError(f"neighbours = {self.neighbours}", f"between 1 and {most}")
+            most = float("inf") if tokens is None else tokens
+            check_between(self, ("neighbours",), 1, most, "model.")
         if self.operator.endswith("masked") and tokens == 1:
             raise InputError("one token with its diagonal masked attends to nothing")
-        if self.steps < 1 or not 0 < self.gain <= 1:
-            raise InputError(
-                f"steps = {self.steps}, gain = {self.gain}", "steps at least 1, gain in (0, 1]"
-            )

@@ -13,7 +13,7 @@ __all__ = ["Bound", "Condition"]
 #: Modules and papers that are loaded when they are first asked for.
 _MODULES = ("covering", "edelman2022", "jelassi2022", "li2023", "softmax", "xu2022")
 
-__getattr__ = on_first_use(__name__, {})
+__getattr__ = on_first_use(__name__)
 
 
 def __dir__() -> list[str]:

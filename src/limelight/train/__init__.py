@@ -17,6 +17,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Descent", "ImageTraining", "Train"]
 
-__getattr__ = on_first_use(
-    __name__, {"descent": "Descent", "images": "ImageTraining", "minibatch": "Train"}
-)
+__getattr__ = on_first_use(__name__)

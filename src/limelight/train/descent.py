@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import InputError, check_least, check_positive, check_word
+from limelight.core.errors import check_least, check_multiple, check_positive, check_word
 from limelight.core.kinds import kind
 from limelight.core.numerics import tree_finite
 from limelight.core.types import Number
@@ -96,12 +96,8 @@ class Descent(eqx.Module):
         """Refuse settings that make no sense."""
         check_word("descent.mode", self.mode, MODES)
         check_positive(self, ("rate", "ratio", "pace", "reach"), "descent.")
-        check_least(self, ("steps", "every", "beyond"), prefix="descent.")
-        if self.steps % self.every:
-            raise InputError(
-                f"descent.steps = {self.steps} is not a multiple of {self.every}, descent.every",
-                "choose descent.every to divide descent.steps",
-            )
+        check_least(self, ("beyond",), prefix="descent.")
+        check_multiple(self, "steps", "every", "descent.")
 
     def step(self, net: PositionalNet, z: Marks, sample: Sample, size: int) -> Step:
         """One step of both groups, on free logits, from $z = Xv$; `size` is the set size $C$."""

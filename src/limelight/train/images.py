@@ -13,7 +13,7 @@ import jax.random as jr
 import optax
 from jaxtyping import Array, Bool, Float
 
-from limelight.core.errors import InputError, check_least, check_positive, check_word
+from limelight.core.errors import InputError, check_between, check_least, check_positive, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.numerics import widened
@@ -153,16 +153,10 @@ class ImageTraining(eqx.Module):
         check_word("course.precision", self.precision, PRECISIONS)
         check_word("course.numbers", self.numbers, NUMBERS)
         check_least(self, ("steps", "batch"), prefix="course.")
-        check_positive(self, ("rate",), "course.")
+        check_positive(self, ("rate", "clip"), "course.")
         check_least(self, ("decay",), 0, "course.")
-        if self.clip is not None and not self.clip > 0:
-            raise InputError(f"course.clip = {self.clip:g}", "a positive norm, or none")
-        if not 0 <= self.examples <= world.available:
-            raise InputError(
-                f"course.examples = {self.examples}", f"up to {world.available}, or 0 for all"
-            )
-        if not 0 <= self.warmup <= self.steps:
-            raise InputError(f"course.warmup = {self.warmup}", "between 0 and course.steps")
+        check_between(self, ("examples",), 0, world.available, "course.")
+        check_between(self, ("warmup",), 0, self.steps, "course.")
         for name in ("floor", "smoothing"):
             if not 0 <= getattr(self, name) < 1:
                 raise InputError(f"course.{name} = {getattr(self, name):g}", "from 0 to below 1")

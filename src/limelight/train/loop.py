@@ -156,16 +156,10 @@ def descend(
     watch: bool = True,
     **hooks: Any,
 ) -> LoopState:
-    """Run an optimizer on a loss; reports the mean loss of every block's steps.
+    """Run an optimizer on a loss of weights and step; reports the mean loss of every block's steps.
 
-    Args:
-        loss: Of weights, at a numbered step.
-        optimizer: What makes a step of a gradient.
-        weights: The weights at the start.
-        blocks: Blocks at most.
-        every: Steps of a block.
-        watch: Whether losses and weights that are not finite are noticed; if not, they stay.
-        **hooks: `read` and `ends` of `run_blocks`.
+    Where nobody is to `watch`, losses and weights that are not finite stay. The hooks are `read`
+    and `ends` of `run_blocks`.
     """
 
     def update(carry, number):

@@ -34,10 +34,7 @@ def cross_entropy(
 ) -> Float[Array, ""]:
     """Cross-entropy of a softmax with a label that is +1 at its class and -1 elsewhere.
 
-    Args:
-        output: One number per class.
-        label: The class.
-        smoothing: Share of the label that is spread evenly over all classes.
+    `smoothing` is the share of the label that is spread evenly over all classes.
     """
     target = (1.0 - smoothing) * (1.0 + label) / 2.0 + smoothing / len(label)
     return -jnp.sum(target * jax.nn.log_softmax(output))

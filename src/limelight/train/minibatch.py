@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import InputError, check_least, check_positive
+from limelight.core.errors import InputError, check_least, check_multiple, check_positive
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
@@ -120,17 +120,11 @@ class Train(eqx.Module):
 
     def check(self) -> None:
         """Refuse settings that make no sense."""
-        check_least(self, ("steps", "examples", "every"), prefix="train.")
+        check_least(self, ("examples", "batch"), prefix="train.")
         if self.examples != round(self.examples):
             raise InputError(f"train.examples = {self.examples}", "a whole number")
-        if self.batch is not None and self.batch < 1:
-            raise InputError(f"train.batch = {self.batch}", "at least 1, or none for all examples")
         check_positive(self, ("rate",), "train.")
-        if self.steps % self.every:
-            raise InputError(
-                f"train.steps = {self.steps} is not a multiple of train.every = {self.every}",
-                "choose train.every to divide train.steps",
-            )
+        check_multiple(self, "steps", "every", "train.")
         if self.capacity is not None and self.examples > self.capacity:
             raise InputError(
                 f"train.examples = {self.examples} exceeds train.capacity = {self.capacity}",

@@ -59,11 +59,7 @@ def check_optimizer(
 ) -> None:
     """Refuse unknown names, what is no optimizer, and a rate that a finished one cannot heed.
 
-    Args:
-        field: The field that holds it, for the message.
-        optimizer: What it holds.
-        rate: The rate beside it, where 1 stands for none.
-        names: The names that are known there.
+    It stands in a `field` beside its `rate`, where 1 stands for none.
     """
     if isinstance(optimizer, str):
         check_word(field, optimizer, names)

@@ -60,21 +60,4 @@ __all__ = [
     "Images",
 ]
 
-__getattr__ = on_first_use(
-    __name__,
-    {
-        "base": "World dataset example law",
-        "boolean": "SparseBoolean",
-        "classes": "FourClasses",
-        "clusters": "Clusters",
-        "composites": "Composites",
-        "images": "Images",
-        "pairs": "Pairs",
-        "patterns": "Patterns",
-        "projected": "GaussianPatches",
-        "regions": "Regions",
-        "sets": "PatternSets",
-        "sparse": "POLICIES Sparse",
-        "spatial": "Spatial",
-    },
-)
+__getattr__ = on_first_use(__name__)

@@ -54,8 +54,7 @@ class SparseBoolean(World[Int[Array, " sparsity"], Example]):
         bits, value = self.labelled(key, truth)
         tokens = jnp.stack([~bits, bits], axis=-1).astype(float)
         roles = jnp.full(self.length, Role.IDLE).at[truth].set(Role.RELEVANT)
-        kept = jnp.ones(self.length, dtype=bool)
-        return Example(tokens, jnp.where(value, 1.0, -1.0), kept, roles)
+        return Example(tokens, jnp.where(value, 1.0, -1.0), roles=roles)
 
     def labelled(
         self, key: PRNGKey, truth: Int[Array, " sparsity"]

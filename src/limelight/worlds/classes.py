@@ -11,7 +11,7 @@ from limelight.core.kinds import kind
 from limelight.core.numerics import count
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
-from limelight.worlds.patterns import PatternTruth
+from limelight.worlds.patterns import PatternTruth, in_order, noisy
 
 CLASSES = 4
 
@@ -64,19 +64,11 @@ class FourClasses(World[PatternTruth, Example]):
         """One example; classes take turns, so that every prefix is balanced."""
         k_place, k_noise = named(key, "place", "noise")
         kind = index % CLASSES
-        layout = jnp.searchsorted(
-            jnp.cumsum(self.counts(kind)), jnp.arange(self.tokens), side="right"
-        )
-        pattern = jr.permutation(k_place, layout)
-        clean = tokens = truth.patterns[pattern]
-        if self.noise is not None:
-            tokens = tokens + self.noise * jr.normal(k_noise, tokens.shape)
-            tokens = tokens / jnp.linalg.norm(tokens, axis=-1, keepdims=True)
+        pattern = jr.permutation(k_place, in_order(self.counts(kind), self.tokens))
+        tokens, distance = noisy(k_noise, truth.patterns[pattern], self.noise)
         roles = jnp.where(pattern < CLASSES, Role.CONFUSING, Role.IDLE)
         roles = jnp.where(pattern == kind, Role.RELEVANT, roles)
-        kept = jnp.ones(self.tokens, dtype=bool)
-        distance = jnp.linalg.norm(tokens - clean, axis=-1)
-        return Example(tokens, bits(kind), kept, roles, distance)
+        return Example(tokens, bits(kind), roles=roles, distance=distance)
 
     def check(self) -> None:
         """Refuse lost votes, impossible counts and shapes."""

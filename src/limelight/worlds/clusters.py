@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from limelight.core import gram as grams
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
@@ -90,25 +90,10 @@ class Clusters(World[Centres, Cloud]):
 
     @classmethod
     def from_gram(cls, gram: np.ndarray, **settings) -> "Clusters":
-        """Centres with the given inner products."""
+        """Centres with the given inner products; `core.gram` makes some."""
         grams.check(gram)
         rows = tuple(tuple(float(v) for v in row) for row in gram)
         return cls(clusters=len(rows), gram=rows, **settings)
-
-    @classmethod
-    def from_points(cls, points: np.ndarray, **settings) -> "Clusters":
-        """Centres in the directions of given points."""
-        return cls.from_gram(grams.from_points(points), **settings)
-
-    @classmethod
-    def simplex(cls, clusters: int, **settings) -> "Clusters":
-        """Centres as far apart as possible."""
-        return cls.from_gram(grams.simplex(clusters), **settings)
-
-    @classmethod
-    def random(cls, seed: int, clusters: int, span: int, **settings) -> "Clusters":
-        """Centres drawn from the unit sphere of a space of `span` dimensions."""
-        return cls.from_gram(grams.random_sphere(seed, clusters, span), **settings)
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -155,8 +140,7 @@ class Clusters(World[Centres, Cloud]):
             raise InputError(f"sizes = {self.counts}", "one positive size for each cluster")
         if not (np.isfinite(self.sigma) and self.sigma > 0):
             raise InputError(f"sigma = {self.sigma}", "a positive noise level")
-        if self.method not in METHODS:
-            raise InputError(f"unknown method {self.method!r}", "known: " + ", ".join(METHODS))
+        check_word("world.method", self.method, METHODS)
         if not self.rank <= self.dimension <= LARGEST:
             raise InputError(
                 f"dimension = {self.dimension} for centres that take {self.rank} coordinates",
@@ -188,7 +172,7 @@ def cloud(
     """Tokens around given centres with a noise level each, in the sampler's coordinates."""
     span, tokens = centres.shape[1], labels.shape[0]
     if chosen(method, dimension, span, tokens) == "direct":
-        noise = direct_noise(key, tokens, int(dimension))
+        noise = jr.normal(key, (tokens, int(dimension)))
     else:
         noise = reduced_noise(key, tokens, span, dimension)
     noise = noise * (scale / jnp.sqrt(jnp.asarray(dimension, dtype=float)))[:, None]
@@ -207,11 +191,6 @@ def chosen(method: str, dimension, span: int, tokens: int) -> str:
     if method != "auto":
         return method
     return "direct" if known and dimension < span + tokens else "reduced"
-
-
-def direct_noise(key: PRNGKey, tokens: int, dimension: int) -> Float[Array, "tokens dimension"]:
-    """Standard Gaussian noise, every coordinate."""
-    return jr.normal(key, (tokens, dimension))
 
 
 def reduced_noise(

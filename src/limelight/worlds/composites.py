@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError, check_between, check_positive, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
+from limelight.core.numerics import ranks
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.images import AUGMENTS, PARTS, augmented, centred, label_of
@@ -95,8 +96,7 @@ class Composites(World[Int[Array, " count"], Example]):
         """Sizes of the objects' source; of one with a name they are known without its files."""
         known = known_shape(self.source, False) if self.objects is None else None
         if known is None:
-            p = self.pictures[0]
-            return Shape(p.side, p.channels, p.classes, p.training, p.testing)
+            return self.pictures[0].shape
         if not self.only:
             return known
         part = lambda count: count * len(self.only) // known.classes  # classes are of one size
@@ -186,10 +186,9 @@ class Composites(World[Int[Array, " count"], Example]):
             return jnp.ones_like(ours)
         count = jnp.sum(ours)
         others = jnp.round(count * (1.0 / self.relevant - 1.0)).astype(int)
-        ranked = lambda scores: jnp.argsort(jnp.argsort(scores))
         chance = jr.uniform(key, ours.shape)
-        kept = ours | (ranked(jnp.where(ours, 2.0, chance)) < others)
-        return jnp.where(self.blind, ranked(chance) < jnp.sum(kept), kept)
+        kept = ours | (ranks(jnp.where(ours, 2.0, chance)) < others)
+        return jnp.where(self.blind, ranks(chance) < jnp.sum(kept), kept)
 
     def check(self) -> None:
         """Refuse sizes that do not fit, sources that are not there, and odd fractions."""
@@ -208,10 +207,8 @@ class Composites(World[Int[Array, " count"], Example]):
                 f" {self.canvas} x {self.canvas} x {self.shape.channels}",
                 "choose world.canvas, or backgrounds of another size",
             )
-        if self.relevant is not None and not 0 < self.relevant <= 1:
-            raise InputError(f"relevant = {self.relevant:g}", "above 0, at most 1, or none")
-        if self.spurious is not None and not 0 <= self.spurious <= 1:
-            raise InputError(f"spurious = {self.spurious:g}", "between 0 and 1, or none")
+        check_positive(self, ("relevant",), "world.")
+        check_between(self, ("relevant", "spurious"), 0, 1, "world.")
         if self.spurious is not None and self.classes != 2:
             raise InputError(
                 f"spurious backgrounds are for two classes, not {self.classes}",

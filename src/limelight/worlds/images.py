@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError, check_between, check_least, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey, Role
@@ -91,8 +91,7 @@ class Images(World[ImageTruth, Example]):
         """Sizes; of a data set with a name they are known without its files."""
         known = known_shape(self.source, self.coarse) if self.data is None else None
         if known is None:
-            p = self.pictures
-            return Shape(p.side, p.channels, p.classes, p.training, p.testing)
+            return self.pictures.shape
         training, testing = self.training or known.training, self.testing or known.testing
         return dataclasses.replace(known, training=training, testing=testing)
 
@@ -147,9 +146,8 @@ class Images(World[ImageTruth, Example]):
         distance = None
         if self.noise is not None:
             tokens, distance = noised(k_noise, tokens, self.noise, self.noisy_share)
-        count = len(tokens)
-        kept, roles = jnp.ones(count, bool), jnp.full(count, Role.RELEVANT)
-        return Example(tokens, label_of(found, number), kept, roles, distance)
+        roles = jnp.full(len(tokens), Role.RELEVANT)
+        return Example(tokens, label_of(found, number), roles=roles, distance=distance)
 
     def order(self, truth: ImageTruth) -> Int[Array, " patches"]:
         """The shuffle as one of patches: patch $k$ shows the one that was at `[k]`."""
@@ -169,10 +167,8 @@ class Images(World[ImageTruth, Example]):
                     f"{name}s of {pixels} pixels do not fill {found.side} x {found.side} images",
                     f"world.{name} must divide {found.side}",
                 )
-        if self.noise is not None and not self.noise >= 0:
-            raise InputError(f"noise = {self.noise:g}", "at least 0, or none")
-        if not 0 <= self.noisy_share <= 1:
-            raise InputError(f"noisy_share = {self.noisy_share:g}", "between 0 and 1")
+        check_least(self, ("noise",), 0, "world.")
+        check_between(self, ("noisy_share",), 0, 1, "world.")
 
 
 def centred(found: Pictures, number, unit: bool = True) -> Float[Array, "side side channels"]:

@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError
+from limelight.core.errors import check_between, check_least, check_positive
 from limelight.core.kinds import kind
 from limelight.core.numerics import count
 from limelight.core.types import Number, PRNGKey
@@ -91,15 +91,9 @@ class Pairs(World[Centres, Pair]):
 
     def check(self) -> None:
         """Refuse shares and cosines out of range."""
-        if self.clusters < 2 or self.size < 1:
-            raise InputError(f"clusters = {self.clusters}, size = {self.size}", "2 and 1 at least")
-        if not -1 <= self.alignment <= 1:
-            raise InputError(f"alignment = {self.alignment}", "a cosine, between -1 and 1")
-        if not 0 <= self.wrong <= 1:
-            raise InputError(f"wrong = {self.wrong}", "a share, between 0 and 1")
-        if not (self.sigma_source > 0 and self.sigma_target > 0):
-            raise InputError("noise levels must be positive")
-        if not self.clusters + 1 <= self.dimension <= LARGEST:
-            raise InputError(
-                f"dimension = {self.dimension}", f"between {self.clusters + 1} and {LARGEST}"
-            )
+        check_least(self, ("clusters",), 2, "world.")
+        check_least(self, ("size",), prefix="world.")
+        check_between(self, ("alignment",), -1, 1, "world.")
+        check_between(self, ("wrong",), 0, 1, "world.")
+        check_positive(self, ("sigma_source", "sigma_target"), "world.")
+        check_between(self, ("dimension",), self.clusters + 1, LARGEST, "world.")

@@ -5,7 +5,6 @@ A partition is written as one number per patch: the set it belongs to.
 
 import math
 
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Int
@@ -49,8 +48,3 @@ def members(sets: Int[Array, " tokens"], size: int) -> Int[Array, "sets size"]:
         [[0, 2], [1, 3]]
     """
     return jnp.argsort(sets, stable=True).reshape(-1, size)
-
-
-def set_sums(values: Array, sets: Int[Array, " tokens"], count: int) -> Array:
-    """The sum of one number per patch over each of `count` sets."""
-    return jax.ops.segment_sum(values, sets, num_segments=count)

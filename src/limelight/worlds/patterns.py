@@ -5,16 +5,17 @@ the rest say nothing. Both may occur in one example: the majority is *relevant*,
 *confusing*.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
-import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError, check_between, check_least, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
-from limelight.core.numerics import count
+from limelight.core.numerics import count, unit
 from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 
@@ -44,8 +45,8 @@ class Patterns(World[PatternTruth, Example]):
         $|S|$), `patterns` their $M$, `dimension` their $d$, `noise` their $c_0$.
     Departures: the patterns are the first $M$ axes. A rotation of tokens and maps commutes with
         training, so this is the law of a random orthonormal set at no cost (and without QR).
-        Gaussian noise is unbounded, so their $\tau$ is a statistic (`spread`), not a parameter.
-        Labels alternate (`balanced`), so that every prefix of a data set is balanced.
+        Gaussian noise is unbounded, so their $\tau$ is a statistic (of `Example.distance`), not a
+        parameter. Labels alternate (`balanced`), so that every prefix of a data set is balanced.
 
     Args:
         tokens: Tokens in an example.
@@ -96,14 +97,9 @@ class Patterns(World[PatternTruth, Example]):
         k_label, k_place, k_noise, k_loud = named(key, "label", "place", "noise", "loud")
         label = self._label(k_label, index)
         pattern = self._arrange(k_place, label)
-        tokens = truth.patterns[pattern]
-        if self.noise is not None:
-            scale = self._scale(k_loud)
-            tokens = tokens + scale[:, None] * jr.normal(k_noise, tokens.shape)
-            if self.normalise:
-                tokens = tokens / jnp.linalg.norm(tokens, axis=-1, keepdims=True)
-        distance = jnp.linalg.norm(tokens - truth.patterns[pattern], axis=-1)
-        return Example(tokens, label, self._everything(), roles(pattern, label), distance)
+        scale = None if self.noise is None else self._scale(k_loud)[:, None]
+        tokens, distance = noisy(k_noise, truth.patterns[pattern], scale, self.normalise)
+        return Example(tokens, label, roles=roles(pattern, label), distance=distance)
 
     def fractions(self) -> tuple[float, float]:
         """The realised fractions of relevant and confusing tokens, after rounding to counts."""
@@ -138,13 +134,10 @@ class Patterns(World[PatternTruth, Example]):
                 f"{relevant} relevant and {confusing} confusing tokens do not fit {self.tokens}",
                 "world.relevant + world.confusing must be at most 1",
             )
-        if self.noise is not None and self.noise < 0:
-            raise InputError(f"noise = {self.noise:g} is negative", "a standard deviation")
-        if self.noisy_share is not None:
-            if self.noise is None:
-                raise InputError("noisy_share needs noise", "set world.noise as well, 0 is allowed")
-            if not 0 <= self.noisy_share <= 1:
-                raise InputError(f"noisy_share = {self.noisy_share:g} is not a share")
+        check_least(self, ("noise",), 0, "world.")
+        check_between(self, ("noisy_share",), 0, 1, "world.")
+        if self.noisy_share is not None and self.noise is None:
+            raise InputError("noisy_share needs noise", "set world.noise as well, 0 is allowed")
 
     def _label(self, key: PRNGKey, index: Int[Array, ""]) -> Float[Array, ""]:
         if self.labels == "coin":
@@ -155,7 +148,7 @@ class Patterns(World[PatternTruth, Example]):
         # Roles laid out in order (relevant, confusing, idle), whatever the label: fixed positions
         # then carry the same role in every example.
         counts = self.counts(jnp.array(1.0))
-        layout = jnp.searchsorted(jnp.cumsum(counts), jnp.arange(self.tokens), side="right")
+        layout = in_order(counts, self.tokens)
         if self.positions == "permuted":
             layout = jr.permutation(key, layout)
         swapped = jnp.where(layout < 2, 1 - layout, layout)
@@ -167,8 +160,21 @@ class Patterns(World[PatternTruth, Example]):
         loud = jr.bernoulli(key, self.noisy_share, (self.tokens,))
         return jnp.where(loud, self.loud_noise, jnp.asarray(self.noise))
 
-    def _everything(self) -> Bool[Array, " tokens"]:
-        return jnp.ones(self.tokens, dtype=bool)
+
+def in_order(counts: Int[Array, " patterns"], tokens: int) -> Int[Array, " tokens"]:
+    """As many of each pattern as counted, the first patterns first."""
+    return jnp.searchsorted(jnp.cumsum(counts), jnp.arange(tokens), side="right")
+
+
+def noisy(
+    key: PRNGKey, clean: Float[Array, "tokens dimension"], scale: Any, normalise: bool = True
+) -> tuple[Float[Array, "tokens dimension"], Float[Array, " tokens"]]:
+    """Tokens with Gaussian noise, of unit length again if asked for; and how far each was moved."""
+    tokens = clean
+    if scale is not None:
+        tokens = tokens + scale * jr.normal(key, tokens.shape)
+        tokens = unit(tokens) if normalise else tokens
+    return tokens, jnp.linalg.norm(tokens - clean, axis=-1)
 
 
 def roles(pattern: Int[Array, " tokens"], label: Float[Array, ""]) -> Int[Array, " tokens"]:
@@ -176,12 +182,3 @@ def roles(pattern: Int[Array, " tokens"], label: Float[Array, ""]) -> Int[Array,
     relevant = jnp.where(label > 0, 0, 1)
     discriminative = jnp.where(pattern == relevant, Role.RELEVANT, Role.CONFUSING)
     return jnp.where(pattern < 2, discriminative, Role.IDLE)
-
-
-def spread(
-    tokens: Float[np.ndarray, "*batch tokens dimension"],
-    patterns: Float[np.ndarray, "patterns dimension"],
-) -> tuple[float, float]:
-    r"""Largest and mean distance of tokens to their nearest pattern: the realised $\tau$."""
-    distance = np.linalg.norm(tokens[..., None, :] - patterns, axis=-1).min(axis=-1)
-    return float(distance.max()), float(distance.mean())

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import check_least, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Example, PRNGKey, Role
@@ -82,15 +82,13 @@ class GaussianPatches(World[Filter, Example]):
         """One image; every patch is relevant to its label."""
         tokens = jr.normal(key, (self.tokens, self.dimension))
         label = jnp.where(convolution(tokens, truth) > 0, 1.0, -1.0)
-        everything = jnp.ones(self.tokens, dtype=bool)
-        return Example(tokens, label, everything, jnp.full(self.tokens, Role.RELEVANT))
+        return Example(tokens, label, roles=jnp.full(self.tokens, Role.RELEVANT))
 
     def check(self) -> None:
         """Refuse sets that do not divide and unknown kernels."""
         check_partition(self.partition, self.tokens, self.size)
         check_word("world.kernel", self.kernel, KERNELS)
-        if self.dimension < 1:
-            raise InputError(f"dimension = {self.dimension}", "at least 1")
+        check_least(self, ("dimension",), prefix="world.")
 
 
 def convolution(tokens: Float[Array, "tokens dimension"], truth: Filter) -> Float[Array, ""]:

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import InputError
+from limelight.core.errors import check_between, check_least, check_positive, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
+from limelight.core.numerics import ranks
 from limelight.core.types import Number, PRNGKey
 from limelight.worlds.base import World
 from limelight.worlds.clusters import LARGEST, Centres, Cloud, cloud
@@ -89,8 +90,9 @@ class Regions(World[Centres, RegionImage]):
         """Which patches are corrupted."""
         if self.independent:
             return jr.bernoulli(key, self.share, (self.tokens,))
-        rank = jnp.argsort(jnp.argsort(jr.uniform(key, (self.tokens,))))
-        return rank < jnp.round(jnp.asarray(self.share, dtype=float) * self.tokens)
+        return ranks(jr.uniform(key, (self.tokens,))) < jnp.round(
+            jnp.asarray(self.share, dtype=float) * self.tokens
+        )
 
     def sample(self, key: PRNGKey, truth: Centres, index: Int[Array, ""]) -> RegionImage:
         """One image."""
@@ -107,17 +109,12 @@ class Regions(World[Centres, RegionImage]):
 
     def check(self) -> None:
         """Refuse shapes and levels that make no sense."""
-        if self.layout not in LAYOUTS:
-            raise InputError(f"unknown layout {self.layout!r}", "known: " + ", ".join(LAYOUTS))
-        if self.side < 2 or self.clusters < 1:
-            raise InputError(f"side = {self.side}, clusters = {self.clusters}", "2 and 1 at least")
-        if not (self.sigma > 0 and self.loud > 0 and 0 <= self.share <= 1):
-            raise InputError("noise levels must be positive and the share between 0 and 1")
-        if not self.clusters <= self.dimension <= LARGEST:
-            raise InputError(
-                f"dimension = {self.dimension} for {self.clusters} orthonormal centres",
-                f"between {self.clusters} and {LARGEST}",
-            )
+        check_word("world.layout", self.layout, LAYOUTS)
+        check_least(self, ("side",), 2, "world.")
+        check_least(self, ("clusters",), prefix="world.")
+        check_positive(self, ("sigma", "loud"), "world.")
+        check_between(self, ("share",), 0, 1, "world.")
+        check_between(self, ("dimension",), self.clusters, LARGEST, "world.")
 
 
 def random_frame(key: PRNGKey, vectors: int, dimension: int) -> Float[Array, "vectors dimension"]:

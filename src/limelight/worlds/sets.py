@@ -1,18 +1,16 @@
 r"""Pattern sets: each pattern becomes a small cluster of patterns (li2023, appendix G.2)."""
 
-import math
-
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_positive
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey
 from limelight.worlds.base import World
-from limelight.worlds.patterns import Patterns, PatternTruth, roles
+from limelight.worlds.patterns import Patterns, PatternTruth, noisy, roles
 
 
 @kind("world.pattern_sets")
@@ -61,16 +59,6 @@ class PatternSets(World[PatternTruth, Example]):
         """Patterns in all sets together."""
         return self.base.patterns * self.members
 
-    @property
-    def separation(self) -> float:
-        r"""$\kappa$, the smallest distance between patterns of different sets."""
-        return math.sqrt(2.0)
-
-    @property
-    def diameter(self) -> float:
-        r"""$\Delta$, the largest distance inside a set."""
-        return math.sqrt(2.0 / (1.0 + float(self.radius) ** -2)) if self.members > 1 else 0.0
-
     def draw(self, key: PRNGKey) -> PatternTruth:
         """Every member of every set, a row each, and the dual rows."""
         M, l, r = self.base.patterns, self.members, jnp.asarray(self.radius)
@@ -91,13 +79,8 @@ class PatternSets(World[PatternTruth, Example]):
         row = pattern * self.members + jr.choice(
             k_member, self.members, (self.tokens,), p=self._shares()
         )
-        clean = tokens = truth.patterns[row]
-        if self.noise is not None:
-            tokens = tokens + self.noise * jr.normal(k_noise, tokens.shape)
-            tokens = tokens / jnp.linalg.norm(tokens, axis=-1, keepdims=True)
-        distance = jnp.linalg.norm(tokens - clean, axis=-1)
-        kept = jnp.ones(self.tokens, dtype=bool)
-        return Example(tokens, label, kept, roles(pattern, label), distance)
+        tokens, distance = noisy(k_noise, truth.patterns[row], self.noise)
+        return Example(tokens, label, roles=roles(pattern, label), distance=distance)
 
     def check(self) -> None:
         """Refuse what the base refuses, and sets that do not fit."""
@@ -108,8 +91,7 @@ class PatternSets(World[PatternTruth, Example]):
                 f" {self.dimension}",
                 "dimension must be at least patterns x (1 + members)",
             )
-        if self.radius <= 0:
-            raise InputError(f"radius = {self.radius}", "members must differ: a positive radius")
+        check_positive(self, ("radius",), "world.")
         if self.base.noisy_share is not None:
             raise InputError("pattern sets have one noise level", "leave base.noisy_share unset")
 

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int
 from limelight.core.errors import InputError, check_word
 from limelight.core.keys import named
 from limelight.core.kinds import kind
+from limelight.core.numerics import ranks
 from limelight.core.types import Example, Number, PRNGKey, Role, roles_of
 from limelight.worlds.base import World
 
@@ -59,8 +60,7 @@ class Sparse(World[Any, Example]):
         """One example of the inner world with all but the best `kept` tokens masked out."""
         whole = self.inner.sample(key, truth, index)
         score = jnp.where(whole.kept, self._score(key, whole), -jnp.inf)
-        place = jnp.argsort(jnp.argsort(-score))
-        return eqx.tree_at(lambda e: e.kept, whole, whole.kept & (place < self.kept))
+        return eqx.tree_at(lambda e: e.kept, whole, whole.kept & (ranks(-score) < self.kept))
 
     def check(self) -> None:
         """Refuse unknown policies, empty examples, and oracles without a truth to read."""

@@ -6,17 +6,19 @@ be seen in any one example.
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError
+from limelight.core.errors import check_between, check_least
 from limelight.core.keys import named
 from limelight.core.kinds import kind
-from limelight.core.types import Number, PRNGKey, Role
+from limelight.core.numerics import unit
+from limelight.core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.laws import check_partition
-from limelight.worlds.partitions import partition, set_sums
+from limelight.worlds.partitions import partition
 
 
 class Structure(eqx.Module):
@@ -31,37 +33,8 @@ class Structure(eqx.Module):
     feature: Float[Array, " dimension"]
 
 
-class Patches(eqx.Module):
-    """One image as patches, and the truth behind each.
-
-    Args:
-        tokens: What the model reads.
-        label: +1 or -1.
-        kept: Patches that take part.
-        roles: The mark against the label: agrees, disagrees, or says nothing (see `Role`).
-        marks: The sign of the feature that a patch carries, 0 for none.
-        signal: The set that carries the label.
-    """
-
-    tokens: Float[Array, "tokens dimension"]
-    label: Float[Array, ""]
-    kept: Bool[Array, " tokens"]
-    roles: Int[Array, " tokens"]
-    marks: Int[Array, " tokens"]
-    signal: Int[Array, ""]
-
-
-class Projections(eqx.Module):
-    """One image seen through a value vector: one number per patch."""
-
-    values: Float[Array, " tokens"]
-    label: Float[Array, ""]
-    marks: Int[Array, " tokens"]
-    signal: Int[Array, ""]
-
-
 @kind("world.spatial")
-class Spatial(World[Structure, Patches]):
+class Spatial(World[Structure, Example]):
     r"""Spatially structured patches.
 
     $$y \sim U\{\pm1\}, \quad \ell^* \sim U[L], \quad X_j = \delta_j w^* + \xi_j, \quad
@@ -108,15 +81,14 @@ class Spatial(World[Structure, Patches]):
         """The downstream task: the same sets, another feature."""
         return Structure(truth.sets, unit_vector(key, self.dimension))
 
-    def sample(self, key: PRNGKey, truth: Structure, index: Int[Array, ""]) -> Patches:
+    def sample(self, key: PRNGKey, truth: Structure, index: Int[Array, ""]) -> Example:
         """One image; see the class."""
         k_marks, k_noise = named(key, "marks", "noise")
-        label, signal, marks = self.marked(k_marks, truth.sets)
+        label, _, marks = self.marked(k_marks, truth.sets)
         noise = jr.normal(k_noise, (self.tokens, self.dimension))
         noise = noise - jnp.outer(noise @ truth.feature, truth.feature)
         tokens = jnp.outer(marks, truth.feature) + self.deviation * noise
-        kept = jnp.ones(self.tokens, dtype=bool)
-        return Patches(tokens, label, kept, roles(marks, label), marks, signal)
+        return Example(tokens, label, roles=roles(marks, label))
 
     def marked(
         self, key: PRNGKey, sets: Int[Array, " tokens"]
@@ -128,21 +100,6 @@ class Spatial(World[Structure, Patches]):
         random = random_marks(k_random, self.density, (self.tokens,))
         return label.astype(float), signal, jnp.where(sets == signal, label, random)
 
-    def project(
-        self, key: PRNGKey, truth: Structure, value: Float[Array, " dimension"]
-    ) -> Projections:
-        r"""The law of $(\langle v, X_j\rangle)_j$, drawn without drawing $X$.
-
-        $z_j = \alpha \delta_j + \sigma |v_\perp| g_j$ with $\alpha = \langle v, w^*\rangle$: what
-        one layer says of an image, at a cost that does not depend on $d$.
-        """
-        k_marks, k_noise = named(key, "marks", "noise")
-        label, signal, marks = self.marked(k_marks, truth.sets)
-        along = value @ truth.feature
-        across = jnp.linalg.norm(value - along * truth.feature)
-        noise = jr.normal(k_noise, (self.tokens,))
-        return Projections(along * marks + self.deviation * across * noise, label, marks, signal)
-
     @property
     def deviation(self) -> Number:
         r"""The standard deviation $\sigma$ of the noise per coordinate."""
@@ -151,12 +108,9 @@ class Spatial(World[Structure, Patches]):
     def check(self) -> None:
         """Refuse sets that do not divide, and what is no probability or variance."""
         check_partition(self.partition, self.tokens, self.size)
-        if self.dimension < 1:
-            raise InputError(f"dimension = {self.dimension}", "at least 1")
-        if not 0 <= self.density <= 1:
-            raise InputError(f"density = {self.density:g}", "a probability, between 0 and 1")
-        if self.variance is not None and not self.variance >= 0:
-            raise InputError(f"variance = {self.variance:g}", "zero or more, or none for 1/d")
+        check_least(self, ("dimension",), prefix="world.")
+        check_between(self, ("density",), 0, 1, "world.")
+        check_least(self, ("variance",), 0, "world.")
 
 
 def random_marks(key: PRNGKey, density: Number, shape: tuple[int, ...]) -> Int[Array, "..."]:
@@ -167,8 +121,7 @@ def random_marks(key: PRNGKey, density: Number, shape: tuple[int, ...]) -> Int[A
 
 def unit_vector(key: PRNGKey, dimension: int) -> Float[Array, " dimension"]:
     """A uniformly random direction."""
-    vector = jr.normal(key, (dimension,))
-    return vector / jnp.linalg.norm(vector)
+    return unit(jr.normal(key, (dimension,)))
 
 
 def roles(marks: Int[Array, " tokens"], label: Float[Array, ""]) -> Int[Array, " tokens"]:
@@ -190,5 +143,5 @@ def labelling(
     Reference: jelassi2022, Assumption 1.
     """
     size = marks.shape[0] // count
-    sums = set_sums(marks, sets, count)
+    sums = jax.ops.segment_sum(marks, sets, count)
     return jnp.sum(jnp.where(10 * jnp.abs(sums) > 9 * size, sums, 0))

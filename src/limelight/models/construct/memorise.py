@@ -56,26 +56,14 @@ def memorise(
 
     Reference: edelman2022, Lemma B.8.
     """
-    n, q = centres.shape
+    q = centres.shape[1]
     if separation(centres) < 3 * delta * (1 - 1e-12):
         raise InputError(
             f"centres {separation(centres):.4g} apart need delta at most a third of that,"
             f" not {delta:.4g}",
             "a smaller gamma; equal centres cannot be told apart",
         )
-    first = np.zeros((q + 1, 4, n, q))
-    for j in range(q):
-        first[j, :, :, j] = 1.0 / delta
-    first[q] = -centres[None] / delta + STEPS[:, None, None]
-    second = np.zeros((4, n, q, 2, n))
-    for i in range(n):
-        second[:, i, :, :, i] = SIGNS[:, None, None]
-    bias = np.repeat([1.0 - q, -float(q)], n)
-    return Network(
-        first.reshape(q + 1, 4 * n * q),
-        np.vstack([second.reshape(4 * n * q, 2 * n), bias]),
-        np.concatenate([values, -values]),
-    )
+    return _network(centres, values, np.full(4, float(delta)), STEPS, 1.0, (1.0 - q, -float(q)))
 
 
 def memorise_printed(
@@ -89,19 +77,31 @@ def memorise_printed(
 
     Reference: edelman2022, proof of Lemma B.8.
     """
+    q, widths = centres.shape[1], np.array([1.0, 1.0, -1.0, -1.0]) * delta
+    steps, bias = np.array([2.0, 1.0, 2.0, 1.0]), (1.0 - q / delta, -q / delta)
+    return _network(centres, values, widths, steps, 1.0 / delta, bias)
+
+
+def _network(
+    centres: np.ndarray,
+    values: np.ndarray,
+    widths: np.ndarray,
+    steps: np.ndarray,
+    height: Real,
+    bias: tuple[Real, Real],
+) -> Network:
+    """Four ReLUs per centre and input make a bump; a pair of units adds a centre's bumps up."""
     n, q = centres.shape
     first = np.zeros((q + 1, 4, n, q))
-    slope = np.array([1.0, 1.0, -1.0, -1.0]) / delta
     for j in range(q):
-        first[j, :, :, j] = slope[:, None]
-    first[q] = -slope[:, None, None] * centres[None] + np.array([2.0, 1.0, 2.0, 1.0])[:, None, None]
+        first[j, :, :, j] = 1.0 / widths[:, None]
+    first[q] = -centres[None] / widths[:, None, None] + steps[:, None, None]
     second = np.zeros((4, n, q, 2, n))
     for i in range(n):
-        second[:, i, :, :, i] = SIGNS[:, None, None] / delta
-    bias = np.repeat([1.0 - q / delta, -q / delta], n)
+        second[:, i, :, :, i] = height * SIGNS[:, None, None]
     return Network(
         first.reshape(q + 1, 4 * n * q),
-        np.vstack([second.reshape(4 * n * q, 2 * n), bias]),
+        np.vstack([second.reshape(4 * n * q, 2 * n), np.repeat(bias, n)]),
         np.concatenate([values, -values]),
     )
 

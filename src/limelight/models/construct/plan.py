@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from limelight.core.arrays import Real
-from limelight.core.errors import InputError
+from limelight.core.errors import InputError, check_word
 from limelight.models.construct import bases, lemmas
 from limelight.models.construct.lemmas import Mapping, Overlap
 from limelight.models.construct.selectors import MAPPINGS
@@ -156,8 +156,7 @@ def decide(
 
 def _check_words(**words: str) -> None:
     for name, word in words.items():
-        if word not in WORDS[name]:
-            raise InputError(f"unknown {name} {word!r}", "known: " + ", ".join(WORDS[name]))
+        check_word(name, word, WORDS[name])
 
 
 def _values(rule: str | Sequence[float], sparsity: int) -> Float[np.ndarray, " patterns"]:

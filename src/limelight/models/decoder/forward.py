@@ -1,13 +1,13 @@
-r"""One network, four ways to compute it, equal but for rounding.
+r"""One network, three ways to compute it, equal but for rounding.
 
-`rows` computes every row, as a stock decoder does; `cls_row` only the one that is read. `absorbed`
-forms no keys or values: a query carried through the key map meets the normalised tokens directly,
-so a token costs the width times the heads instead of twice the width squared. `table` holds when
-there is no dropout: a place then contributes one of two vectors, so scores and values are looked
-up, and a whole data set is one product with a matrix of bits.
+`absorbed` forms no keys or values: a query carried through the key map meets the normalised tokens
+directly, so a token costs the width times the heads instead of twice the width squared. `table`
+holds when there is no dropout: a place then contributes one of two vectors, so scores and values
+are looked up, and a whole data set is one product with a matrix of bits. `plain` forms keys and
+values, for weights whose tables are not safe.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import equinox as eqx
 import jax
@@ -17,65 +17,13 @@ from jaxtyping import Array, Bool, Float, Int, UInt32
 from limelight.core.backend import on_gpu
 from limelight.models.decoder.attend import attend
 from limelight.models.decoder.masks import unpack, words
-from limelight.models.decoder.network import Decoder, Dropout
+from limelight.models.decoder.network import Decoder
 
 #: Examples that have masks of their own: a counter of 32 bits also names 16 digits, 4096 places and
 #: four kinds of mask.
 MOST = 2**14
 #: Where a table in float32 is still exact to rounding: half the gap plus the log of the length.
 SAFE = {"float32": 70.0, "float64": 670.0}
-
-
-# --- one example, as the paper has it -----------------------------------------------------------
-
-
-def rows(
-    model: Decoder, bits: Bool[Array, " length"], dropout: Dropout | None = None
-) -> Float[Array, "2"]:
-    """Every row of the block; dropout, where given, acts on the row that is read."""
-    x = _embed(model, bits, dropout)
-    z = model.before(x)
-    n, k = x.shape[0], model.width // model.heads
-    query, key, value = (_split(f(z), k) for f in (model.query, model.key, model.value))
-    score = jnp.einsum("ihk,jhk->hij", query, key) / jnp.sqrt(k)
-    score = jnp.where(jnp.tril(jnp.ones((n, n), dtype=bool)), score, -jnp.inf)
-    weight = jax.nn.softmax(score, axis=-1)
-    attended, processed = jnp.ones_like(x), jnp.ones_like(x)
-    if dropout is not None:
-        weight = weight.at[:, -1].multiply(dropout.weights / dropout.keep)
-        attended = attended.at[-1].set(dropout.attended / dropout.keep)
-        processed = processed.at[-1].set(dropout.processed / dropout.keep)
-    mixed = jnp.einsum("hij,jhk->ihk", weight, value).reshape(n, -1)
-    return model.finish(x, mixed, attended, processed)[-1]
-
-
-def cls_row(
-    model: Decoder, bits: Bool[Array, " length"], dropout: Dropout | None = None
-) -> Float[Array, "2"]:
-    """The row that is read, with keys and values formed."""
-    x = _embed(model, bits, dropout)
-    z, k = model.before(x), model.width // model.heads
-    query = _split(model.query(z[-1]), k)
-    key, value = _split(model.key(z), k), _split(model.value(z), k)
-    weight = jax.nn.softmax(jnp.einsum("hk,jhk->hj", query, key) / jnp.sqrt(k), axis=-1)
-    if dropout is None:
-        return model.finish(x[-1], jnp.einsum("hj,jhk->hk", weight, value).reshape(-1))
-    weight = weight * dropout.weights / dropout.keep
-    mixed = jnp.einsum("hj,jhk->hk", weight, value).reshape(-1)
-    return model.finish(
-        x[-1], mixed, dropout.attended / dropout.keep, dropout.processed / dropout.keep
-    )
-
-
-def _embed(model: Decoder, bits, dropout: Dropout | None) -> Float[Array, "n width"]:
-    table = model.embedded()
-    chosen = jnp.concatenate([bits, jnp.zeros(1, dtype=bool)])
-    x = jnp.where(chosen[:, None], table[1], table[0])
-    return x if dropout is None else x * dropout.tokens / dropout.keep_tokens
-
-
-def _split(x: Float[Array, "*n width"], k: int) -> Float[Array, "*n heads k"]:
-    return x.reshape(*x.shape[:-1], -1, k)
 
 
 # --- many examples under dropout ----------------------------------------------------------------
@@ -119,15 +67,6 @@ def draw(
     return jax.lax.optimization_barrier(drawn)
 
 
-def as_dropout(words: Words, model: Decoder, keep: float, keep_tokens: float) -> Dropout:
-    """The same masks, spelled out, one row per example: what `rows` and `cls_row` read."""
-    n, width = model.length + 1, model.width
-    weights = unpack(words.weights[..., None], model.heads)[:, :n].swapaxes(1, 2)
-    late = unpack(words.attended, width), unpack(words.processed, width)
-    tokens = unpack(words.tokens.swapaxes(1, 2), width)[:, :n]
-    return Dropout(tokens, weights, *late, keep, keep_tokens)
-
-
 def absorbed(
     model: Decoder,
     bits: Bool[Array, "s n"],
@@ -152,7 +91,7 @@ def absorbed(
     per_head = lambda weight: weight.reshape(model.width, model.heads, k)
     asked = jnp.einsum("dhk,shk->shd", per_head(model.key.weight), _split(query, k)) / jnp.sqrt(k)
     norm = model.before
-    gain, bias = norm.gain[None, None], norm.bias[None, None]
+    gain, bias = norm.gain[None, None], norm.shift[None, None]
     masks = words.tokens, words.weights
     settings = places, keep, keep_tokens, dtype, fused
     wide = jnp.promote_types(dtype, jnp.float32)  # also where the weights are float64
@@ -161,7 +100,7 @@ def absorbed(
     mixed, centre, share = attend(*given, *masks, count, *settings)
     seen = gain * (mixed - centre[..., None]) + bias * share[..., None]
     output = jnp.einsum("dhk,shd->shk", per_head(model.value.weight), seen)
-    output = output + share[..., None] * _split(model.value.bias, k)[None]
+    output = output + share[..., None] * _split(cast(Array, model.value.bias), k)[None]
     late = (unpack(words.attended, model.width), unpack(words.processed, model.width))
     attended, processed = (mask.astype(cls.dtype) / keep for mask in late)
     return model.finish(cls, output.reshape(output.shape[0], -1), attended, processed)
@@ -242,4 +181,18 @@ def _of_bits(bits: Bool[Array, "s n"], terms: Float[Array, "n k"]) -> Float[Arra
 
 def plain(model: Decoder, bits: Bool[Array, "s length"]) -> Float[Array, "s 2"]:
     """Logits of many examples without dropout, safe at any weights: a maximum an example."""
-    return jax.lax.map(lambda row: cls_row(model, row), bits, batch_size=64)
+    table, k = model.embedded(), model.width // model.heads
+
+    def one(row):
+        x = jnp.where(jnp.append(row, False)[:, None], table[1], table[0])
+        z = model.before(x)
+        query = _split(model.query(z[-1]), k)
+        key, value = _split(model.key(z), k), _split(model.value(z), k)
+        weight = jax.nn.softmax(jnp.einsum("hk,jhk->hj", query, key) / jnp.sqrt(k), axis=-1)
+        return model.finish(x[-1], jnp.einsum("hj,jhk->hk", weight, value).reshape(-1))
+
+    return jax.lax.map(one, bits, batch_size=64)
+
+
+def _split(x: Float[Array, "*n width"], k: int) -> Float[Array, "*n heads k"]:
+    return x.reshape(*x.shape[:-1], -1, k)

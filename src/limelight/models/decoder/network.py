@@ -12,17 +12,17 @@ Only the [CLS] row is read and there is one block, so query, projection and MLP 
 """
 
 import math
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from limelight.core.errors import InputError
 from limelight.core.types import PRNGKey
+from limelight.models.layers import Affine, Norm
 
 #: Numbers of the three tokens.
 CLS = 2
@@ -31,66 +31,20 @@ EPSILON = 1e-5
 LONGEST = 4000
 
 
-class DecoderNorm(eqx.Module):
-    """Layer norm: gain and bias."""
-
-    gain: Float[Array, " width"]
-    bias: Float[Array, " width"]
-
-    def __call__(self, x: Float[Array, "*n width"]) -> Float[Array, "*n width"]:
-        """Centre, scale to unit variance, then gain and bias."""
-        centred = x - jnp.mean(x, axis=-1, keepdims=True)
-        variance = jnp.mean(centred**2, axis=-1, keepdims=True)
-        scaled = centred * jax.lax.rsqrt(variance + EPSILON)
-        return scaled * jnp.broadcast_to(self.gain, x.shape) + jnp.broadcast_to(self.bias, x.shape)
-
-
-class DecoderAffine(eqx.Module):
-    """A linear map with a bias, acting on the last axis."""
-
-    weight: Float[Array, "inputs outputs"]
-    bias: Float[Array, " outputs"]
-
-    def __call__(self, x: Float[Array, "*n inputs"]) -> Float[Array, "*n outputs"]:
-        """Apply the matrix, add the bias."""
-        y = x @ self.weight
-        return y + jnp.broadcast_to(self.bias, y.shape)
-
-
-class Dropout(NamedTuple):
-    """What one example keeps, and the probability of keeping (kept entries are divided by it).
-
-    Args:
-        tokens: Entries of the embedded tokens, [CLS] last.
-        weights: Attention weights of the [CLS] row.
-        attended: Entries of the attention's residual.
-        processed: Entries of the MLP's residual.
-        keep: The probability behind the last three.
-        keep_tokens: The probability behind the first.
-    """
-
-    tokens: Bool[Array, "n width"]
-    weights: Bool[Array, "heads n"]
-    attended: Bool[Array, " width"]
-    processed: Bool[Array, " width"]
-    keep: float
-    keep_tokens: float
-
-
 class Decoder(eqx.Module):
     """The weights; `heads` splits the width."""
 
     tokens: Float[Array, "3 width"]
     positions: Float[Array, "n width"]
-    before: DecoderNorm
-    query: DecoderAffine
-    key: DecoderAffine
-    value: DecoderAffine
-    project: DecoderAffine
-    between: DecoderNorm
-    up: DecoderAffine
-    down: DecoderAffine
-    after: DecoderNorm
+    before: Norm
+    query: Affine
+    key: Affine
+    value: Affine
+    project: Affine
+    between: Norm
+    up: Affine
+    down: Affine
+    after: Norm
     head: Float[Array, "width 2"]
     heads: int = eqx.field(static=True)
 
@@ -146,8 +100,8 @@ def init(
     ends = np.cumsum([math.prod(shape) for shape in maps.values()])
     drawn = jnp.split(scale * jr.normal(key, (ends[-1],)), ends[:-1])
     w = {name: part.reshape(maps[name]) for name, part in zip(maps, drawn, strict=True)}
-    affine = lambda name: DecoderAffine(w[name], jnp.zeros(maps[name][1]))
-    norm = lambda: DecoderNorm(jnp.ones(width), jnp.zeros(width))
+    affine = lambda name: Affine(w[name], jnp.zeros(maps[name][1]))
+    norm = lambda: Norm(jnp.ones(width), jnp.zeros(width), EPSILON)
     return Decoder(
         tokens=w["tokens"],
         positions=w["positions"],

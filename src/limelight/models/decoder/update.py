@@ -13,7 +13,7 @@ import optax
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
-from limelight.core.errors import InputError
+from limelight.core.errors import check_least, check_positive
 from limelight.core.kinds import kind
 from limelight.core.types import Number
 from limelight.models.decoder.network import Decoder, decayed
@@ -51,11 +51,8 @@ class Clipped(eqx.Module):
 
     def check(self) -> None:
         """Refuse steps that go backwards."""
-        if not (self.rate > 0 and self.decay >= 0 and self.longest > 0):
-            raise InputError(
-                f"rate = {self.rate:g}, decay = {self.decay:g}, longest = {self.longest:g}",
-                "rate and longest above 0, decay at least 0",
-            )
+        check_positive(self, ("rate", "longest"), "update.")
+        check_least(self, ("decay",), 0, "update.")
 
     def init(self, weights: Vector) -> Any:
         """No memory yet."""

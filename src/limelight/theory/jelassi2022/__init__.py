@@ -40,14 +40,4 @@ __all__ = [
     "linear_error",
 ]
 
-__getattr__ = on_first_use(
-    __name__,
-    {
-        "descent": "Rates descend spaced",
-        "layer": "Layer LayerState",
-        "linear": "density_needed linear_error",
-        "optimum": "Optimum best_alpha",
-        "population": "condensed drawn enumerated",
-        "run": "Run idealized",
-    },
-)
+__getattr__ = on_first_use(__name__)

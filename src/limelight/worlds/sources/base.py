@@ -11,6 +11,7 @@ from jaxtyping import Array, Int, UInt8
 
 from limelight.core.errors import InputError
 from limelight.core.files import read_regular
+from limelight.worlds.sources.known import Shape
 
 #: Decoded bytes that a source may have, and images.
 MOST_BYTES, MOST_IMAGES = 4 * 2**30, 2_000_000
@@ -61,6 +62,11 @@ class Pictures(eqx.Module):
     def classes(self) -> int:
         """How many."""
         return len(self.names)
+
+    @property
+    def shape(self) -> Shape:
+        """All sizes."""
+        return Shape(self.side, self.channels, self.classes, self.training, self.testing)
 
     @property
     def testing(self) -> int:

@@ -12,15 +12,7 @@ FOLDER = "LIMELIGHT_DATA"
 
 @dataclass(frozen=True)
 class Shape:
-    """Sizes of a data set.
-
-    Args:
-        side: Pixels along a side.
-        channels: Numbers a pixel.
-        classes: How many.
-        training: Training images.
-        testing: Test images.
-    """
+    """Sizes of a data set: pixels along a side, numbers per pixel, classes, images of each part."""
 
     side: int
     channels: int

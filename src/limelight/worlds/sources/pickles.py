@@ -59,11 +59,7 @@ class _Refused(Exception):
 def read_plain(content: bytes, name: str) -> dict[str, Any]:
     """The dict that a pickle of plain data describes, its keys as text.
 
-    Byte strings of Python 2 stay bytes.
-
-    Args:
-        content: The file.
-        name: What to call it in errors.
+    Byte strings of Python 2 stay bytes. Errors call the file by its `name`.
 
     Raises:
         InputError: For anything else: other instructions, other globals, damaged data.
