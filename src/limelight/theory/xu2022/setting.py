@@ -148,6 +148,18 @@ class Setting:
             return np.arange(self.clusters)
         return np.unique(self.sizes, return_index=True)[1]
 
+    @property
+    def finite_dimension(self) -> float:
+        """Dimension of a token, where the limit law will not do."""
+        if not np.isfinite(self.dimension):
+            raise InputError("a finite dimension is needed here", "set dim")
+        return float(self.dimension)
+
+    def check_masked(self, masked: bool) -> None:
+        """Refuse to mask the diagonal of a single token."""
+        if masked and self.tokens < 2:
+            raise InputError("one token with its diagonal masked attends to nothing", "add a token")
+
     def token_mean(self, by_cluster: np.ndarray) -> np.ndarray:
         """The average over tokens of a number that each cluster's tokens share (last axis)."""
         return np.asarray((np.asarray(by_cluster) * self.sizes).sum(axis=-1) / self.tokens)
