@@ -1,1 +1,1 @@
-"""The command line: `app` and one small module a command; `common` is what they share."""
+"""The command line: `app`, a module per command; `options`, `text`, `progress` are shared."""

@@ -1,19 +1,14 @@
 """`limelight bench`: trials per second here, beside the ordinary loop."""
 
-import typer
-
-from limelight.cli.options import Json
+from limelight.cli.options import Json, number
 from limelight.cli.progress import busy
 from limelight.cli.text import emit, print_table, say, size
+from limelight.core.errors import InputError
 
 
 def bench(
-    trials: int = typer.Option(
-        4, "--trials", metavar="NUMBER", help="Trials per cell that the engine runs."
-    ),
-    loop: int = typer.Option(
-        3, "--loop", metavar="NUMBER", help="Trials that the ordinary loop runs, one after another."
-    ),
+    trials: int = number(4, help="Trials per cell that the engine runs."),
+    loop: int = number(3, help="Trials that the ordinary loop runs, one after another."),
     json: bool = Json,
 ) -> None:
     """Measure trials per second of li2023 fig1a here, beside the ordinary way, in one run.
@@ -26,8 +21,6 @@ def bench(
       limelight bench
       limelight bench --trials 20 --json
     """
-    from limelight.core.errors import InputError
-
     for option, value in (("trials", trials), ("loop", loop)):
         if value < 1:
             raise InputError(f"{option} = {value}", "at least 1")

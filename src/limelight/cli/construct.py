@@ -2,37 +2,30 @@
 
 from pathlib import Path
 
-import typer
+from typer import Argument, Exit, Option
 
 from limelight.cli.options import Json
 from limelight.cli.text import emit, say
+from limelight.core.errors import InputError
 
 
 def construct(
-    rule: str = typer.Argument(
-        "", help="and, or, xor, majority, threshold:k, or a truth table in hex."
-    ),
-    length: int = typer.Option(64, "--length", "-T", help="Bits of an input."),
-    sparsity: int = typer.Option(3, "--sparsity", "-s", help="Bits that matter."),
-    positions: str = typer.Option("", "--positions", help="Which, from 0: 3,7,11; drawn without."),
-    embedding: str = typer.Option(
-        "deterministic", "--embedding", help="deterministic, trainable or bag."
-    ),
-    basis: str = typer.Option(
-        "auto", "--basis", help="orthonormal, signs, signs:d, chirp or chirp:p."
-    ),
-    heads: str = typer.Option("auto", "--heads", help="auto, one, or many (a head a position)."),
-    gamma: float | None = typer.Option(None, "--gamma", help="Distance of the head's targets."),
-    rho: str = typer.Option("auto", "--rho", help="auto, bound or measured overlap."),
-    variant: str = typer.Option("repaired", "--variant", help="repaired, or as printed (fails)."),
-    dtype: str = typer.Option("float64", "--dtype", help="float64 or float32."),
-    tolerance: float | None = typer.Option(
-        None, "--tolerance", help="Error allowed at the output."
-    ),
-    seed: int = typer.Option(0, "--seed", help="Of drawn positions and random signs."),
-    output: Path | None = typer.Option(None, "-o", "--output", help="The .safetensors to write."),
-    check: Path | None = typer.Option(None, "--check", help="Check this file instead."),
-    function_only: bool = typer.Option(
+    rule: str = Argument("", help="and, or, xor, majority, threshold:k, or a truth table in hex."),
+    length: int = Option(64, "--length", "-T", help="Bits of an input."),
+    sparsity: int = Option(3, "--sparsity", "-s", help="Bits that matter."),
+    positions: str = Option("", help="Which, from 0: 3,7,11; drawn without."),
+    embedding: str = Option("deterministic", help="deterministic, trainable or bag."),
+    basis: str = Option("auto", help="orthonormal, signs, signs:d, chirp or chirp:p."),
+    heads: str = Option("auto", help="auto, one, or many (a head a position)."),
+    gamma: float | None = Option(None, help="Distance of the head's targets."),
+    rho: str = Option("auto", help="auto, bound or measured overlap."),
+    variant: str = Option("repaired", help="repaired, or as printed (fails)."),
+    dtype: str = Option("float64", help="float64 or float32."),
+    tolerance: float | None = Option(None, help="Error allowed at the output."),
+    seed: int = Option(0, help="Of drawn positions and random signs."),
+    output: Path | None = Option(None, "-o", "--output", help="The .safetensors to write."),
+    check: Path | None = Option(None, help="Check this file instead."),
+    function_only: bool = Option(
         False, "--function-only", help="Forgive altered bytes that leave the function right."
     ),
     json: bool = Json,
@@ -48,8 +41,6 @@ def construct(
       limelight construct 6b --length 1000 --embedding bag -o f.safetensors --json
       limelight construct --check and.safetensors
     """
-    from limelight.core.errors import InputError
-
     if check is not None:
         if rule or output is not None:
             raise InputError("--check takes a file alone", "limelight construct --check FILE")
@@ -82,8 +73,6 @@ def construct(
 
 def parse_positions(text: str) -> list[int] | None:
     """Places from `3,7,11`; none from nothing."""
-    from limelight.core.errors import InputError
-
     if not text.strip():
         return None
     try:
@@ -98,7 +87,7 @@ def run_check(path: Path, function_only: bool, json: bool) -> None:
 
     report = check(path, function_only=function_only)
     emit(report.as_json()) if json else say(str(report))
-    raise typer.Exit(report.code)
+    raise Exit(report.code)
 
 
 def print_certificate(certificate: dict, output: Path) -> None:

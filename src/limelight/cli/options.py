@@ -1,36 +1,74 @@
-"""Options that several commands share, and what is checked of them before any work is done."""
+"""Options that several commands share, and what is checked of them before any work is done.
+
+Typer makes an option's flag from its parameter: `behind_only` is `--behind-only`.
+"""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
-import typer
+from typer import Argument, Option
 
 from limelight.core.errors import InputError
 
-Json = typer.Option(False, "--json", metavar="", help="Print JSON, and nothing else, on stdout.")
-Scale = typer.Option(
+number = partial(Option, metavar="NUMBER")
+fraction = partial(Option, metavar="FRACTION")
+word = partial(Option, metavar="WORD")
+file = partial(Option, metavar="FILE")
+folder = partial(Option, metavar="FOLDER")
+#: What is on or off: it takes no value, and has no opposite.
+flag = partial(Option, False, metavar="")
+
+Json = flag("--json", help="Print JSON, and nothing else, on stdout.")
+Scale = Option(
     "small", "--scale", "-s", metavar="SCALE", help="smoke (seconds), small (minutes) or paper."
 )
-Seed = typer.Option(0, "--seed", metavar="NUMBER", help="The number all randomness comes from.")
-Settings = typer.Option(
-    [],
-    "--set",
-    metavar="PATH=VALUE",
-    help="Change a setting; a,b,c sweeps it. May be repeated.",
+Seed = number(0, help="The number all randomness comes from.")
+Settings = Option(
+    [], "--set", metavar="PATH=VALUE", help="Change a setting; a,b,c sweeps it. May be repeated."
 )
-Stall = typer.Option(
+Stall = Option(
     1800.0,
-    "--stall",
     metavar="SECONDS",
     help="Give up when one chunk takes longer than this; what is finished stays.",
 )
-SameCode = typer.Option(
-    False,
+SameCode = flag(
     "--same-code",
-    metavar="",
     help="Go on although code of yours changed: only when you know that it does not matter.",
 )
-Key = typer.Argument(metavar="KEY", help="A paper's key, such as li2023.")
+Key = Argument(metavar="KEY", help="A paper's key, such as li2023.")
+
+# Of the commands that show images to a real ViT.
+Images = Option(
+    None,
+    metavar="SOURCE",
+    help="The images: digits, cifar10, or the path of a folder, an .npz file or an archive.",
+)
+Heads = number(None, help="Attention heads per block, if the file does not say.")
+Pixels = word("", help="How pixels are scaled for this network: imagenet, half, data or centred.")
+BehindSource = Option(
+    None,
+    metavar="SOURCE",
+    help="Paste each image onto one of these, or onto `tiles`, so that it is known which patches"
+    " show the object.",
+)
+BehindOnly = Option(
+    "",
+    metavar="NAMES",
+    help="Use only these classes of the background images; separate names by commas.",
+)
+Size = fraction(0.8125, help="Side length of a pasted image, as a fraction of the whole picture's.")
+
+
+def background(behind: str | None, only: str, size: float):
+    """What to paste images on; nothing where nothing is said."""
+    from limelight.instruments.gallery import Behind
+
+    if behind is None:
+        if only:
+            raise InputError("--behind-only without --behind", "name the backgrounds first")
+        return None
+    return Behind(behind, tuple(word.strip() for word in only.split(",") if word.strip()), size)
 
 
 def settings(pairs: Iterable[str]) -> dict[str, str]:

@@ -14,26 +14,16 @@ def papers(json: bool = Json) -> None:
     from limelight.papers import KEYS, load
 
     papers = [load(key) for key in KEYS]
+    parts = {
+        paper: {"figures": [*paper.titles], "statements": [s.label for s in paper.statements]}
+        for paper in papers
+    }
     if json:
-        emit([paper_json(paper) for paper in papers])
+        emit([{"key": paper.key, "title": paper.title, **parts[paper]} for paper in papers])
         return
     for paper in papers:
         print_title(paper.key, paper.title)
-        parts = {
-            "figures": ", ".join(paper.titles),
-            "statements": ", ".join(statement.label for statement in paper.statements),
-        }
-        for name, text in parts.items():
-            say(f"{name:11} {text}", indent=2, hang=12)
+        for name, labels in parts[paper].items():
+            say(f"{name:11} {', '.join(labels)}", indent=2, hang=12)
         say()
     say("Next: limelight show KEY, or limelight run KEY FIGURE --scale smoke")
-
-
-def paper_json(paper) -> dict:
-    """A paper for machines."""
-    return {
-        "key": paper.key,
-        "title": paper.title,
-        "figures": list(paper.titles),
-        "statements": [statement.label for statement in paper.statements],
-    }

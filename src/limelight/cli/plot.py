@@ -2,18 +2,16 @@
 
 from pathlib import Path
 
-import typer
+from typer import Argument
 
-from limelight.cli.options import Json, check_output
+from limelight.cli.options import Json, check_output, file
 from limelight.cli.progress import busy
 from limelight.cli.text import emit, say, tell
 
 
 def plot(
-    store: Path = typer.Argument(metavar="FOLDER", help="A run folder or a table.parquet."),
-    output: Path | None = typer.Option(
-        None, "-o", "--output", metavar="FILE", help="A .png, .svg or .pdf file."
-    ),
+    store: Path = Argument(metavar="FOLDER", help="A run folder or a table.parquet."),
+    output: Path | None = file(None, "-o", "--output", help="A .png, .svg or .pdf file."),
     json: bool = Json,
 ) -> None:
     """Draw the figure of a run from its table alone.

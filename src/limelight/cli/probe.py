@@ -4,41 +4,31 @@ import shlex
 import sys
 from pathlib import Path
 
-import typer
+from typer import Argument
 
-from limelight.cli.images import BehindOnly, BehindSource, Heads, Images, Pixels, Size, background
-from limelight.cli.options import Json, Seed, check_output
+from limelight.cli import options
 from limelight.cli.progress import Bar, busy
 from limelight.cli.text import emit, print_table, say
+from limelight.core.errors import InputError
 
 
 def probe(
-    file: Path = typer.Argument(help="A ViT in .safetensors, timm's or Hugging Face's names."),
-    images: str | None = Images,
-    output: Path | None = typer.Option(
-        None,
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="The page to write; NAME.probe.html if not given.",
+    file: Path = Argument(help="A ViT in .safetensors, timm's or Hugging Face's names."),
+    images: str | None = options.Images,
+    output: Path | None = options.file(
+        None, "-o", "--output", help="The page to write; NAME.probe.html if not given."
     ),
-    limit: int = typer.Option(32, "--limit", metavar="NUMBER", help="Use at most so many images."),
-    shown: int = typer.Option(
-        2, "--shown", metavar="NUMBER", help="How many images to draw attention maps over."
-    ),
-    noise: float = typer.Option(
-        0.5, "--noise", metavar="NUMBER", help="Standard deviation of the noise, on scaled pixels."
-    ),
-    share: float = typer.Option(
-        0.25, "--share", metavar="FRACTION", help="Fraction of the patches that get noise."
-    ),
-    behind: str | None = BehindSource,
-    behind_only: str = BehindOnly,
-    size: float = Size,
-    pixels: str = Pixels,
-    heads: int | None = Heads,
-    seed: int = Seed,
-    json: bool = Json,
+    limit: int = options.number(32, help="Use at most so many images."),
+    shown: int = options.number(2, help="How many images to draw attention maps over."),
+    noise: float = options.number(0.5, help="Standard deviation of the noise, on scaled pixels."),
+    share: float = options.fraction(0.25, help="Fraction of the patches that get noise."),
+    behind: str | None = options.BehindSource,
+    behind_only: str = options.BehindOnly,
+    size: float = options.Size,
+    pixels: str = options.Pixels,
+    heads: int | None = options.Heads,
+    seed: int = options.Seed,
+    json: bool = options.Json,
 ) -> None:
     """See inside a ViT: where attention goes, what positions know, what each block does to noise.
 
@@ -54,12 +44,10 @@ def probe(
       limelight probe vit.safetensors --images cat.jpg
       limelight probe vit.safetensors --images cifar10 --behind tiles --json
     """
-    from limelight.core.errors import InputError
-
     if shown < 0:
         raise InputError(f"--shown {shown}", "0 or more")
     page = output or Path(f"{file.stem}.probe.html")
-    check_output(page, ".html", ".htm")
+    options.check_output(page, ".html", ".htm")
     with busy("reading"):
         from limelight.engine.device import describe_machine
         from limelight.instruments.gallery import Gallery
@@ -70,12 +58,12 @@ def probe(
 
         model = load_vit(file, heads)
         sight = Sight.of(model)
-        ground = background(behind, behind_only, size)
+        ground = options.background(behind, behind_only, size)
         chosen = images or usual_images(sight)
         gallery = None
         if chosen:
-            options = {"limit": limit, "pixels": pixels, "seed": seed, "behind": ground}
-            gallery = Gallery.load(chosen, sight, **options, labelled=False)
+            given = {"limit": limit, "pixels": pixels, "seed": seed, "behind": ground}
+            gallery = Gallery.load(chosen, sight, **given, labelled=False)
     with Bar(f"probing {file.name}", "images") as bar:
         found = look(model, gallery, shown=shown, noise=noise, share=share, seed=seed, progress=bar)
     machine = describe_machine()

@@ -4,57 +4,43 @@ import shlex
 import sys
 from pathlib import Path
 
-import typer
+from typer import Argument, Option
 
-from limelight.cli.images import BehindOnly, BehindSource, Heads, Images, Pixels, Size, background
-from limelight.cli.options import Json, Seed
+from limelight.cli import options
 from limelight.cli.progress import Bar, busy
 from limelight.cli.text import emit, print_table, say
+from limelight.core.errors import InputError
 
 
 def prune(
-    file: Path = typer.Argument(help="A ViT in .safetensors, timm's or Hugging Face's names."),
-    images: str | None = Images,
-    keep: list[float] = typer.Option(
-        [0.9, 0.7, 0.5],
-        "--keep",
-        metavar="FRACTION",
-        help="Fraction of the patches to keep; give it several times to compare.",
+    file: Path = Argument(help="A ViT in .safetensors, timm's or Hugging Face's names."),
+    images: str | None = options.Images,
+    keep: list[float] = options.fraction(
+        [0.9, 0.7, 0.5], help="Fraction of the patches to keep; give it several times to compare."
     ),
-    policy: list[str] = typer.Option(
-        [],
-        "--policy",
-        metavar="WORD",
-        help="How patches are chosen: attention, random or truth; may be repeated.",
+    policy: list[str] = options.word(
+        [], help="How patches are chosen: attention, random or truth; may be repeated."
     ),
-    at: int | None = typer.Option(
+    at: int | None = Option(
         None,
-        "--at",
         metavar="BLOCK",
         help="Drop patches after this block; by default a quarter of the way.",
     ),
-    groups: Path | None = typer.Option(
+    groups: Path | None = Option(
         None,
-        "--groups",
         metavar="JSON",
         help="A JSON file that lists, for each class, the outputs that count as it.",
     ),
-    limit: int | None = typer.Option(
-        None, "--limit", metavar="NUMBER", help="Use at most so many images."
-    ),
-    behind: str | None = BehindSource,
-    behind_only: str = BehindOnly,
-    size: float = Size,
-    pixels: str = Pixels,
-    heads: int | None = Heads,
-    batch: int | None = typer.Option(
-        None, "--batch", metavar="NUMBER", help="Images per call of the network."
-    ),
-    rounds: int = typer.Option(
-        10, "--rounds", metavar="NUMBER", help="Time each variant at least so often."
-    ),
-    seed: int = Seed,
-    json: bool = Json,
+    limit: int | None = options.number(None, help="Use at most so many images."),
+    behind: str | None = options.BehindSource,
+    behind_only: str = options.BehindOnly,
+    size: float = options.Size,
+    pixels: str = options.Pixels,
+    heads: int | None = options.Heads,
+    batch: int | None = options.number(None, help="Images per call of the network."),
+    rounds: int = options.number(10, help="Time each variant at least so often."),
+    seed: int = options.Seed,
+    json: bool = options.Json,
 ) -> None:
     """Drop patches inside a ViT and measure accuracy, FLOPs and time beside the whole network.
 
@@ -69,8 +55,6 @@ def prune(
       limelight prune vit.safetensors --images photos/ --keep 0.8 --at 4
       limelight prune vit.safetensors --images cifar10 --behind tiles
     """
-    from limelight.core.errors import InputError
-
     if images is None:
         raise InputError("no images", "add --images with a folder, or a name such as cifar10")
     with busy("reading"):
@@ -85,7 +69,7 @@ def prune(
             kept_patches(share, 1)
         model = load_vit(file, heads)
         sight = Sight.of(model)
-        ground = background(behind, behind_only, size)
+        ground = options.background(behind, behind_only, size)
         gallery = Gallery.load(images, sight, limit=limit, pixels=pixels, seed=seed, behind=ground)
         classes = group(model.head.weight.shape[1], gallery.pictures, groups)
     with Bar(f"pruning {file.name}", "images") as bar:

@@ -2,20 +2,16 @@
 
 from pathlib import Path
 
-import typer
+from typer import Argument
 
-from limelight.cli.options import Json, check_output
+from limelight.cli.options import Json, check_output, file
 from limelight.cli.progress import busy
 from limelight.cli.text import emit, say
 
 
 def report(
-    stores: list[Path] = typer.Argument(
-        metavar="FOLDER", help="Run folders, or table.parquet files."
-    ),
-    output: Path = typer.Option(
-        Path("report.html"), "-o", "--output", metavar="FILE", help="The page to write."
-    ),
+    stores: list[Path] = Argument(metavar="FOLDER", help="Run folders, or table.parquet files."),
+    output: Path = file(Path("report.html"), "-o", "--output", help="The page to write."),
     json: bool = Json,
 ) -> None:
     """Write one HTML page: claims with verdicts, figures, settings, cost, how to rerun.

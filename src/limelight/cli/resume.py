@@ -2,16 +2,17 @@
 
 from pathlib import Path
 
-import typer
+from typer import Argument
 
 from limelight.cli.options import Json, SameCode, Stall, check_stall
 from limelight.cli.progress import Bar
 from limelight.cli.run import stopped, took, work
 from limelight.cli.text import emit, say
+from limelight.core.errors import InputError
 
 
 def resume(
-    store: Path = typer.Argument(metavar="FOLDER", help="A run folder."),
+    store: Path = Argument(metavar="FOLDER", help="A run folder."),
     stall: float = Stall,
     same_code: bool = SameCode,
     json: bool = Json,
@@ -24,7 +25,6 @@ def resume(
       limelight resume runs/li2023-fig1a-small
       limelight resume runs/li2023-fig1a-small --stall 7200 --json
     """
-    from limelight.core.errors import InputError
     from limelight.engine.store import read_manifest
     from limelight.papers.published import how_to_go_on, recipe_of
 
@@ -34,23 +34,24 @@ def resume(
             f"limelight plot {store} and limelight report {store} read it as it is",
         )
     manifest = read_manifest(store)
+    check_stall(stall)
+    how = {"stall": stall, "same_code": same_code}
     if isinstance(manifest.get("paper"), str):
         seed, settings = how_to_go_on(manifest, store)
         recipe = recipe_of(manifest, store)
-        work(recipe, store, manifest["scale"], seed, settings, None, stall, same_code, json)
+        work(recipe, manifest["scale"], store, json, seed=seed, settings=settings, **how)
     else:
-        plain(store, stall, same_code, json)
+        plain(store, json, **how)
 
 
-def plain(store: Path, stall: float, same_code: bool, json: bool) -> None:
+def plain(store: Path, json: bool, **how) -> None:
     """Go on with a study that belongs to no paper."""
     from limelight.papers.published import resume as go_on
 
-    check_stall(stall)
     bar = Bar(store.name)
     try:
         with bar:
-            table = go_on(store, progress=bar, stall=stall, same_code=same_code)
+            table = go_on(store, progress=bar, **how)
     except KeyboardInterrupt:
         raise stopped(store, bar.last) from None
     if json:

@@ -4,41 +4,29 @@ import shlex
 import sys
 from pathlib import Path
 
-import typer
+from typer import Argument
 
-from limelight.cli.options import (
-    Json,
-    Key,
-    SameCode,
-    Scale,
-    Seed,
-    Settings,
-    Stall,
-    check_stall,
-    settings,
-)
+from limelight.cli import options
 from limelight.cli.progress import Bar, Stopped, busy
 from limelight.cli.text import clock, emit, plural, print_verdicts, quoted, say, size
 
 
 def run(
-    key: str = Key,
-    figure: str = typer.Argument(metavar="FIGURE", help="A figure's name, such as fig1a."),
-    scale: str = Scale,
-    store: Path | None = typer.Option(
-        None, "--store", metavar="FOLDER", help="Folder for the results, under runs/ if not given."
+    key: str = options.Key,
+    figure: str = Argument(metavar="FIGURE", help="A figure's name, such as fig1a."),
+    scale: str = options.Scale,
+    store: Path | None = options.folder(
+        None, help="Folder for the results, under runs/ if not given."
     ),
-    seed: int = Seed,
-    sets: list[str] = Settings,
-    width: int | None = typer.Option(
-        None, "--width", metavar="NUMBER", help="Trials in one program; found from the memory."
+    seed: int = options.Seed,
+    sets: list[str] = options.Settings,
+    width: int | None = options.number(None, help="Trials in one program; found from the memory."),
+    stall: float = options.Stall,
+    same_code: bool = options.SameCode,
+    dry_run: bool = options.flag(
+        "--dry-run", help="Say what it would cost; compute and write nothing."
     ),
-    stall: float = Stall,
-    same_code: bool = SameCode,
-    dry_run: bool = typer.Option(
-        False, "--dry-run", metavar="", help="Say what it would cost; compute and write nothing."
-    ),
-    json: bool = Json,
+    json: bool = options.Json,
 ) -> None:
     """Run a figure's study; the same command again resumes it.
 
@@ -48,8 +36,8 @@ def run(
       limelight run li2023 fig4 --store runs/long --set train.steps=600
       limelight run li2023 fig1a --set train.examples=4,16,64 --seed 1
     """
-    check_stall(stall)
-    chosen = settings(sets)
+    options.check_stall(stall)
+    chosen = options.settings(sets)
     with busy("loading"):
         from limelight.papers import load
         from limelight.papers.published import default_store
@@ -59,36 +47,17 @@ def run(
     if dry_run:
         print_plan(recipe.plan(scale, seed=seed, settings=chosen, width=width, store=place), json)
     else:
-        work(recipe, place, scale, seed, chosen, width, stall, same_code, json)
+        how = {"width": width, "stall": stall, "same_code": same_code}
+        work(recipe, scale, place, json, seed=seed, settings=chosen, **how)
 
 
-def work(
-    recipe,
-    place: Path,
-    scale: str,
-    seed: int,
-    chosen: dict[str, str],
-    width: int | None,
-    stall: float,
-    same_code: bool,
-    json: bool,
-) -> None:
-    """Run, then print what was found."""
-    check_stall(stall)
+def work(recipe, scale: str, place: Path, json: bool, **how) -> None:
+    """Run, `how` as a figure's `run` takes it, then print what was found."""
     bar = Bar(f"{recipe.paper} {recipe.name}")
+    command = "limelight " + shlex.join(sys.argv[1:])
     try:
         with bar:
-            table = recipe.run(
-                scale,
-                place,
-                seed=seed,
-                settings=chosen,
-                width=width,
-                progress=bar,
-                stall=stall,
-                same_code=same_code,
-                command="limelight " + shlex.join(sys.argv[1:]),
-            )
+            table = recipe.run(scale, place, progress=bar, command=command, **how)
     except KeyboardInterrupt:
         raise stopped(place, bar.last) from None
     with busy("deciding"):

@@ -4,6 +4,7 @@ import typer
 
 from limelight.cli.options import Json, Key, settings
 from limelight.cli.text import emit, plural, print_title, say, sentence
+from limelight.core.errors import InputError
 
 #: As `papers.recipe` has them; that module loads JAX.
 SCALES = ("smoke", "small", "paper")
@@ -28,7 +29,6 @@ def show(
       limelight show li2023 fig1a
       limelight show li2023 theorem1 --set relevant=0.3 rate=0.5
     """
-    from limelight.core.errors import InputError
     from limelight.papers import load
     from limelight.papers.contents import Statement
 

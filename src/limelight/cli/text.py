@@ -2,10 +2,12 @@
 
 import json
 import math
+import shlex
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +91,6 @@ def print_table(titles: Iterable[str], rows: Iterable[Iterable[str]], right: tup
 
 def print_verdicts(verdicts, rules: bool = True) -> None:
     """Verdicts for people: a line of numbers for each, then what was decided and by which rule."""
-    from itertools import groupby
-
     for source, group in groupby(verdicts, key=lambda verdict: verdict.source):
         say()
         print_title(source)
@@ -194,6 +194,4 @@ def plural(count: int, word: str) -> str:
 
 def quoted(path: Path) -> str:
     """A path as one would type it in a shell."""
-    import shlex
-
     return shlex.quote(str(path))

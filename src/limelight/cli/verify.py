@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-import typer
+from typer import Argument, Exit, Option
 
-from limelight.cli.options import Json, Seed, Stall, check_stall
+from limelight.cli.options import Json, Seed, Stall, check_stall, folder
 from limelight.cli.progress import Bar, Stopped, busy
 from limelight.cli.text import emit, plural, print_verdicts, say, tell
 
@@ -12,21 +12,12 @@ FIELDS = ("claim", "statement", "verdict", "value", "interval", "n", "rule", "so
 
 
 def verify(
-    keys: list[str] = typer.Argument(
-        [], metavar="KEY", help="Papers; all of them if none is given."
+    keys: list[str] = Argument([], metavar="KEY", help="Papers; all of them if none is given."),
+    scale: str = Option("smoke", "--scale", "-s", metavar="SCALE", help="smoke, small or paper."),
+    results: Path | None = folder(
+        None, help="Decide from published tables in this folder; run nothing."
     ),
-    scale: str = typer.Option(
-        "smoke", "--scale", "-s", metavar="SCALE", help="smoke, small or paper."
-    ),
-    results: Path | None = typer.Option(
-        None,
-        "--results",
-        metavar="FOLDER",
-        help="Decide from published tables in this folder; run nothing.",
-    ),
-    store: Path = typer.Option(
-        Path("runs"), "--store", metavar="FOLDER", help="Where runs are kept and resumed."
-    ),
+    store: Path = folder(Path("runs"), help="Where runs are kept and resumed."),
     seed: int = Seed,
     stall: float = Stall,
     json: bool = Json,
@@ -65,7 +56,7 @@ def verify(
     for line in failed:
         tell(f"error: {line}")
     if failed:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 def decide_all(papers, scale: str, store: Path, seed: int, stall: float, failed: list[str]) -> list:

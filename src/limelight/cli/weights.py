@@ -2,17 +2,18 @@
 
 from pathlib import Path
 
-import typer
+from typer import Argument
 
-from limelight.cli.options import Json
+from limelight.cli.options import Json, folder
 from limelight.cli.progress import busy
 from limelight.cli.text import emit, say, tell
+from limelight.core.errors import InputError
 
 
 def weights(
-    store: Path = typer.Argument(metavar="FOLDER", help="A run folder."),
-    output: Path | None = typer.Option(
-        None, "-o", "--output", metavar="FOLDER", help="For the files; the run's own if not given."
+    store: Path = Argument(metavar="FOLDER", help="A run folder."),
+    output: Path | None = folder(
+        None, "-o", "--output", help="For the files; the run's own if not given."
     ),
     json: bool = Json,
 ) -> None:
@@ -25,8 +26,6 @@ def weights(
       limelight weights runs/starts -o starts
       limelight weights runs/li2023-fig6-starts-small --json
     """
-    from limelight.core.errors import InputError
-
     with busy("writing"):
         from limelight.papers.published import open_table, recipe_of, unfinished
 
@@ -34,10 +33,10 @@ def weights(
         recipe = recipe_of(table.manifest, store)
         if recipe.save is None:
             raise InputError(f"{recipe.name} keeps no networks", "li2023 fig6-starts does")
-        folder = output or (store if store.is_dir() else store.parent)
-        if folder.exists() and not folder.is_dir():
-            raise InputError(f"{folder} is a file", "name a folder")
-        files = [str(path) for path in recipe.save(table, folder)]
+        place = output or (store if store.is_dir() else store.parent)
+        if place.exists() and not place.is_dir():
+            raise InputError(f"{place} is a file", "name a folder")
+        files = [str(path) for path in recipe.save(table, place)]
     if unfinished(table):
         tell(f"note: the run is not finished: {unfinished(table)}")
     emit({"figure": recipe.name, "files": files}) if json else say("written: " + ", ".join(files))
