@@ -201,7 +201,7 @@ def test_no_random_network_passes_the_recursion():
             LayerNorms(
                 LinearMap.of_columns(m.output),
                 LinearMap.of_columns(m.value),
-                LinearMap.of_rows(m.query @ m.key.T),
+                LinearMap.of_columns(m.key @ m.query.T),
             )
             for m in old
         ]

@@ -1,35 +1,27 @@
 """`limelight bound`: a capacity bound from real weights, norm by norm."""
 
+import math
 from pathlib import Path
 
-import typer
+from typer import Argument, Option
 
 from limelight.cli.options import Json, check_output
 from limelight.cli.progress import busy
 from limelight.cli.text import emit, print_table, say
+from limelight.core.errors import InputError
 
 
 def bound(
-    key: str = typer.Argument(help="The paper whose bound: edelman2022."),
-    file: Path = typer.Argument(help="A .safetensors file: timm or Hugging Face ViT, BERT, ours."),
-    tokens: int | None = typer.Option(
-        None, "--tokens", "-T", help="Tokens that attention runs over."
-    ),
-    examples: float = typer.Option(1e6, "--examples", "-m", help="Size of the training set."),
-    resolution: float = typer.Option(
-        1.0, "--resolution", help="Distance at which two functions count as different."
-    ),
-    softmax_constant: float = typer.Option(1.0, help="1 (valid, tighter) or 2 (the paper's)."),
-    delta: float = typer.Option(
-        0.05, "--delta", help="Probability with which the bound on the gap may fail."
-    ),
-    heads: int | None = typer.Option(
-        None, "--heads", help="Attention heads per block, if the file does not say."
-    ),
-    plot: Path | None = typer.Option(None, "--plot", help="Draw every block to this file."),
-    certificate: Path | None = typer.Option(
-        None, "--certificate", help="Write a JSON certificate."
-    ),
+    key: str = Argument(help="The paper whose bound: edelman2022."),
+    file: Path = Argument(help="A .safetensors file: timm or Hugging Face ViT, BERT, ours."),
+    tokens: int | None = Option(None, "--tokens", "-T", help="Tokens that attention runs over."),
+    examples: float = Option(1e6, "--examples", "-m", help="Size of the training set."),
+    resolution: float = Option(1.0, help="Distance at which two functions count as different."),
+    softmax_constant: float = Option(1.0, help="1 (valid, tighter) or 2 (the paper's)."),
+    delta: float = Option(0.05, help="Probability with which the bound on the gap may fail."),
+    heads: int | None = Option(None, help="Attention heads per block, if the file does not say."),
+    plot: Path | None = Option(None, help="Draw every block to this file."),
+    certificate: Path | None = Option(None, help="Write a JSON certificate."),
     json: bool = Json,
 ) -> None:
     """Bound the capacity of every attention block and head of a checkpoint.
@@ -41,8 +33,6 @@ def bound(
       limelight bound edelman2022 model.safetensors
       limelight bound edelman2022 vit.safetensors --tokens 197 --plot blocks.png
     """
-    from limelight.core.errors import InputError
-
     if key != "edelman2022":
         raise InputError(f"{key} has no bound on weights", "edelman2022 has")
     if plot is not None:
@@ -81,14 +71,12 @@ def draw_blocks(report):
     here = tokens.index(settings.tokens)
     order = np.log(settings.examples * np.array(tokens))
     parts = []
-    for block, lines in zip(report.blocks, report.against_tokens(tokens), strict=True):
-        grown = {name: values / values[here] for name, values in lines.items() if values[here] > 0}
-        single = np.array([grown[name] for name in grown if name.startswith("head ")])
-        drawn = [Series("all heads", tokens, grown["all heads"])] if "all heads" in grown else []
-        if len(single):
-            drawn.append(
-                Series("one head", tokens, np.median(single, 0), single.min(0), single.max(0))
-            )
+    for block, (heads, every) in zip(report.blocks, report.against_tokens(tokens), strict=True):
+        drawn = [Series("all heads", tokens, every / every[here])] if every[here] > 0 else []
+        heads = heads[heads[:, here] > 0]
+        if len(heads):
+            one = heads / heads[:, [here]]
+            drawn.append(Series("one head", tokens, np.median(one, 0), one.min(0), one.max(0)))
         drawn += [Series("order, ln(mT)", tokens, order / order[here])]
         drawn += [Series("parameters", tokens, np.ones(len(tokens)))]
         parts.append(Panel(f"{block.name}: {block.explicit:.1e}", drawn, "bound(T) / bound(T0)"))
@@ -155,8 +143,6 @@ def count_rows(report) -> list[tuple[str, ...]]:
 
 def print_vacuity(report) -> None:
     """How vacuous, and how the bound grows with the number of tokens."""
-    import math
-
     settings = report.settings
     say("\nHow vacuous: examples that would make the gap of a unit read-out smaller than 1")
     for block in report.blocks:

@@ -33,17 +33,13 @@ SPLITS = 1.0 / (1.0 + np.exp(-np.arange(-12.0, 12.01, 0.25)))
 class HeadNorms:
     r"""What the bounds need to know of one head $\sigma(W_V^\top X^\top \mathrm{softmax}(\cdot))$.
 
-    Notation: `query_key` is the map $x \mapsto W_{QK} x$ with $W_{QK} = W_Q W_K^\top$, `value` the
-        map $x \mapsto W_V^\top x$, `token_norm` $B_X$, `query_norm` $B_q$ ($B_X$ when not given),
-        `lipschitz` $L_\sigma$, `query_side` the map $x_\tau \mapsto W_{QK}^\top x_\tau$.
-
     Args:
-        query_key: Norms over the rows of the query-key product.
-        value: Norms over the columns of the value matrix.
-        token_norm: Largest length of a token; fixed positions included.
-        query_norm: Length of the token that asks.
-        lipschitz: Of the activation.
-        query_side: Norms over the columns of the query-key product, for the tighter cover.
+        query_key: The map $x \mapsto W_{QK} x$, $W_{QK} = W_Q W_K^\top$: norms over its rows.
+        value: The map $x \mapsto W_V^\top x$: norms over the columns of $W_V$.
+        token_norm: $B_X$, the largest length of a token; fixed positions included.
+        query_norm: $B_q$, the length of the token that asks; $B_X$ when not given.
+        lipschitz: $L_\sigma$ of the activation.
+        query_side: The map $x_\tau \mapsto W_{QK}^\top x_\tau$, for the tighter cover.
     """
 
     query_key: LinearMap
@@ -268,14 +264,8 @@ def heads_explicit(
 ) -> Reals:
     """Several heads, a true upper bound: each head is covered to its share of the resolution.
 
-    Args:
-        heads: Norms of every head.
-        resolution: Of the sum.
-        examples: Size of the training set.
-        tokens: Attended tokens.
-        softmax_constant: 1 or 2.
-        split: `even` shares (monotone in every norm), or `tight` ones in proportion to each
-            head's bracket (also valid, usually smaller).
+    The `split` is `even` (monotone in every norm), or `tight`: in proportion to each head's
+    bracket, also valid and usually smaller.
 
     Reference: edelman2022, Corollary A.12.
     """

@@ -51,10 +51,10 @@ def spread_limit(setting: Setting, *, masked: bool = False) -> float:
     return (0.1 if masked else 0.5) * float(np.log(n))
 
 
-def frozen_strength(setting: Setting) -> float:
-    r"""Beyond this $\lambda$ a few extreme weights dominate: $s^2 = \frac12 \log n$."""
+def frozen_strength(setting: Setting, *, masked: bool = False) -> float:
+    r"""Beyond this $\lambda$ a few extreme weights dominate: $s^2$ is at `spread_limit`."""
     unit = float(logit_spread(setting, 1.0))
-    return float(np.sqrt(spread_limit(setting) / unit))
+    return float(np.sqrt(spread_limit(setting, masked=masked) / unit))
 
 
 def softmax(setting: Setting, strength, *, masked: bool = False) -> Prediction:
@@ -105,7 +105,7 @@ def optimal_strength(
 
     The search ends when it has it to `close`, a share of itself.
     """
-    most = np.sqrt(spread_limit(setting, masked=masked) / float(logit_spread(setting, 1.0)))
+    most = frozen_strength(setting, masked=masked)
     if not most > 0:
         return float("nan"), float("nan")
 
@@ -113,7 +113,7 @@ def optimal_strength(
         found = softmax(setting, lam, masked=masked)
         return np.where(found.valid, found.ratio, np.nan)
 
-    high = min(float(most), optimum.HIGHEST)
+    high = min(most, optimum.HIGHEST)
     return optimum.minimise(valid_ratio, min(1e-2, high / 10), high * (1 - 1e-12), 40, close)
 
 

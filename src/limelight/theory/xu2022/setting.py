@@ -22,14 +22,11 @@ ORTHONORMAL = float(np.sqrt(2))
 class Setting:
     r"""Everything the theory needs of a cluster model; no token is ever drawn here.
 
-    Notation: `gram` holds $\rho_{ab} = \langle u_a, u_b \rangle = 1 - r_{ab}^2/2$, `sizes` their
-        $m_k$, `sigma` their $\sigma$, `dimension` their $d$ (infinity for the limit law).
-
     Args:
-        gram: Inner products of the centres.
-        sizes: Tokens in each cluster.
-        sigma: Noise level.
-        dimension: Dimension of a token.
+        gram: Inner products of the centres, $\rho_{ab} = \langle u_a, u_b\rangle = 1 - r_{ab}^2/2$.
+        sizes: Tokens in each cluster, their $m_k$.
+        sigma: Noise level, their $\sigma$.
+        dimension: Of a token, their $d$; infinity for the limit law.
 
     Example:
         >>> Setting.equal(clusters=10, size=50, sigma=0.5, dimension=384).tokens
