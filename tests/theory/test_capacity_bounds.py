@@ -25,7 +25,7 @@ from limelight.theory.edelman2022 import (
     rademacher,
     scalar_head,
 )
-from limelight.theory.edelman2022.depth import amplifications, deep_simplified
+from limelight.theory.edelman2022.depth import amplifications
 
 AT = {"examples": 1000, "tokens": 50}
 UNIT = HeadNorms(LinearMap(4, 1.0, 4.0, 1.0, 2.0, 4), LinearMap(4, 1.0, 4.0, 1.0, 2.0, 4))
@@ -201,7 +201,7 @@ def test_no_random_network_passes_the_recursion():
             LayerNorms(
                 LinearMap.of_columns(m.output),
                 LinearMap.of_columns(m.value),
-                LinearMap.of_rows(m.query @ m.key.T),
+                LinearMap.of_columns(m.key @ m.query.T),
             )
             for m in old
         ]
@@ -243,8 +243,9 @@ def test_depth_is_monotone(depth, C, V, QK, times, grows):
 
 
 def test_depth_in_one_line_has_the_sixth_power():
-    at = {"resolution": 1.0, "spectral": 1.0, "largest": 1.0, **AT}
-    low, high = (deep_simplified(1, 5, token_norm=x, **at) for x in (100.0, 200.0))
+    a = LinearMap(5, 1.0, spectral=1.0)
+    one = [LayerNorms(a, a, a)]
+    low, high = (deep_order(one, resolution=1.0, token_norm=x, **AT) for x in (100.0, 200.0))
     assert math.log2(high / low) == pytest.approx(6, abs=0.05)  # printed: 2
 
 

@@ -15,7 +15,7 @@ QUERY, KEY, VALUE = (rng.normal(size=(5, 3)) for _ in range(3))
 def exact_head():
     product = QUERY @ KEY.T
     return HeadNorms(
-        LinearMap.of_rows(product),
+        LinearMap.of_columns(product.T),
         LinearMap.of_columns(VALUE),
         2.0,
         1.5,

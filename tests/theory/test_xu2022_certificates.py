@@ -264,12 +264,8 @@ def test_inverses_agree_with_the_certificate():
     assert ratio(found.low) <= 0.5 < ratio(found.low * 0.999)
     assert ratio(found.high) <= 0.5 < ratio(found.high * 1.001)
     assert inverses.certified_interval(setting.at(dimension=200.0), 0.5).empty
-    size, lam = inverses.smallest_size(10, 0.3, 5000)
-    assert certificates.softmax_ratio(Setting.equal(10, size, 0.3, 5000), lam) <= 0.5
-    smaller = Setting.equal(10, size - 1, 0.3, 5000)
-    assert inverses.best_strength(smaller)[1] > 0.5
-    assert inverses.smallest_neighbours(Setting.equal(10, 100, 0.3, 1024)) == 3
-    assert inverses.smallest_neighbours(Setting.equal(10, 100, 0.3, 12)) == np.inf
+    assert certificates.nearest_neighbours(Setting.equal(10, 100, 0.3, 1024)).fewest == 3
+    assert not certificates.nearest_neighbours(Setting.equal(10, 100, 0.3, 12)).holds
 
 
 def test_one_form_serves_all_clusters():

@@ -60,7 +60,9 @@ def test_cosine_law_is_attained_by_orthogonal_noise():
     centres, labels, X = orthogonal_tokens(setting)
     error = np.linalg.norm(attend(X, 5.0, normalise=True) - centres[labels], axis=1)
     rms = np.sqrt((error**2).mean()) / setting.sigma
-    assert limit.cosine_ratio(setting, 5.0) == pytest.approx(rms, rel=1e-9)
+    # Normalised tokens have logits that are smaller by 1 + sigma^2.
+    law = limit.softmax_ratio(setting, 5.0 / (1 + setting.sigma**2))
+    assert law == pytest.approx(rms, rel=1e-9)
 
 
 @pytest.mark.parametrize("number", range(5))

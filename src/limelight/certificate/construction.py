@@ -24,7 +24,6 @@ SAMPLES = 1000
 #: Boxes that may be cut in two where one enclosure is too wide.
 MOST_BOXES = 4096
 CHUNK = 64
-NETWORK = ("W_1", "W_2", "w")
 
 EXITS = {"pass": 0, "fail": 1, "unproved": 2}
 
@@ -104,16 +103,9 @@ class CheckReport:
             f"  output error <= {self.output_error_upper:.3g} (allowed {self.tolerance:.3g})",
             f"  head error   <= {self.head_error_upper:.4g}, slack {self.slack:.4g}",
         ]
-        if self.exhaustive["ran"]:
-            lines.append(
-                f"  {self.exhaustive['inputs']} inputs walked through, largest error"
-                f" {self.exhaustive['max_error']:.3g}"
-            )
-        else:
-            lines.append(
-                f"  {self.samples['inputs']} inputs sampled, largest error"
-                f" {self.samples['max_error']:.3g}"
-            )
+        whole = self.exhaustive["ran"]
+        seen, how = (self.exhaustive, "walked through") if whole else (self.samples, "sampled")
+        lines.append(f"  {seen['inputs']} inputs {how}, largest error {seen['max_error']:.3g}")
         if self.witness:
             lines.append(
                 f"  witness {self.witness['input']}: {self.witness['output']:.6g}"
@@ -128,6 +120,7 @@ class CheckReport:
         return "\n".join([*lines, f"  {self.seconds:.2f} s"])
 
 
+@np.errstate(all="ignore")  # what overflows encloses nothing, and so proves nothing
 def check(path: str | Path, *, function_only: bool = False) -> CheckReport:
     """Prove or refute that a file computes what it claims, for every input.
 
@@ -140,13 +133,6 @@ def check(path: str | Path, *, function_only: bool = False) -> CheckReport:
     """
     start = time.perf_counter()
     claim = read_claim(path)
-    with np.errstate(all="ignore"):  # what overflows encloses nothing, and so proves nothing
-        return _checked(claim, path, function_only, start)
-
-
-def _checked(
-    claim: ConstructionClaim, path: str | Path, function_only: bool, start: float
-) -> CheckReport:
     tables = claim.tables()
     low, high = _boxes(tables, claim.positions, claim.patterns())
     out_low, out_high = _outputs(claim, low, high)
@@ -201,7 +187,7 @@ def _outputs(
     claim: ConstructionClaim, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The network's range over every box; boxes that are too wide are cut in two, and again."""
-    net = tuple(claim.tensors[f"mlp.{name}"] for name in NETWORK)
+    net = _network(claim)
     out_low = np.full(len(low), np.inf)
     out_high = np.full(len(low), -np.inf)
     owner = np.arange(len(low))
@@ -229,10 +215,15 @@ def _outputs(
     return out_low, out_high
 
 
+def _network(claim: ConstructionClaim) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    first, second, w = (claim.tensors[f"mlp.{name}"] for name in ("W_1", "W_2", "w"))
+    return first, second, w
+
+
 def evaluate(claim: ConstructionClaim, bits: np.ndarray) -> np.ndarray:
     """What the stored weights compute on whole inputs, in plain floating point."""
     mixed = head_outputs(claim, bits)
-    first, second, w = (claim.tensors[f"mlp.{name}"] for name in NETWORK)
+    first, second, w = _network(claim)
     out = []
     for begin in range(0, len(mixed), 1024):
         hidden = np.maximum(mixed[begin : begin + 1024] @ first[:-1] + first[-1], 0.0)
@@ -305,12 +296,12 @@ def _refute(
 ) -> dict[str, Any] | None:
     """The worst suspect whose enclosed output is certainly too far from the claimed value."""
     error = np.abs(evaluate(claim, suspects) - claim.expected(suspects))
-    everything = np.arange(claim.length)
+    everything, net = np.arange(claim.length), _network(claim)
     for i in np.argsort(-error, kind="stable")[:8]:
         bits = suspects[i : i + 1]
         expected = claim.expected(bits)
         low, high = _boxes(tables, everything, bits)
-        under, over = network_range(low, high, *(claim.tensors[f"mlp.{n}"] for n in NETWORK))
+        under, over = network_range(low, high, *net)
         if max(under[0] - expected[0], expected[0] - over[0]) > claim.tolerance:
             return {
                 "input": "".join(map(str, bits[0])),

@@ -5,12 +5,26 @@ Measured on the stored rows, apart from the builder.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from limelight.certificate.claim import ConstructionClaim
 from limelight.core.arrays import Real
+
+
+class LemmaKind(NamedTuple):
+    """Which of the lemmas a certificate follows.
+
+    Args:
+        free: The positions' vectors are trained, so that all but the relevant ones are zero.
+        vector: A head for every relevant position, not one for their sum.
+        printed: As the paper prints it, not repaired.
+    """
+
+    free: bool
+    vector: bool
+    printed: bool
 
 
 @dataclass(frozen=True)
@@ -73,19 +87,19 @@ def basis(claim: ConstructionClaim, free: bool) -> dict[str, Any]:
 
 
 def overlaps(
-    claim: ConstructionClaim, delta: Real, kind: str, *, vector: bool, free: bool, printed: bool
+    claim: ConstructionClaim, delta: Real, kind: str, lemma: LemmaKind
 ) -> RecomputedOverlap:
     """How irrelevant positions score, by the lemma and by the vectors."""
     s = claim.sparsity
-    if printed:
-        rho = 0.0 if free else s * delta
+    if lemma.printed:
+        rho = 0.0 if lemma.free else s * delta
         return RecomputedOverlap(rho, rho, "bound", 1.0)
-    if free:
+    if lemma.free:
         return RecomputedOverlap(0.0, 0.0, "bound", 0.0)
     rows = claim.tensors["V" if claim.bag else "P"]
     inside = rows[claim.positions]
     kind = "measured" if kind == "measured" else "bound"
-    if vector and not claim.bag:
+    if lemma.vector and not claim.bag:
         cross = rows @ inside.T
         own = np.zeros_like(cross, dtype=bool)
         own[claim.positions, np.arange(s)] = True
@@ -95,7 +109,7 @@ def overlaps(
     cross = np.delete(rows, claim.positions, axis=0) @ duals.T
     total = cross.sum(axis=1)
     bound = s * delta / (1 - (s - 1) * delta) if (s - 1) * delta < 1 else math.inf
-    reach = np.abs(cross if vector else total).max(initial=0.0)
+    reach = np.abs(cross if lemma.vector else total).max(initial=0.0)
     found = max(0.0, float(total.max(initial=0.0)))
     return RecomputedOverlap(bound, found, kind, float(reach))
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from limelight.certificate.claim import ConstructionClaim
-from limelight.certificate.overlap import RecomputedOverlap, basis, overlaps
+from limelight.certificate.overlap import LemmaKind, RecomputedOverlap, basis, overlaps
 from limelight.core.arrays import Real
 from limelight.core.files import read_regular
 from limelight.core.manifests import MOST_BYTES, Broken, read_json
@@ -28,9 +28,7 @@ NEAR = {"float64": 1e-12, "float32": 1e-6}
 
 def altered(claim: ConstructionClaim, path: str | Path) -> list[str]:
     """Tensors whose bytes differ from the certificate's digests."""
-    tensors = read(path)
-    given = claim.certificate.get("digests")
-    given = given if isinstance(given, dict) else {}
+    tensors, given = read(path), _part(claim.certificate, "digests", {})
     hashed = {
         name: hashlib.sha256(np.ascontiguousarray(tensors.raw(name)).tobytes()).hexdigest()
         for name in tensors
@@ -81,15 +79,15 @@ def expected(claim: ConstructionClaim) -> dict[str, Any]:
     """The certificate that these weights would have."""
     given = claim.certificate
     s, T, bag = claim.sparsity, claim.length, claim.bag
-    free = given["claim"]["mapping"] == "trainable"
-    lookup = "B.6" if claim.inputs > 1 or (s == 1 and "B.6" in _list(given, "lemmas")) else "B.5"
-    vector, printed = lookup == "B.6", given.get("variant") == "printed"
+    free, printed = given["claim"]["mapping"] == "trainable", given.get("variant") == "printed"
+    vector = claim.inputs > 1 or (s == 1 and "B.6" in _part(given, "lemmas", []))
+    lemma = LemmaKind(free, vector, printed)
     width = network_width(claim)
     gamma = width * (8 if printed else 4)
     heat = max(float(np.linalg.norm(claim.tensors[f"head.{h}.W_Q"])) for h in range(claim.heads))
     marks = basis(claim, free)
-    kind = str(_table(given, "head").get("rho_kind"))
-    over = overlaps(claim, marks["Delta_measured"], kind, vector=vector, free=free, printed=printed)
+    kind = str(_part(given, "head", {}).get("rho_kind"))
+    over = overlaps(claim, marks["Delta_measured"], kind, lemma)
     favoured = 1 if bag or vector else s
     leak = (T + 1 - favoured) / favoured * math.exp(-heat * (1 - over.used))
     error = leak * ((1 if vector else s) + over.wide if bag else 2.0)
@@ -97,7 +95,7 @@ def expected(claim: ConstructionClaim) -> dict[str, Any]:
     return {
         "format": given["format"],
         "paper": "edelman2022",
-        "lemmas": ["B.4" if bag else "B.3" if free else "B.2", lookup],
+        "lemmas": ["B.4" if bag else "B.3" if free else "B.2", "B.6" if vector else "B.5"],
         "variant": "printed" if printed else "repaired",
         "dtype": claim.dtype,
         "basis": marks,
@@ -122,19 +120,15 @@ def expected(claim: ConstructionClaim) -> dict[str, Any]:
             "separation": _apart(centres),
             "slack": width - error,
         },
-        "norms": _norms(claim, centres, width, over, vector=vector, free=free)
-        | _query_norm(claim, heat, gamma, over, vector=vector, free=free, printed=printed),
+        "norms": _norms(claim, centres, width, over, lemma)
+        | {"W_Q": {"frobenius": heat, "allowed": _hottest(claim, gamma, over, lemma)}},
     }
 
 
-def _table(given: dict[str, Any], name: str) -> dict[str, Any]:
+def _part(given: dict[str, Any], name: str, default: Any) -> Any:
+    """What stands under a name, or the default where it is of another type."""
     value = given.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _list(given: dict[str, Any], name: str) -> list[Any]:
-    value = given.get(name)
-    return value if isinstance(value, list) else []
+    return value if isinstance(value, type(default)) else default
 
 
 def _differences(stated: Any, found: Any, close: Real, near: Real, path: str = "") -> Iterator[str]:
@@ -202,15 +196,13 @@ def _norms(
     centres: np.ndarray,
     width: Real,
     over: RecomputedOverlap,
-    *,
-    vector: bool,
-    free: bool,
+    lemma: LemmaKind,
 ) -> dict[str, Any]:
     t, s, bag = claim.tensors, claim.sparsity, claim.bag
     # Where only the measured overlap is below 1 the lemma says nothing of keys and values.
     void = over.kind == "measured" and not over.bound < 1
     limits = {
-        "W_K": None if void else float(s + 1 if bag else 1 if vector or free else s),
+        "W_K": None if void else float(s + 1 if bag else 1 if lemma.vector or lemma.free else s),
         "W_V": None if void else 2.0 * s if bag else 2.0,
         "W_C": float(s if bag else 1),
     }
@@ -218,7 +210,7 @@ def _norms(
     for name, limit in limits.items():
         sizes = [math.sqrt(float((t[f"head.{h}.{name}"] ** 2).sum())) for h in range(claim.heads)]
         out[name] = {"frobenius": max(sizes), "allowed": limit}
-    if free:
+    if lemma.free:
         total = float(np.sqrt((t["P"] ** 2).sum(axis=1)).sum())
         out["P_21"] = {"value": total, "allowed": float(s)}
     far = float(np.abs(centres).max())
@@ -233,25 +225,18 @@ def _norms(
     return out
 
 
-def _query_norm(
-    claim: ConstructionClaim,
-    heat: Real,
-    gamma: Real,
-    over: RecomputedOverlap,
-    *,
-    vector: bool,
-    free: bool,
-    printed: bool,
-) -> dict[str, Any]:
+def _hottest(
+    claim: ConstructionClaim, gamma: Real, over: RecomputedOverlap, lemma: LemmaKind
+) -> float:
+    """The largest query weights, and so inverse temperature, that the lemma asks for."""
     s, T, bag = claim.sparsity, claim.length, claim.bag
-    if printed:
+    if lemma.printed:
         room = gamma - over.used if bag else gamma
         times = s * (1 + over.used / s) if bag else 1.0
         count = T
     else:
         count, room = T + 1, gamma
-        times = 1.0 if vector else 1 / s
+        times = 1.0 if lemma.vector else 1 / s
         if bag:
-            times = max(1.0, (1 + over.wide) / 2) if vector else max(s, (s + over.wide) / 2)
-    limit = (math.log(8 * count) + math.log(times) - math.log(room)) / (1 - over.used)
-    return {"W_Q": {"frobenius": float(heat), "allowed": limit}}
+            times = max(1.0, (1 + over.wide) / 2) if lemma.vector else max(s, (s + over.wide) / 2)
+    return (math.log(8 * count) + math.log(times) - math.log(room)) / (1 - over.used)

@@ -102,11 +102,6 @@ class LinearMap:
             inputs=matrix.shape[0],
         )
 
-    @classmethod
-    def of_rows(cls, matrix: np.ndarray) -> "LinearMap":
-        """The map $x -> M x$: its output coordinates are the rows."""
-        return cls.of_columns(np.asarray(matrix).T)
-
     @property
     def sum_norm(self) -> float:
         r"""$B_{2,1}$, or $D B_\infty$ where it is not known."""

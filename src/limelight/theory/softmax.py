@@ -27,21 +27,8 @@ def ratio(condition: Condition) -> float:
     return condition.left / condition.right if condition.right else float(condition.left > 0)
 
 
-def _lengths(rows: np.ndarray) -> np.ndarray:
-    return np.linalg.norm(rows, axis=-1)
-
-
 def _furthest(rows: np.ndarray) -> float:
-    return float(_lengths(rows).max())
-
-
-def jacobian_norm(scores: Vector) -> float:
-    r"""$\|J\|_{1,1} = 2 \sum_i p_i (1 - p_i) < 2$ for the softmax at `scores`.
-
-    Reference: edelman2022, Lemma A.7.
-    """
-    p = softmax_of(scores)
-    return float(2 * np.sum(p * (1 - p)))
+    return float(np.linalg.norm(rows, axis=-1).max())
 
 
 def softmax_moves(a: Vector, b: Vector, constant: Real = 2.0) -> Condition:

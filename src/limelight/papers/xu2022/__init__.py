@@ -8,11 +8,6 @@ from limelight.papers.contents import Paper, Statement
 _THEORY = "limelight.theory.xu2022"
 _MOST = {"clusters": 1_000, "steps": 10_000}
 
-
-def _statement(label: str, title: str, function: str = "") -> Statement:
-    return Statement(label, title, f"{_THEORY}.statements:{function or label}", most=_MOST)
-
-
 paper = Paper(
     key="xu2022",
     title=(
@@ -34,26 +29,28 @@ paper = Paper(
         "K": "model.neighbours",
         "delta": "delta, failure probability",
     },
-    statements=(
-        Statement(
-            "calculator",
-            "everything at once, for given clusters, noise and dim",
-            f"{_THEORY}.calculator:calculator",
-            most=_MOST,
-        ),
-        _statement("theorem1", "kNN averaging, as printed (unsound)"),
-        _statement("theorem2", "softmax attention, as printed (false)"),
-        _statement("lemma1", "cosine of two centres, as printed (false)"),
-        _statement("lemma2", "products of noise, as printed (false for i = j)"),
-        _statement("band", "norms of noise, as printed (false)", "norm_band"),
-        _statement("limit", "the exact law for large dimension", "limit_law"),
-        _statement("window", "Theorem 2 repaired, limit form"),
-        _statement("finite", "the finite-dimension prediction, flagged"),
-        _statement("exponent", "exponent of the best ratio in m_k", "scaling"),
-        _statement("knn", "T1', certificate for kNN", "neighbours_certificate"),
-        _statement("softmax", "T2' and T2'', certificates for softmax", "softmax_certificate"),
-        _statement("recursion", "many steps, exact recursion", "depth"),
-        _statement("crossing", "cross-attention, exact law", "cross"),
+    statements=tuple(
+        Statement(label, title, f"{_THEORY}.{function}", most=_MOST)
+        for label, title, function in (
+            (
+                "calculator",
+                "everything at once, for given clusters, noise and dim",
+                "calculator:calculator",
+            ),
+            ("theorem1", "kNN averaging, as printed (unsound)", "printed:nearest_neighbours"),
+            ("theorem2", "softmax attention, as printed (false)", "printed:softmax"),
+            ("lemma1", "cosine of two centres, as printed (false)", "printed:centre_cosine"),
+            ("lemma2", "products of noise, as printed (false for i = j)", "printed:noise_products"),
+            ("band", "norms of noise, as printed (false)", "printed:norm_band"),
+            ("limit", "the exact law for large dimension", "statements:limit_law"),
+            ("window", "Theorem 2 repaired, limit form", "statements:window"),
+            ("finite", "the finite-dimension prediction, flagged", "statements:finite"),
+            ("exponent", "exponent of the best ratio in m_k", "statements:scaling"),
+            ("knn", "T1', certificate for kNN", "statements:neighbours_certificate"),
+            ("softmax", "T2' and T2'', certificates for softmax", "statements:softmax_certificate"),
+            ("recursion", "many steps, exact recursion", "statements:depth"),
+            ("crossing", "cross-attention, exact law", "statements:cross"),
+        )
     ),
     figures={
         "curves": "what one attention step leaves of the noise",

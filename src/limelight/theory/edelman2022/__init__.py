@@ -1,10 +1,10 @@
 """Capacity of bounded-norm attention (edelman2022), every bound as a function.
 
-`general` any head; `head` one Transformer head, several, positions, a scalar read-out; `depth`
-stacked blocks; `gap` what a covering number says of generalisation; `block` the norms of a real
-block's heads, `network` the bounds on a real checkpoint, `report` what is kept of them;
-`statements` the same by label, with plain numbers as settings; `lipschitz` and `errata` lemmas and
-corrections tried on numbers.
+`head` any head, one Transformer head, several, positions, a scalar read-out; `depth` stacked
+blocks; `gap` what a covering number says of generalisation; `block` the norms of a real block's
+heads, `network` the bounds on a real checkpoint, `report` what is kept of them; `statements` the
+same by label, with plain numbers as settings; `lipschitz` and `errata` lemmas and corrections tried
+on numbers.
 
 Each bound comes in an **order** form (the paper's, hidden constant 1, for scaling) and an
 **explicit** form (a true upper bound with all constants, for certificates).
@@ -13,9 +13,9 @@ Each bound comes in an **order** form (the paper's, hidden constant 1, for scali
 from limelight.theory.edelman2022.block import read_heads
 from limelight.theory.edelman2022.depth import LayerNorms, deep_explicit, deep_order
 from limelight.theory.edelman2022.gap import GapBound, generalisation_gap, rademacher
-from limelight.theory.edelman2022.general import general_head
 from limelight.theory.edelman2022.head import (
     HeadNorms,
+    general_head,
     head_explicit,
     head_order,
     heads_explicit,

@@ -82,7 +82,9 @@ def deep_order(
     Notation: `token_norm` is $B_X$; $B_{in}$ is $B_X$ in the first layer and 1 above, where the
         projection bounds all tokens.
     Departures: $\alpha_i$ runs over later layers; $B_w$ multiplies every term, not the first
-        alone; $L_\sigma$ enters the output term, whose inputs have length up to $L_\sigma$.
+        alone; $L_\sigma$ enters the output term, whose inputs have length up to $L_\sigma$. Theorem
+        4.6 simplifies this with $B_X^2$, right for $B_X \le 1$ only: a score is quadratic in the
+        first layer's tokens and multiplies a value, so $B_X^6$ after squaring.
 
     Reference: edelman2022, Theorem A.17 (Theorem 4.6).
     """
@@ -153,41 +155,3 @@ def deep_explicit(
     cheapest = np.where(np.array(costs) == 0, np.inf, cheapest)
     other = total(cheapest, linear_map_inf)
     return other if shares == "cheapest" else min(total(equal, linear_map), other)
-
-
-def deep_simplified(
-    depth: int,
-    dimension: int,
-    *,
-    resolution: Real,
-    examples: Real,
-    tokens: Real,
-    spectral: Real,
-    largest: Real,
-    token_norm: Real = 1.0,
-    readout: Real = 1.0,
-    lipschitz: Real = 1.0,
-    softmax_constant: Real = 2.0,
-) -> float:
-    r"""The depth bound for layers of one size, $(C_2 L_\sigma)^{O(L)} d^2 \max(1, B_X)^6 \dots$.
-
-    Every layer has spectral norms $C_2$ and lengths $C_\infty$, both raised to at least 1; the
-    value is `deep_order` there, which has the stated shape.
-
-    Departures: the paper prints $B_X^2$, right for $B_X \le 1$ only: a score is quadratic in the
-        first layer's tokens and multiplies a value, so $B_X^6$ after squaring.
-
-    Reference: edelman2022, Theorem 4.6.
-    """
-    C2, Cinf = max(1.0, spectral), max(1.0, largest)
-    a = LinearMap(dimension, Cinf, spectral=C2)
-    return deep_order(
-        [LayerNorms(a, a, a)] * depth,
-        resolution=resolution,
-        examples=examples,
-        tokens=tokens,
-        token_norm=max(1.0, token_norm),
-        readout=readout,
-        lipschitz=max(1.0, lipschitz),
-        softmax_constant=softmax_constant,
-    )

@@ -63,7 +63,6 @@ def generalisation_gap(
     $2 L\,\mathrm{Rad} + 3 b \sqrt{\ln(4/\delta) / 2m}$; `paper`
     $4 L\,\mathrm{Rad} + 2 b \sqrt{\ln(1/\delta) / 2m}$.
 
-    Notation: `lipschitz` is $L$ of the loss, `loss_range` $b$, `bound` $A \ge |f|$.
     Departures: `standard` is ours: the complexity bound holds for every sample, hence also in
         expectation, and one bounded-difference step per side is enough. It implies the paper's form
         for $\delta \le 0.79$.
@@ -71,11 +70,11 @@ def generalisation_gap(
     Args:
         capacity: $C_F$ of the closed form, or $\ln \mathcal N$ as a function of the resolution,
             for which Dudley's integral is minimised numerically.
-        bound: Largest absolute value of a function.
-        examples: Size of the training set.
-        delta: Probability of failure.
-        lipschitz: Of the loss.
-        loss_range: Losses lie between 0 and this.
+        bound: $A \ge |f|$, the largest absolute value of a function.
+        examples: $m$, the size of the training set.
+        delta: $\delta$, the probability of failure.
+        lipschitz: $L$ of the loss.
+        loss_range: Losses lie between 0 and this, $b$.
         form: See above.
         steps: Grid of the numerical integral.
 

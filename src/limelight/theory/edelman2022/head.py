@@ -1,11 +1,11 @@
-r"""The capacity of one attention head, of several, and of a scalar read-out of them.
+r"""The capacity of any attention head, of Transformer heads, and of a scalar read-out of them.
 
 In every bound `tokens` is the number of attended tokens: count a [CLS] token. Only the number of
 points, `examples * tokens`, sees it, so at fixed norms the capacity grows like its logarithm.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +21,9 @@ from limelight.theory.covering import (
     zhang,
 )
 
+#: A log covering number as a function of resolution and number of points.
+Cover = Callable[[Real, Real], Real]
+
 #: Splits of the error budget that the explicit bounds try. The list is fixed: a split that follows
 #: the norms can make the bound fall where a norm grows.
 SPLITS = 1.0 / (1.0 + np.exp(-np.arange(-12.0, 12.01, 0.25)))
@@ -30,17 +33,13 @@ SPLITS = 1.0 / (1.0 + np.exp(-np.arange(-12.0, 12.01, 0.25)))
 class HeadNorms:
     r"""What the bounds need to know of one head $\sigma(W_V^\top X^\top \mathrm{softmax}(\cdot))$.
 
-    Notation: `query_key` is the map $x \mapsto W_{QK} x$ with $W_{QK} = W_Q W_K^\top$, `value` the
-        map $x \mapsto W_V^\top x$, `token_norm` $B_X$, `query_norm` $B_q$ ($B_X$ when not given),
-        `lipschitz` $L_\sigma$, `query_side` the map $x_\tau \mapsto W_{QK}^\top x_\tau$.
-
     Args:
-        query_key: Norms over the rows of the query-key product.
-        value: Norms over the columns of the value matrix.
-        token_norm: Largest length of a token; fixed positions included.
-        query_norm: Length of the token that asks.
-        lipschitz: Of the activation.
-        query_side: Norms over the columns of the query-key product, for the tighter cover.
+        query_key: The map $x \mapsto W_{QK} x$, $W_{QK} = W_Q W_K^\top$: norms over its rows.
+        value: The map $x \mapsto W_V^\top x$: norms over the columns of $W_V$.
+        token_norm: $B_X$, the largest length of a token; fixed positions included.
+        query_norm: $B_q$, the length of the token that asks; $B_X$ when not given.
+        lipschitz: $L_\sigma$ of the activation.
+        query_side: The map $x_\tau \mapsto W_{QK}^\top x_\tau$, for the tighter cover.
     """
 
     query_key: LinearMap
@@ -111,6 +110,50 @@ class HeadNorms:
         return replace(self, token_norm=self.token_norm + position_norm, query_norm=asking)
 
 
+def general_head(
+    score: Cover,
+    inner: Cover,
+    *,
+    resolution: Real,
+    examples: Real,
+    tokens: Real,
+    token_norm: Real,
+    inner_gain: Real = 1.0,
+    outer_lipschitz: Real = 1.0,
+    softmax_constant: Real = 2.0,
+    readout: Real = 1.0,
+) -> float:
+    r"""Any head from the covers of its two parts, the error split between them at best.
+
+    $$\ln \mathcal N(\epsilon) \le \min_a\; \ln \mathcal N_{Score}\Big(
+        \frac{a\,\epsilon}{C L_{out} B_{in} B_X}; mT\Big)
+        + \ln \mathcal N_{in}\Big(\frac{(1 - a)\, \epsilon}{L_{out}}; mT\Big)$$
+
+    Notation: `score` and `inner` are the two covers as functions of (resolution, points),
+        `inner_gain` is $B_{in}$, `softmax_constant` $C$, `readout` $B_w$ of a fixed read-out.
+    Departures: $a$ runs over a fixed list (`SPLITS`), which is a valid choice of it.
+
+    Reference: edelman2022, Theorem 4.2.
+    """
+    at_least_zero(
+        token_norm=token_norm,
+        inner_gain=inner_gain,
+        outer_lipschitz=outer_lipschitz,
+        softmax_constant=softmax_constant,
+    )
+    if outer_lipschitz == 0 or readout == 0:
+        return 0.0  # one function
+    e = resolution / readout
+    points = examples * tokens
+    reach = softmax_constant * outer_lipschitz * inner_gain * token_norm
+    costs = [
+        score(a * e / reach if reach else math.inf, points)
+        + inner((1 - a) * e / outer_lipschitz, points)
+        for a in SPLITS
+    ]
+    return float(min(costs))
+
+
 def bracket(head: HeadNorms, softmax_constant: Real) -> float:
     r"""$(k B_{V,\infty})^{2/3} + (c\, d B_{QK,\infty} B_V B_X B_q)^{2/3}$, to be cubed."""
     qk, v = head.query_key, head.value
@@ -124,15 +167,7 @@ def _share(head: HeadNorms, softmax_constant: Real) -> float:
     return scale ** (2 / 3) * bracket(head, softmax_constant)
 
 
-def head_order(
-    head: HeadNorms,
-    *,
-    resolution: Real,
-    examples: Real,
-    tokens: Real,
-    softmax_constant: Real = 2.0,
-    constant: Real = 1.0,
-) -> float:
+def head_order(head: HeadNorms, **given: Real) -> float:
     r"""One Transformer head, to order.
 
     $$\ln \mathcal N(\epsilon) \lesssim \frac{(L_\sigma B_X)^2}{\epsilon^2}
@@ -141,16 +176,13 @@ def head_order(
     Departures: the printed corollary drops the 2, $B_X$ and $\|x_\tau\|$ (they are 1 there, or
         appear in the proof alone) and has $k = d$.
 
+    Args:
+        head: Its norms.
+        given: As for `heads_order`, of which this is the case of one head.
+
     Reference: edelman2022, Corollary 4.4.
     """
-    return heads_order(
-        [head],
-        resolution=resolution,
-        examples=examples,
-        tokens=tokens,
-        softmax_constant=softmax_constant,
-        constant=constant,
-    )
+    return heads_order([head], **given)
 
 
 def heads_order(
@@ -232,14 +264,8 @@ def heads_explicit(
 ) -> Reals:
     """Several heads, a true upper bound: each head is covered to its share of the resolution.
 
-    Args:
-        heads: Norms of every head.
-        resolution: Of the sum.
-        examples: Size of the training set.
-        tokens: Attended tokens.
-        softmax_constant: 1 or 2.
-        split: `even` shares (monotone in every norm), or `tight` ones in proportion to each
-            head's bracket (also valid, usually smaller).
+    The `split` is `even` (monotone in every norm), or `tight`: in proportion to each head's
+    bracket, also valid and usually smaller.
 
     Reference: edelman2022, Corollary A.12.
     """

@@ -42,16 +42,15 @@ def capacity(
 ) -> NetworkReport:
     r"""The capacity of every attention block of a network, from its weights.
 
-    Notation: `tokens` is $T$, `examples` $m$, `resolution` $\epsilon$, `delta` $\delta$.
     Departures: the paper has no biases, no $1/\sqrt k$ and no LayerNorm. Query and value biases
         become an extra row of the augmented maps, the key bias cancels in the softmax, the scale
         goes into $W_{QK}$, and the LayerNorm only bounds the token length.
 
     Args:
         weights: A safetensors file, or a checkpoint already read.
-        tokens: Attended tokens; the number of positions in the file when not given.
-        examples: Size of the training set (a checkpoint does not say).
-        resolution: At which functions are told apart.
+        tokens: $T$, attended tokens; the number of positions in the file when not given.
+        examples: $m$, the size of the training set (a checkpoint does not say).
+        resolution: $\epsilon$, at which functions are told apart.
         softmax_constant: 1 (valid, tighter) or 2 (the paper's).
         delta: Probability that the gap's bound fails.
         token_norms: Measured length of the longest augmented token, one per block; the LayerNorm's

@@ -11,7 +11,7 @@ from limelight.core.notebook import grid
 from limelight.models.checkpoint import Checkpoint
 from limelight.theory.base import Bound, Condition, plain
 from limelight.theory.edelman2022.gap import GapBound
-from limelight.theory.edelman2022.head import HeadNorms, head_explicit, heads_explicit
+from limelight.theory.edelman2022.head import HeadNorms, heads_explicit
 
 
 @dataclass(frozen=True)
@@ -126,31 +126,20 @@ class NetworkReport:
             reference="edelman2022, Corollaries 4.4 and A.12",
         )
 
-    def against_tokens(self, tokens: Sequence[int]) -> list[dict[str, np.ndarray]]:
+    def against_tokens(self, tokens: Sequence[int]) -> list[tuple[np.ndarray, np.ndarray]]:
         """Every block's bounds at other numbers of tokens and the same norms.
 
         Returns:
-            For each block, by name of the line: the heads one by one, all heads, and the count of
-            parameters, at each number of tokens.
+            For each block its heads one by one (heads by tokens), and all together.
         """
-        s = self.settings
-        out = []
-        for block in self.blocks:
-            heads = [head.norms for head in block.heads]
-            lines: dict[str, list[float]] = {f"head {h}": [] for h in range(len(heads))}
-            lines |= {"all heads": []}
-            for T in tokens:
-                given = {
-                    "examples": s.examples,
-                    "tokens": T,
-                    "softmax_constant": s.softmax_constant,
-                }
-                for h, head in enumerate(heads):
-                    lines[f"head {h}"].append(float(head_explicit(head, s.resolution, **given)))
-                lines["all heads"].append(float(heads_explicit(heads, s.resolution, **given)))
-            lines["parameters"] = [block.parameters] * len(tokens)
-            out.append({name: np.array(values) for name, values in lines.items()})
-        return out
+        m, e, c = self.settings.examples, self.settings.resolution, self.settings.softmax_constant
+
+        def bounds(heads: list[HeadNorms]) -> np.ndarray:
+            at = lambda T: heads_explicit(heads, e, examples=m, tokens=T, softmax_constant=c)
+            return np.array([float(at(T)) for T in tokens])
+
+        blocks = [[head.norms for head in block.heads] for block in self.blocks]
+        return [(np.array([bounds([one]) for one in heads]), bounds(heads)) for heads in blocks]
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -6,8 +6,6 @@ hold the order form, the counting of parameters and the norms used.
 
 import math
 
-import numpy as np
-
 from limelight.core.arrays import Real
 from limelight.core.errors import InputError
 from limelight.models.construct import construct
@@ -24,9 +22,9 @@ from limelight.theory.covering import (
 )
 from limelight.theory.edelman2022.depth import LayerNorms, amplifications, deep_explicit, deep_order
 from limelight.theory.edelman2022.gap import Form, generalisation_gap
-from limelight.theory.edelman2022.general import general_head
 from limelight.theory.edelman2022.head import (
     HeadNorms,
+    general_head,
     heads_explicit,
     heads_order,
     heads_parameters,
@@ -270,15 +268,8 @@ def construction(
 
     Reference: edelman2022, Lemmas B.2 to B.8.
     """
-    made = construct(
-        rule,
-        length,
-        sparsity,
-        mapping=mapping,
-        basis=basis,
-        heads=heads,
-        seed=seed,
-    ).certificate
+    chosen = {"mapping": mapping, "basis": basis, "heads": heads, "seed": seed}
+    made = construct(rule, length, sparsity, **chosen).certificate
     head = made["head"]
     limits = tuple(
         Condition(f"norm of {name}", next(iter(entry.values())), "<=", entry["allowed"] + 1e-9)
@@ -318,6 +309,6 @@ def _valid(softmax_constant: Real) -> tuple[Condition, ...]:
 
 def _positive(*, resolution: Real, points: Real) -> tuple[Condition, ...]:
     return (
-        Condition("resolution", float(np.float64(resolution)), ">", 0.0),
+        Condition("resolution", float(resolution), ">", 0.0),
         Condition("points", float(points), ">=", 1.0),
     )

@@ -63,15 +63,8 @@ class Watch(NamedTuple):
 class Snapshot(NamedTuple):
     r"""What is read at one step, or stacked at several.
 
-    Args:
-        step: The step.
-        alpha: $\alpha$.
-        gamma: $\gamma$.
-        rho: $\rho$.
-        loss: Population loss.
-        error: Population error $P[yF \le 0]$.
-        gain: $G$.
-        stiffness: $\eta_v \partial^2_\alpha L$; descent in $\alpha$ is stable below 2.
+    The state, the population's loss and error $P[yF \le 0]$, the gain $G$, and the stiffness
+    $\eta_v \partial^2_\alpha L$: descent in $\alpha$ is stable below 2.
     """
 
     step: Int[Array, "..."]

@@ -41,18 +41,17 @@ class Layer(eqx.Module):
     $$O_i = D \sum_j \mathrm{softmax}_j(A_{ij}/\tau) \langle v, X_j\rangle, \quad
       \sigma(x) = x^p + \nu x$$
 
-    Notation: `tokens` is their $D$, `size` their $C$, `diagonal` their $\sigma_A$ (here
-        $\beta$), `activation.linear` their $\nu$, `activation.power` their $p$.
     Departures: the paper divides logits by $\sqrt d$ in its network and not in its lemmas. Here the
         temperature $\tau$ is a field, 1 as in the lemmas. Gradient descent with
         $(\tau, \eta_A, \beta)$ is the same as with $(1, \eta_A/\tau^2, \beta/\tau)$ on $A/\tau$.
 
     Args:
-        tokens: Patches.
-        size: Patches in a set.
-        diagonal: Frozen diagonal of the logits; 0 is a saddle that descent never leaves.
+        tokens: Patches, their $D$.
+        size: Patches in a set, their $C$.
+        diagonal: Frozen diagonal of the logits, their $\sigma_A$ (here $\beta$); 0 is a saddle that
+            descent never leaves.
         temperature: Divides the logits.
-        activation: $\sigma$.
+        activation: $\sigma$; its `linear` is their $\nu$, its `power` their $p$.
 
     Reference: jelassi2022, Simplification 3.1 and Lemmas 4.1 to 4.3.
     """

@@ -60,34 +60,3 @@ def density_needed(tokens: int, size: int, *, ties: float = 0.5, level: float = 
     if excess(1.0) < 0:
         return float("nan")
     return brentq(excess, 0.0, 1.0, xtol=1e-12)  # pyright: ignore[reportReturnType]
-
-
-def encode(marks: np.ndarray) -> np.ndarray:
-    r"""The counterexample's scalar $\sum_j 3^j \langle w^*, X_j\rangle$: it names every mark.
-
-    Exact in 64-bit integers up to 39 patches.
-
-    Example:
-        >>> encode(np.array([1, 0, -1])).item()
-        -8
-    """
-    marks = np.asarray(marks, dtype=np.int64)
-    if marks.shape[-1] > 39:
-        raise InputError(f"{marks.shape[-1]} patches", "at most 39 digits fit 64 bits")
-    return np.asarray(marks @ 3 ** np.arange(marks.shape[-1], dtype=np.int64))
-
-
-def decode(scalar: np.ndarray, tokens: int) -> np.ndarray:
-    r"""The marks behind the scalar: balanced ternary digits.
-
-    Example:
-        >>> decode(np.array(-8), 3).tolist()
-        [1, 0, -1]
-    """
-    rest = np.asarray(scalar, dtype=np.int64)
-    digits = []
-    for _ in range(tokens):
-        digit = (rest + 1) % 3 - 1
-        digits.append(digit)
-        rest = (rest - digit) // 3
-    return np.stack(digits, axis=-1)

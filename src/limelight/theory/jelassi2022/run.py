@@ -67,17 +67,15 @@ def idealized(
 ) -> Run:
     r"""Run the recursion from the idealized start.
 
-    Notation: `diagonal` is $\beta$, `linear` $\nu$, `rate` $\eta_v$, `ratio` $\eta_A/\eta_v$.
-
     Args:
         tokens: Patches, $D$.
         size: Patches in a set, $C$.
         density: Probability of a random mark, $q$.
-        diagonal: Frozen diagonal.
-        linear: Linear part of the activation; its root is where $\alpha$ starts, or half the best
-            $\alpha$ where `stop` is set and that is smaller.
-        rate: Step size of the value vector.
-        ratio: Step size of the logits over that.
+        diagonal: Frozen diagonal, $\beta$.
+        linear: Linear part of the activation, $\nu$; its root is where $\alpha$ starts, or half the
+            best $\alpha$ where `stop` is set and that is smaller.
+        rate: Step size of the value vector, $\eta_v$.
+        ratio: Step size of the logits over that, $\eta_A/\eta_v$.
         steps: Steps.
         prune: Atoms of the population below this are dropped.
         stop: Whether to end once $\alpha$ has passed a maximum and $\gamma > 1$.

@@ -94,19 +94,18 @@ def nearest_neighbours(
 
     Reference: xu2022, Theorem 1, repaired.
     """
-    d = _dimension(setting)
+    d = setting.finite_dimension
     check_delta(delta)
-    m, sizes = setting.tokens, setting.sizes
-    inside = float((sizes * (sizes - 1) / 2).sum())
-    outside = m * (m - 1) / 2 - inside
+    inside, outside = _pairs(setting)
     within = chi2_upper(delta / (6 * inside), d) if inside > 0 else 0.0
     across = np.inf
     if outside > 0:
-        across = _noncentral_lower(
-            delta / (6 * outside), d, d * setting.nearest**2 / (2 * setting.sigma**2)
-        )
+        from scipy.stats import ncx2  # slow to import, needed here alone
+
+        apart = d * setting.nearest**2 / (2 * setting.sigma**2)
+        across = ncx2.ppf(delta / (6 * outside), d, apart)
     growth, shortest, fewest = averaging(setting, delta)
-    most = int(sizes.min()) - (0 if itself else 1)
+    most = int(setting.sizes.min()) - (0 if itself else 1)
     return NeighbourCertificate(within, float(across), growth, shortest, fewest, most, delta)
 
 
@@ -115,7 +114,7 @@ def averaging(setting: Setting, delta: Number = 0.05) -> tuple[float, float, flo
 
     Averaging $K$ tokens of one cluster, however chosen, improves every token for $K > (Op/R_-)^2$.
     """
-    d, C = _dimension(setting), setting.clusters
+    d, C = setting.finite_dimension, setting.clusters
     growth = 1 + np.sqrt(setting.sizes.max() / d) + np.sqrt(2 * np.log(3 * C / delta) / d)
     shortest = np.sqrt(chi2_lower(check_delta(delta) / (3 * setting.tokens), d) / d)
     fewest = np.floor((growth / shortest) ** 2) + 1 if shortest > 0 else np.inf
@@ -128,12 +127,18 @@ def neighbours_closed_form(setting: Setting, delta: Number = 0.05) -> Condition:
     $$r_\ell^2 > 4\sigma^2\left[\sqrt{s/d} + s/d + \sqrt{(1+r_\ell^2/\sigma^2)s/d}\right],\quad
       s = \log\frac{6\max(P_{in},P_{out})}{\delta}$$
     """
-    d, sigma2, m = _dimension(setting), setting.sigma**2, setting.tokens
-    inside = float((setting.sizes * (setting.sizes - 1) / 2).sum())
-    s = np.log(6 * max(inside, m * (m - 1) / 2 - inside) / check_delta(delta))
+    d, sigma2 = setting.finite_dimension, setting.sigma**2
+    s = np.log(6 * max(_pairs(setting)) / check_delta(delta))
     r2 = setting.nearest**2
     right = 4 * sigma2 * (np.sqrt(s / d) + s / d + np.sqrt((1 + r2 / sigma2) * s / d))
     return Condition("clusters separated", float(r2), ">", float(right))
+
+
+def _pairs(setting: Setting) -> tuple[float, float]:
+    """Pairs of tokens in one cluster, and in two."""
+    m, sizes = setting.tokens, setting.sizes
+    inside = float((sizes * (sizes - 1) / 2).sum())
+    return inside, m * (m - 1) / 2 - inside
 
 
 # --- softmax ----------------------------------------------------------------------------------
@@ -164,7 +169,7 @@ class Constants:
 
 def constants(setting: Setting, delta: Number) -> Constants:
     r"""The constants at confidence $1-\delta$, a quarter of $\delta$ for each event."""
-    d, m, C = _dimension(setting), setting.tokens, setting.clusters
+    d, m, C = setting.finite_dimension, setting.tokens, setting.clusters
     q = check_delta(delta) / 4
 
     def growth(rows, tail):
@@ -235,10 +240,9 @@ def softmax(
 
     Reference: xu2022, Theorem 2, repaired.
     """
-    d, sigma = _dimension(setting), setting.sigma
+    d, sigma = setting.finite_dimension, setting.sigma
     lam = check_strength(strength)[..., None]  # a last axis for the clusters k
-    if masked and setting.tokens < 2:
-        raise InputError("one token with its diagonal masked attends to nothing", "add a token")
+    setting.check_masked(masked)
     c = constants(setting, delta) if given is None else given
     ks = np.arange(setting.clusters) if clusters is None else np.asarray(clusters)
     root, n = np.sqrt(d), setting.sizes[ks] - 1
@@ -270,32 +274,24 @@ def softmax_ratio(
     r"""Certified $\max_i |x'_i - u_{k_i}|/\sigma$ over all tokens."""
     kinds = setting.representatives
     found = softmax(setting, strength, delta, masked=masked, clusters=kinds)
-    if form != "best":
-        return np.asarray(found.error(form).max(axis=-1) / setting.sigma)
     # One form for all clusters: a mixture would need the events of both, 1 - 1.25 delta.
-    both = [found.error(name).max(axis=-1) for name in ("triangle", "quadrature")]
-    return np.asarray(np.minimum(*both) / setting.sigma)
+    forms = ("triangle", "quadrature") if form == "best" else (form,)
+    worst = [found.error(name).max(axis=-1) for name in forms]
+    return np.asarray(np.min(worst, axis=0) / setting.sigma)
 
 
 def softmax_bound(
-    setting: Setting,
-    strength: Number,
-    delta: Number = 0.05,
-    *,
-    masked: bool = False,
-    form: Form = "best",
+    setting: Setting, strength: Number, delta: Number = 0.05, *, masked: bool = False
 ) -> Bound:
-    """The softmax certificate as a statement, beside what it certifies."""
+    """The softmax certificate as a statement: the better form, and both."""
     kinds = setting.representatives
     found = softmax(setting, float(strength), delta, masked=masked, clusters=kinds)
     ratios = {f: float(found.error(f).max() / setting.sigma) for f in ("triangle", "quadrature")}
     winner = min(ratios, key=lambda name: ratios[name])
-    if form not in FORMS:
-        raise InputError(f"no form {form!r}", "known: " + ", ".join(FORMS))
     capped = bool((found.error("best") >= found.cap).any())
     return Bound(
         name="certified |x'-u|/sigma of every token",
-        value=ratios[winner] if form == "best" else ratios[form],
+        value=ratios[winner],
         kind="certificate",
         quantities={
             "delta": delta,
@@ -303,7 +299,7 @@ def softmax_bound(
             "T2'' (quadrature)": ratios["quadrature"],
         },
         notes=(
-            f"with probability at least {1 - delta:g}; form {winner if form == 'best' else form}",
+            f"with probability at least {1 - delta:g}; form {winner}",
             *(("the cap of a convex combination decides: nothing is learned",) if capped else ()),
         ),
         reference="xu2022, Theorem 2, repaired",
@@ -332,15 +328,3 @@ def _endpoint(setting, c: Constants, ks, n, far, eps, log_hi, log_lo, log_A):
     quadrature = sigma**2 * c.growth_all**2 * (inside + squares) + B**2 + cross
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return (triangle + B) / den, np.sqrt(quadrature) / den
-
-
-def _noncentral_lower(tail: Number, degrees: Number, noncentrality: Number) -> float:
-    from scipy.stats import ncx2  # slow to import, needed here alone
-
-    return float(ncx2.ppf(tail, degrees, noncentrality))
-
-
-def _dimension(setting: Setting) -> float:
-    if not np.isfinite(setting.dimension):
-        raise InputError("a certificate needs a finite dimension", "set dim")
-    return float(setting.dimension)

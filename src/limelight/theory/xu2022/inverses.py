@@ -1,4 +1,4 @@
-r"""The certificates turned around: the smallest $d$, $K$, $m_k$, and the interval of $\lambda$."""
+r"""The certificates turned around: the smallest $d$, and the interval of $\lambda$."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,58 +50,10 @@ def smallest_dimension(
     return d, ratio(d)[0] if np.isfinite(d) else float("nan")
 
 
-def smallest_dimension_neighbours(
-    setting: Setting, delta: Number = 0.05, *, itself: bool = True
-) -> float:
+def smallest_dimension_neighbours(setting: Setting, delta: Number = 0.05) -> float:
     """Smallest $d$ at which T1' certifies some $K$; infinite when none does."""
-    return _first(
-        lambda d: (
-            certificates.nearest_neighbours(setting.at(dimension=d), delta, itself=itself).holds
-        ),
-        max(setting.rank, 2),
-    )
-
-
-def smallest_neighbours(setting: Setting, delta: Number = 0.05, *, itself: bool = True) -> float:
-    """Smallest certified $K$ at this dimension; infinite when none is."""
-    found = certificates.nearest_neighbours(setting, delta, itself=itself)
-    return found.fewest if found.holds else float("inf")
-
-
-def smallest_size(
-    clusters: int,
-    sigma: Number,
-    dimension: Number,
-    target: Number = 0.5,
-    delta: Number = 0.05,
-    *,
-    cosine: Number = 0.0,
-    masked: bool = False,
-    form: Form = "best",
-) -> tuple[float, float]:
-    r"""Smallest equal size $m_k$ with a certified ratio of at most `target` at some $\lambda$.
-
-    Larger clusters average more but also have more pairs to control and a larger operator norm, so
-    at a fixed $d$ there may be none.
-
-    Returns:
-        $m_k$ and the $\lambda$; `(inf, nan)` when no size up to $10 d$ will do.
-    """
-    _check_target(target)
-
-    def ratio(size: Number) -> tuple[float, float]:
-        setting = Setting.equal(clusters, size, sigma, dimension, cosine)
-        return best_strength(setting, delta, masked=masked, form=form)
-
-    sizes = np.unique(np.round(np.geomspace(2, max(10 * dimension, 4), 80)))
-    for before, size in zip(np.concatenate([[1.0], sizes[:-1]]), sizes, strict=True):
-        if ratio(size)[1] <= target:
-            low, high = before, size
-            while high - low > 1:
-                middle = np.floor((low + high) / 2)
-                low, high = (low, middle) if ratio(middle)[1] <= target else (middle, high)
-            return float(high), ratio(high)[0]
-    return float("inf"), float("nan")
+    holds = lambda d: certificates.nearest_neighbours(setting.at(dimension=d), delta).holds
+    return _first(holds, max(setting.rank, 2))
 
 
 @dataclass(frozen=True)
@@ -125,24 +77,15 @@ class Interval:
 
 
 def certified_interval(
-    setting: Setting,
-    target: Number = 0.5,
-    delta: Number = 0.05,
-    *,
-    masked: bool = False,
-    form: Form = "best",
+    setting: Setting, target: Number = 0.5, delta: Number = 0.05, *, masked: bool = False
 ) -> Interval:
     r"""The $\lambda$ at which the certificate is at most `target`; empty when there are none.
 
-    With form `best` each of them holds with probability $1-\delta$, all together $1-1.25\,\delta$;
-    with one form all together $1-\delta$, so that $\lambda$ may be chosen on the data.
+    Each of them holds with probability $1-\delta$, all together $1-1.25\,\delta$.
     """
     _check_target(target)
-
-    def ratio(lam):
-        return certificates.softmax_ratio(setting, lam, delta, masked=masked, form=form)
-
-    best, value = best_strength(setting, delta, masked=masked, form=form)
+    ratio = lambda lam: certificates.softmax_ratio(setting, lam, delta, masked=masked)
+    best, value = best_strength(setting, delta, masked=masked)
     if not value <= target:
         return Interval(float("nan"), float("nan"), 0)
     grid = np.unique(np.append(np.geomspace(1e-2, 400.0, 400), best))

@@ -6,7 +6,7 @@ another token of its cluster 1, a token of cluster $b$ the weight $e^{-\lambda D
 relative to one another, and the error is a number. The printed theorem loses the term $\alpha$.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from limelight.core.errors import InputError
 from limelight.theory.xu2022.setting import Number, Setting, check_strength
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(NamedTuple):
     """The squared error of each cluster's tokens, in three parts (last axis: clusters).
 
     Args:
@@ -29,14 +28,9 @@ class Parts:
     leak: np.ndarray
 
     @property
-    def total(self) -> np.ndarray:
-        """The squared error."""
-        return self.itself + self.averaging + self.leak
-
-    @property
     def stacked(self) -> np.ndarray:
         """The three parts along a new last axis."""
-        return np.stack([self.itself, self.averaging, self.leak], axis=-1)
+        return np.stack(self, axis=-1)
 
 
 #: What dominates the error where each part is the largest.
@@ -63,7 +57,7 @@ def softmax_parts(setting: Setting, strength, *, masked: bool = False) -> Parts:
         masked: Whether a token may not attend to itself.
     """
     lam = check_strength(strength)[..., None, None]
-    _check_masked(setting, masked)
+    setting.check_masked(masked)
     m, sigma2 = setting.sizes, setting.sigma**2
     n = m - 1
     cross = np.where(setting.others, -lam * setting.gaps, -np.inf)
@@ -81,7 +75,7 @@ def softmax_parts(setting: Setting, strength, *, masked: bool = False) -> Parts:
 
 def softmax_error(setting: Setting, strength, *, masked: bool = False) -> np.ndarray:
     r"""Error $F_k = |x' - u_k|$ of each cluster's tokens in the limit (last axis: clusters)."""
-    return np.sqrt(softmax_parts(setting, strength, masked=masked).total)
+    return np.sqrt(sum(softmax_parts(setting, strength, masked=masked)))
 
 
 def softmax_ratio(setting: Setting, strength, *, masked: bool = False) -> np.ndarray:
@@ -91,13 +85,8 @@ def softmax_ratio(setting: Setting, strength, *, masked: bool = False) -> np.nda
         >>> round(float(softmax_ratio(Setting.equal(10, 50, 0.5), 6.0)), 4)
         0.1582
     """
-    total = softmax_parts(setting, strength, masked=masked).total
-    return np.asarray(np.sqrt(setting.token_mean(total)) / setting.sigma)
-
-
-def cosine_ratio(setting: Setting, strength, *, masked: bool = False) -> np.ndarray:
-    r"""The same with normalised tokens in the logits: $\lambda \to \lambda/(1+\sigma^2)$."""
-    return softmax_ratio(setting, check_strength(strength) / (1 + setting.sigma**2), masked=masked)
+    total = sum(softmax_parts(setting, strength, masked=masked))
+    return np.asarray(np.sqrt(setting.token_mean(np.asarray(total))) / setting.sigma)
 
 
 def cross_parts(
@@ -208,8 +197,3 @@ def _iterate_errors(setting: Setting, M: np.ndarray, nu: np.ndarray) -> np.ndarr
         M**2 / setting.sizes
     ).sum(axis=-1)
     return np.clip(mean, 0, None) + nu**2 * setting.sigma**2 * (1 - 1 / setting.sizes)
-
-
-def _check_masked(setting: Setting, masked: bool) -> None:
-    if masked and setting.tokens < 2:
-        raise InputError("one token with its diagonal masked attends to nothing", "add a token")

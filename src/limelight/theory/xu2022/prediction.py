@@ -40,9 +40,8 @@ def logit_spread(setting: Setting, strength) -> np.ndarray:
 
     $$s^2 = \lambda^2\sigma^2(1+\sigma^2)/d$$
     """
-    _check_dimension(setting)
     lam = check_strength(strength)
-    spread = lam**2 * setting.sigma**2 * (1 + setting.sigma**2) / setting.dimension
+    spread = lam**2 * setting.sigma**2 * (1 + setting.sigma**2) / setting.finite_dimension
     return np.asarray(spread)
 
 
@@ -52,10 +51,10 @@ def spread_limit(setting: Setting, *, masked: bool = False) -> float:
     return (0.1 if masked else 0.5) * float(np.log(n))
 
 
-def frozen_strength(setting: Setting) -> float:
-    r"""Beyond this $\lambda$ a few extreme weights dominate: $s^2 = \frac12 \log n$."""
+def frozen_strength(setting: Setting, *, masked: bool = False) -> float:
+    r"""Beyond this $\lambda$ a few extreme weights dominate: $s^2$ is at `spread_limit`."""
     unit = float(logit_spread(setting, 1.0))
-    return float(np.sqrt(spread_limit(setting) / unit))
+    return float(np.sqrt(spread_limit(setting, masked=masked) / unit))
 
 
 def softmax(setting: Setting, strength, *, masked: bool = False) -> Prediction:
@@ -106,7 +105,7 @@ def optimal_strength(
 
     The search ends when it has it to `close`, a share of itself.
     """
-    most = np.sqrt(spread_limit(setting, masked=masked) / float(logit_spread(setting, 1.0)))
+    most = frozen_strength(setting, masked=masked)
     if not most > 0:
         return float("nan"), float("nan")
 
@@ -114,7 +113,7 @@ def optimal_strength(
         found = softmax(setting, lam, masked=masked)
         return np.where(found.valid, found.ratio, np.nan)
 
-    high = min(float(most), optimum.HIGHEST)
+    high = min(most, optimum.HIGHEST)
     return optimum.minimise(valid_ratio, min(1e-2, high / 10), high * (1 - 1e-12), 40, close)
 
 
@@ -192,22 +191,3 @@ def nearest_neighbours(size: Number, neighbours, dimension: Number) -> np.ndarra
     tilt = np.where(f < 1, np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) / f, 0.0)
     c = tilt * np.sqrt(2 / (3 * dimension))
     return np.asarray(np.sqrt(1 + 2 * q * c + q * (1 - c) + q * (q - 1) * c**2) / K)
-
-
-def neighbour_overflow(setting: Setting, neighbours: Number, cluster: int = 0) -> float:
-    r"""Estimated ratio when $K > m_k$: tokens of other clusters must be averaged in.
-
-    $e^2 \approx f'^2 |w - u_k|^2 + \sigma^2/K$, $f' = (K - m_k)/K$, $w$ the mean of the other
-    centres; measured 0 to 5 % above it.
-    """
-    m, K = setting.sizes[cluster], float(neighbours)
-    if not m < K <= setting.tokens:
-        raise InputError(f"neighbours = {neighbours}", "more than a cluster, at most all tokens")
-    share = np.where(setting.others[cluster], setting.sizes, 0.0)
-    w = share / share.sum() - np.eye(setting.clusters)[cluster]
-    return float(np.sqrt(((K - m) / K) ** 2 * (w @ setting.gram @ w) / setting.sigma**2 + 1 / K))
-
-
-def _check_dimension(setting: Setting) -> None:
-    if not np.isfinite(setting.dimension):
-        raise InputError("a finite-dimension prediction needs a dimension", "set dim")

@@ -15,11 +15,11 @@ UNSOUND = "as printed, not sound"
 
 
 def nearest_neighbours(
-    nearest: Number,
-    sigma: Number,
-    dimension: Number,
-    neighbours: Number,
-    tokens: Number,
+    separation: Number = 1.4142,
+    sigma: Number = 0.3,
+    dim: Number = 1024,
+    neighbours: Number = 100,
+    tokens: Number = 1000,
     delta: Number = 0.05,
     c: Number = 1.0,
 ) -> Bound:
@@ -28,23 +28,23 @@ def nearest_neighbours(
     $$d \ge \max\left(8, \frac{2\sigma^2}{(r_\ell-2\sigma)^2}\right)\log\frac m\delta,\qquad
       K \ge \max\left(c, 9\log\frac m\delta\right)$$
 
-    Notation: `nearest` is their $r_\ell$, `neighbours` their $K$, `tokens` their $m$; their
+    Notation: `separation` is their $r_\ell$, `neighbours` their $K$, `tokens` their $m$; their
         universal constant $C$ is `c` here, since $C$ also counts clusters.
     Departures: none; the condition on $d$ is met when $r_\ell < 2\sigma$ because its sign is lost,
         and nothing keeps $K$ below the cluster size.
 
     Reference: xu2022, Theorem 1.
     """
-    _positive(nearest=nearest, sigma=sigma, dimension=dimension, neighbours=neighbours)
+    _positive(separation=separation, sigma=sigma, dim=dim, neighbours=neighbours)
     L = float(np.log(_tokens(tokens) / check_delta(delta)))
     with np.errstate(divide="ignore"):
-        factor = float(max(8.0, np.divide(2 * sigma**2, (nearest - 2 * sigma) ** 2)))
+        factor = float(max(8.0, np.divide(2 * sigma**2, (separation - 2 * sigma) ** 2)))
     return Bound(
         name="ratio |x'-u|/|x-u| of every token, below",
         value=1.0,
         kind="printed",
         conditions=(
-            Condition("dimension", float(dimension), ">=", factor * L),
+            Condition("dimension", float(dim), ">=", factor * L),
             Condition("neighbours", float(neighbours), ">=", float(max(c, 9 * L))),
         ),
         quantities={
@@ -62,17 +62,17 @@ def nearest_neighbours(
 
 
 def softmax(
-    tokens: Number,
-    size: Number,
-    sigma: Number,
-    dimension: Number,
-    strength: Number,
+    tokens: Number = 100,
+    size: Number = 50,
+    sigma: Number = 1.0,
+    dim: Number = 3182480,
+    lam: Number = 7.743,
     delta: Number = 0.05,
-    nearest: Number = ORTHONORMAL,
+    separation: Number = ORTHONORMAL,
 ) -> Bound:
     r"""Theorem 2: with probability $1-4\delta$, $|x'_i - u| \le \sigma/2$ for every token.
 
-    Notation: `tokens` is their $m$, `size` their $m_i$, `strength` their $\lambda$, `nearest` their
+    Notation: `tokens` is their $m$, `size` their $m_i$, `lam` their $\lambda$, `separation` their
         $\gamma_\ell$ (also $r_\ell$).
     Departures: none. False as printed: at its own $d$ and $\lambda$ the ratio can be 1.000
         (`limelight verify xu2022`, claim `autopsy.theorem2`).
@@ -83,13 +83,13 @@ def softmax(
 
     Reference: xu2022, Theorem 2.
     """
-    _positive(size=size, sigma=sigma, dimension=dimension)
+    _positive(size=size, sigma=sigma, dim=dim)
     m = _tokens(tokens)
     check_delta(delta)
     log_d = np.log(2 * m / (delta * sigma))
-    low, high, smallest = softmax_window(m, size, sigma, dimension, delta)
-    left = 20 * strength * np.sqrt(log_d / dimension)
-    leak = np.exp(np.log(6 * m / size) - strength / 2)
+    low, high, smallest = softmax_window(m, size, sigma, dim, delta)
+    left = 20 * lam * np.sqrt(log_d / dim)
+    leak = np.exp(np.log(6 * m / size) - lam / 2)
     return Bound(
         name="ratio |x'-u|/sigma of every token",
         value=0.5,
@@ -100,12 +100,12 @@ def softmax(
             Condition(
                 "lambda not too small: 6m/m_i e^(-lambda/2)", float(leak), "<=", float(sigma) / 4
             ),
-            Condition("separation: |sqrt2 - r_l|", float(abs(ORTHONORMAL - nearest)), "<=", 0.5),
+            Condition("separation: |sqrt2 - r_l|", float(abs(ORTHONORMAL - separation)), "<=", 0.5),
             Condition(
                 "dimension: log(m/(2 delta sigma^2))",
                 float(np.log(m / (2 * delta * sigma**2))),
                 "<=",
-                float(dimension),
+                float(dim),
             ),
         ),
         quantities={
@@ -152,7 +152,7 @@ def softmax_point(
     return lam, int(np.ceil(least * (1 + 1e-6)))  # strictly inside, whatever the rounding
 
 
-def centre_cosine(separation: Number) -> Bound:
+def centre_cosine(separation: Number = 1.0) -> Bound:
     r"""Lemma 1: $|\langle u_a,u_b\rangle| \le |\sqrt2 - \gamma|$ for centres at distance $\gamma$.
 
     Departures: none. False for most $\gamma$: the exact cosine is $1-\gamma^2/2$, and the printed
@@ -186,20 +186,28 @@ def centre_cosine(separation: Number) -> Bound:
 
 
 def noise_products(
-    tokens: Number, sigma: Number, dimension: Number, delta: Number = 0.05
-) -> tuple[float, float]:
+    tokens: Number = 200, sigma: Number = 1.0, dim: Number = 200, delta: Number = 0.05
+) -> Bound:
     r"""Lemma 2: bounds on $|\langle h_i,h_j\rangle|$ and $|\langle h_i,u_k\rangle|$ as printed.
 
     False on the diagonal $i = j$; off it the printed numbers were never contradicted.
 
     Reference: xu2022, Lemma 2.
     """
-    pair = 2 * sigma**2 * np.sqrt(np.log(tokens / (2 * delta * sigma**2)) / dimension)
-    centre = 2 * sigma * np.sqrt(np.log(tokens / (2 * delta * sigma)) / dimension)
-    return float(pair), float(centre)
+    pair = float(2 * sigma**2 * np.sqrt(np.log(tokens / (2 * delta * sigma**2)) / dim))
+    centre = float(2 * sigma * np.sqrt(np.log(tokens / (2 * delta * sigma)) / dim))
+    return Bound(
+        name="|<h_i, h_j>| for all i, j",
+        value=pair,
+        kind="printed",
+        conditions=(Condition("the diagonal, about sigma^2", float(sigma) ** 2, "<=", pair),),
+        quantities={"delta": delta, "|<h_i, u_k>|": centre},
+        notes=(f"{UNSOUND}: false for i = j; never contradicted off the diagonal",),
+        reference="xu2022, Lemma 2",
+    )
 
 
-def norm_band(tokens: Number, dimension: Number, delta: Number = 0.05) -> Bound:
+def norm_band(tokens: Number = 1000, dim: Number = 80, delta: Number = 0.05) -> Bound:
     r"""The printed band $|h_i| \in \sigma(1 \pm \frac12\sqrt{2\log(m/\delta)/d})$ for all tokens.
 
     Claimed with probability $1-\delta$; the exact probability that some token escapes is computed
@@ -212,9 +220,9 @@ def norm_band(tokens: Number, dimension: Number, delta: Number = 0.05) -> Bound:
 
     Reference: xu2022, proof of Theorem 1, first display.
     """
-    half = 0.5 * np.sqrt(2 * np.log(_tokens(tokens) / check_delta(delta)) / dimension)
-    above = gammaincc(dimension / 2, dimension * (1 + half) ** 2 / 2)
-    below = gammainc(dimension / 2, dimension * max(1 - half, 0.0) ** 2 / 2)
+    half = 0.5 * np.sqrt(2 * np.log(_tokens(tokens) / check_delta(delta)) / dim)
+    above = gammaincc(dim / 2, dim * (1 + half) ** 2 / 2)
+    below = gammainc(dim / 2, dim * max(1 - half, 0.0) ** 2 / 2)
     escape = float(-np.expm1(tokens * np.log1p(-(above + below))))
     return Bound(
         name="exact probability that some token leaves the printed band",

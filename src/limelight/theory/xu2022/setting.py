@@ -22,14 +22,11 @@ ORTHONORMAL = float(np.sqrt(2))
 class Setting:
     r"""Everything the theory needs of a cluster model; no token is ever drawn here.
 
-    Notation: `gram` holds $\rho_{ab} = \langle u_a, u_b \rangle = 1 - r_{ab}^2/2$, `sizes` their
-        $m_k$, `sigma` their $\sigma$, `dimension` their $d$ (infinity for the limit law).
-
     Args:
-        gram: Inner products of the centres.
-        sizes: Tokens in each cluster.
-        sigma: Noise level.
-        dimension: Dimension of a token.
+        gram: Inner products of the centres, $\rho_{ab} = \langle u_a, u_b\rangle = 1 - r_{ab}^2/2$.
+        sizes: Tokens in each cluster, their $m_k$.
+        sigma: Noise level, their $\sigma$.
+        dimension: Of a token, their $d$; infinity for the limit law.
 
     Example:
         >>> Setting.equal(clusters=10, size=50, sigma=0.5, dimension=384).tokens
@@ -147,6 +144,18 @@ class Setting:
         if len(off) and np.ptp(off) > 1e-12:
             return np.arange(self.clusters)
         return np.unique(self.sizes, return_index=True)[1]
+
+    @property
+    def finite_dimension(self) -> float:
+        """Dimension of a token, where the limit law will not do."""
+        if not np.isfinite(self.dimension):
+            raise InputError("a finite dimension is needed here", "set dim")
+        return float(self.dimension)
+
+    def check_masked(self, masked: bool) -> None:
+        """Refuse to mask the diagonal of a single token."""
+        if masked and self.tokens < 2:
+            raise InputError("one token with its diagonal masked attends to nothing", "add a token")
 
     def token_mean(self, by_cluster: np.ndarray) -> np.ndarray:
         """The average over tokens of a number that each cluster's tokens share (last axis)."""

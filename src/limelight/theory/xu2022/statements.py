@@ -1,60 +1,10 @@
-"""Statements of xu2022 by label, with plain numbers as settings."""
+"""The repaired statements of xu2022, with plain numbers as settings; `printed` has the others."""
 
 import numpy as np
 
 from limelight.theory.base import Bound, Condition
-from limelight.theory.xu2022 import certificates, inverses, limit, optimum, prediction, printed
+from limelight.theory.xu2022 import certificates, inverses, limit, optimum, prediction
 from limelight.theory.xu2022.setting import Number, Setting
-
-
-def theorem1(
-    separation: Number = 1.4142,
-    sigma: Number = 0.3,
-    dim: int = 1024,
-    neighbours: int = 100,
-    tokens: int = 1000,
-    delta: Number = 0.05,
-    c: Number = 1.0,
-) -> Bound:
-    """Theorem 1 as printed."""
-    return printed.nearest_neighbours(separation, sigma, dim, neighbours, tokens, delta, c)
-
-
-def theorem2(
-    tokens: int = 100,
-    size: int = 50,
-    sigma: Number = 1.0,
-    dim: int = 3182480,
-    lam: Number = 7.743,
-    delta: Number = 0.05,
-    separation: Number = 1.4142135623730951,
-) -> Bound:
-    """Theorem 2 as printed."""
-    return printed.softmax(tokens, size, sigma, dim, lam, delta, separation)
-
-
-def norm_band(tokens: int = 1000, dim: int = 80, delta: Number = 0.05) -> Bound:
-    """The band of noise norms in the proof of Theorem 1, as printed, with its exact failure."""
-    return printed.norm_band(tokens, dim, delta)
-
-
-def lemma1(separation: Number = 1.0) -> Bound:
-    """Lemma 1 as printed, beside the exact cosine."""
-    return printed.centre_cosine(separation)
-
-
-def lemma2(tokens: int = 200, sigma: Number = 1.0, dim: int = 200, delta: Number = 0.05) -> Bound:
-    """Lemma 2 as printed, beside what its diagonal is."""
-    pair, centre = printed.noise_products(tokens, sigma, dim, delta)
-    return Bound(
-        name="|<h_i, h_j>| for all i, j",
-        value=pair,
-        kind="printed",
-        conditions=(Condition("the diagonal, about sigma^2", float(sigma) ** 2, "<=", pair),),
-        quantities={"delta": delta, "|<h_i, u_k>|": centre},
-        notes=("as printed, not sound: false for i = j; never contradicted off the diagonal",),
-        reference="xu2022, Lemma 2",
-    )
 
 
 def limit_law(
@@ -68,15 +18,14 @@ def limit_law(
     """The exact ratio as the dimension goes to infinity, and where it comes from."""
     setting = Setting.equal(clusters, size, sigma, cosine=cosine)
     parts = limit.softmax_parts(setting, lam, masked=masked)
-    share = setting.token_mean(parts.stacked.T) / setting.sigma**2
+    shares = setting.token_mean(parts.stacked.T) / setting.sigma**2
     return Bound(
         name="ratio |x'-u|/sigma",
         value=float(limit.softmax_ratio(setting, lam, masked=masked)),
         kind="exact",
         quantities={
-            "squared part, itself": float(share[0]),
-            "squared part, averaging": float(share[1]),
-            "squared part, leak": float(share[2]),
+            f"squared part, {name}": float(share)
+            for name, share in zip(parts._fields, shares, strict=True)
         },
         notes=("exact in the limit of large dimension, everything else fixed",),
         reference="xu2022, Theorem 2, repaired",
