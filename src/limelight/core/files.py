@@ -2,13 +2,14 @@
 
 import contextlib
 import errno
+import hashlib
 import os
 import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from limelight.core.errors import StoreError
+from limelight.core.errors import InputError, StoreError
 
 try:
     import fcntl
@@ -91,6 +92,14 @@ def read_regular(path: str | Path, most: int | None = None) -> bytes:
         if most is not None and status.st_size > most:
             raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
         return file.read()
+
+
+def file_digest(path: str | Path) -> str:
+    """SHA-256 of a plain file's bytes."""
+    try:
+        return hashlib.sha256(read_regular(path)).hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}", "check it") from None
 
 
 def lock(handle: int, wait: bool = False) -> bool | None:

@@ -26,6 +26,9 @@ ROOM = {"cpu": 128 * 2**20}
 #: Rough sustained FLOP/s of these small programs on one device, for time estimates only.
 PACE = {"cpu": 5e9, "gpu": 2e12, "tpu": 2e12}
 
+#: Environment variables that compilers and libraries read, and that may move the last bits.
+FLAGS = ("XLA_", "JAX_", "TF_", "NVIDIA_TF32", "CUBLAS_", "OMP_NUM_THREADS", "MKL_", "OPENBLAS_")
+
 #: Told to a GPU's compiler: products by the library, none of its own. For a ViT the search for its
 #: own takes a minute or two, and with JAX 0.11 it can end the process: a failed check of the pass
 #: that makes them (`triton_tiling_propagation`), which nobody can catch.
@@ -108,8 +111,10 @@ def describe_machine() -> dict[str, Any]:
     names = ("limelight", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "pyarrow")
     versions = {name: _version(name) for name in names}
     device = jax.local_devices()[0]
+    flags = {name: os.environ[name] for name in sorted(os.environ) if name.startswith(FLAGS)}
     return {
         "commit": commit(),
+        **({"environment": flags} if flags else {}),
         "versions": {"python": platform.python_version(), **versions},
         "device": {
             "platform": device.platform,
