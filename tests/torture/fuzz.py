@@ -43,7 +43,7 @@ def many(share: float) -> Any:
 def counted(kind: str) -> Iterator[None]:
     """One input: it is taken, or refused in one line; it neither hangs nor fills the memory."""
     count = COUNTS.setdefault(kind, Counter())
-    began = time.monotonic()
+    began, said = time.monotonic(), ""
 
     def too_long(*_):
         raise AssertionError(f"{kind}: an input took longer than {LONGEST:g} seconds")
@@ -55,11 +55,12 @@ def counted(kind: str) -> Iterator[None]:
         count["taken"] += 1
     except LimelightError as error:
         count["refused"] += 1
-        assert "\n" not in error.message, error.message
-        assert len(error.message) < 2_000, error.message
+        said = error.message
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+    assert "\n" not in said, said
+    assert len(said) < 2_000, said
     count["longest, ms"] = max(count["longest, ms"], round(1000 * (time.monotonic() - began)))
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - _START
     assert grown < MOST_GROWTH, f"{kind}: the process has grown by {grown:,} bytes"

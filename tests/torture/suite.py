@@ -28,7 +28,7 @@ SIGNALS = (
 )
 #: Processes at once.
 SIZES = (1, 2, 4)
-#: Attempts to finish one run before it is left alone.
+#: Times that a run is disturbed before it is left alone, unless said otherwise.
 ATTEMPTS = 30
 #: Seconds from a worker's first chunk within which something happens to it: most of its life is
 #: longer, so that most signals find it at work.
@@ -41,9 +41,11 @@ class Torture:
     Args:
         folder: Where runs are made and removed.
         seed: Of the dice.
+        attempts: Times that a run is disturbed before it is left alone.
     """
 
-    def __init__(self, folder: Path, seed: int):
+    def __init__(self, folder: Path, seed: int, attempts: int = ATTEMPTS):
+        self.attempts = attempts
         self.folder, self.seed, self.dice = folder, seed, random.Random(seed)
         self.counts: dict[str, Counter] = {}
         self.log = folder / "workers.log"
@@ -126,7 +128,7 @@ class Torture:
                 code = worker.wait()
                 count["ended"] += code in (-number, STOPPED)
 
-        for _ in range(ATTEMPTS):
+        for _ in range(self.attempts):
             if self.disturb(store, count, size, prepare, act):
                 return
 
@@ -140,7 +142,7 @@ class Torture:
                     harm(self.dice.choice(files))
                     count["harmed"] += 1
 
-        for _ in range(3):
+        for _ in range(min(3, self.attempts)):
             self.disturb(store, count, self.dice.choice(SIZES), lambda: None, act)
 
     def full(self, store: Path, count: Counter) -> None:

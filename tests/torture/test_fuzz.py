@@ -251,7 +251,8 @@ WORDS = st.sampled_from(
      "\u202e", "é", "a=1", "trials=0", "trials=9999999999", "world.relevant=2", "=", "a=", "*",
      "li2023", "fig4", "theorem1", "xu2022", "limit", "toy2000", "dice", "smoke", "run", "digits",
      "clusters=20000", "a.html", "a.png", "a.safetensors", "no/such/a.html", "and", "6b", "--help"]
-) | st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=8)  # fmt: skip
+)  # fmt: skip
+WORDS |= st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]), max_size=8)
 #: Commands that would compute for minutes when all words are right; these make them cheap or wrong.
 CHEAP = {"run": ["--dry-run"], "verify": ["--results", "nowhere"], "bench": ["--trials", "0"]}
 

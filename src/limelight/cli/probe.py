@@ -2,11 +2,21 @@
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import typer
 
-from limelight.cli.images import BehindOnly, BehindSource, Heads, Images, Pixels, Size, background
+from limelight.cli.images import (
+    BehindOnly,
+    BehindSource,
+    Heads,
+    Images,
+    Pixels,
+    Size,
+    background,
+    inputs,
+)
 from limelight.cli.options import Json, Seed, check_output
 from limelight.cli.progress import Bar, busy
 from limelight.cli.text import emit, print_table, say
@@ -79,6 +89,7 @@ def probe(
     with Bar(f"probing {file.name}", "images") as bar:
         found = look(model, gallery, shown=shown, noise=noise, share=share, seed=seed, progress=bar)
     machine = describe_machine()
+    found = replace(found, settings=found.settings | inputs(file, gallery))
     with busy("writing the page"):
         rerun = ["limelight " + shlex.join(sys.argv[1:])]
         write_page(page, file.name, found, machine, rerun)

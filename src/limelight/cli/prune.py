@@ -6,7 +6,16 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.images import BehindOnly, BehindSource, Heads, Images, Pixels, Size, background
+from limelight.cli.images import (
+    BehindOnly,
+    BehindSource,
+    Heads,
+    Images,
+    Pixels,
+    Size,
+    background,
+    inputs,
+)
 from limelight.cli.options import Json, Seed
 from limelight.cli.progress import Bar, busy
 from limelight.cli.text import emit, print_table, say
@@ -95,7 +104,8 @@ def prune(
         )  # fmt: skip
     if json:
         made = {"command": "limelight " + shlex.join(sys.argv[1:]), "date": now()}
-        emit(made | {"checkpoint": file.name, "pixels": gallery.scale} | found.as_json())
+        made |= {"checkpoint": file.name, "pixels": gallery.scale, **inputs(file, gallery)}
+        emit(made | found.as_json())
     else:
         print_pruned(file.name, gallery.scale, found)
 
