@@ -71,13 +71,14 @@ def probe(
     page = output or Path(f"{file.stem}.probe.html")
     check_output(page, ".html", ".htm")
     with busy("reading"):
-        from limelight.engine.device import describe_machine
+        from limelight.engine.device import describe_machine, use_cache
         from limelight.instruments.gallery import Gallery
         from limelight.instruments.page import write_page
         from limelight.instruments.probe import probe as look
         from limelight.instruments.sight import Sight
         from limelight.models import load_vit
 
+        use_cache()
         model = load_vit(file, heads)
         sight = Sight.of(model)
         ground = background(behind, behind_only, size)

@@ -83,6 +83,7 @@ def prune(
     if images is None:
         raise InputError("no images", "add --images with a folder, or a name such as cifar10")
     with busy("reading"):
+        from limelight.engine.device import use_cache
         from limelight.engine.store import now
         from limelight.instruments.gallery import Gallery, group
         from limelight.instruments.prune import kept_patches
@@ -92,6 +93,7 @@ def prune(
 
         for share in keep:
             kept_patches(share, 1)
+        use_cache()
         model = load_vit(file, heads)
         sight = Sight.of(model)
         ground = background(behind, behind_only, size)

@@ -15,8 +15,9 @@ def files_read(part: Any) -> dict[str, str]:
     """Everything that a part and the parts inside it read, each with the digest of its content."""
     found: dict[str, str] = {}
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
-        if callable(getattr(part, "files_read", None)):
-            found |= part.files_read()
+        read: Any = getattr(part, "files_read", None)
+        if callable(read):
+            found |= read()
         for field in dataclasses.fields(part):
             found |= files_read(getattr(part, field.name))
     elif isinstance(part, tuple | list):
