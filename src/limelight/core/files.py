@@ -63,14 +63,21 @@ def clear_leftovers(folder: Path) -> int:
     cleared = 0
     for path in folder.glob(".*.tmp"):
         with contextlib.suppress(OSError):
-            handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-            try:
-                if lock(handle):
-                    path.unlink()
-                    cleared += 1
-            finally:
-                os.close(handle)
+            cleared += remove_unheld(path)
     return cleared
+
+
+def remove_unheld(path: Path) -> bool:
+    """Remove a file unless a process holds a lock on it, or locks do not work here."""
+    quietly = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    handle = os.open(path, os.O_RDWR | quietly)
+    try:
+        free = bool(lock(handle)) and still_named(handle, path)
+        if free:
+            path.unlink()
+        return free
+    finally:
+        os.close(handle)
 
 
 def read_regular(path: str | Path, most: int | None = None) -> bytes:

@@ -16,7 +16,7 @@ def files_read(part: Any) -> dict[str, str]:
     found: dict[str, str] = {}
     if dataclasses.is_dataclass(part) and not isinstance(part, type):
         read: Any = getattr(part, "files_read", None)
-        if callable(read):
+        if read is not None:
             found |= read()
         for field in dataclasses.fields(part):
             found |= files_read(getattr(part, field.name))
