@@ -117,7 +117,7 @@ def test_a_table_that_cannot_decide_leaves_its_claim_open_and_says_why():
 
 
 def test_two_claims_of_one_name_are_refused_and_others_are_not():
-    one, two = (Claim(name, "s", "t", lambda table: None, AtLeast(0), "here") for name in "ab")
+    one, two = (Claim(name, "s", "t", lambda table: None, AtLeast(0.0), "here") for name in "ab")
     check_unique((one, two))
     with pytest.raises(InputError, match="'a'"):
         check_unique((one, two, one))
@@ -125,7 +125,7 @@ def test_two_claims_of_one_name_are_refused_and_others_are_not():
 
 def test_a_verdict_in_a_line_has_its_interval_where_there_is_one():
     claim = lambda interval: Claim(
-        "c", "s", "t", lambda table: Estimate(0.5, interval, 3), AtLeast(0), "here"
+        "c", "s", "t", lambda table: Estimate(0.5, interval, 3), AtLeast(0.0), "here"
     )
     table = Table({"y": np.arange(3)})
     assert "0.5 [0.25, 0.75], n = 3" in str(claim((0.25, 0.75)).decide(table, "x"))
