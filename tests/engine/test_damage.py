@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import InputError, RunError, StoreError
-from limelight.core.files import atomic, clear_leftovers, read_regular
+from limelight.core.files import atomic, clear_leftovers, read_regular, still_named
 from limelight.core.manifests import digest, sealed
 from limelight.core.sealed import read_sealed, sealed_bytes
 from limelight.engine.reading import open_table, read_facts, read_manifest, read_table, stored_rows
@@ -149,6 +149,13 @@ def test_nesting_under_the_hash_of_an_enemy_is_refused(store):
     (store / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(StoreError, match="deep"):
         read_manifest(store)
+
+
+def test_the_smallest_study_has_a_manifest_like_any_other(tmp_path):
+    Dice().sweep({"sides": [2.0]}, trials=1, width=1, store=tmp_path)
+    known = read_manifest(tmp_path)["configuration"]
+    assert (known["trials"], known["width"], known["seed"]) == (1, 1, 0)
+    assert len(read_table(tmp_path)) == 1
 
 
 def test_the_order_of_entries_does_not_matter(store):
@@ -355,6 +362,16 @@ def test_leftovers_of_the_dead_go_and_files_of_the_living_stay(tmp_path):
         alive.kill()
         alive.communicate()
     assert clear_leftovers(tmp_path) == 1
+
+
+def test_an_open_file_knows_whether_its_name_still_means_it(tmp_path):
+    file = tmp_path / "a"
+    with file.open("w") as handle:
+        assert still_named(handle.fileno(), file)
+        file.unlink()
+        assert not still_named(handle.fileno(), file)
+        file.touch()
+        assert not still_named(handle.fileno(), file)
 
 
 def test_a_run_leaves_no_locks_and_clears_those_of_the_dead(store):
