@@ -87,7 +87,7 @@ WRONG = {
     "trials true": changed("configuration.trials", True),
     "no trials": changed("configuration.trials", 0),
     "width none": changed("configuration.width", None),
-    "a seed of 40 bits": changed("configuration.seed", 2**40),
+    "a seed of 33 bits": changed("configuration.seed", 2**32),
     "too many trials": changed("configuration.trials", 10**18),
     "shared not axes": changed("configuration.shared", ["no"]),
     "an experiment of text": changed("configuration.experiment", "Dice"),

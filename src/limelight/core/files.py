@@ -109,12 +109,12 @@ def file_digest(path: str | Path) -> str:
         raise InputError(f"cannot read {path}: {error.strerror or error}", "check it") from None
 
 
-def lock(handle: int, wait: bool = False) -> bool | None:
+def lock(handle: int) -> bool | None:
     """Lock an open file until it is closed: whether it is ours; `None` where there are no locks."""
     if fcntl is None:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:  # a file system without locks
