@@ -154,19 +154,20 @@ class Torture:
             count["refused"] += 1
 
     def read_only(self, store: Path, count: Counter) -> None:
-        """A disk that turns read-only in the middle, then not."""
+        """A disk that is read-only when a killed run is to go on, then not."""
         with small_disk(store, 2_000) as really:
             worker = Worker(store, self.log)
             while not worker.at_work():
                 time.sleep(0.001)
             time.sleep(self.dice.uniform(0, SPAN))
-            if really:
-                remount(store, "ro")
-            code = worker.wait()
-            assert code in (REFUSED, DONE), f"a read-only disk ends with {code}"
-            count["refused"] += code == REFUSED
-            if really:
-                remount(store, "rw")
+            count["ended"] += worker.send(signal.SIGKILL)
+            worker.wait()
+            # Only now: a disk on which a file is open for writing cannot be made read-only.
+            if really and len(chunk_bytes(store)) < CHUNKS and remount(store, "ro"):
+                code = Worker(store, self.log).wait()
+                assert code == REFUSED, f"a read-only disk ends with {code}"
+                count["refused"] += 1
+                assert remount(store, "rw")
 
 
 def remove(file: Path) -> None:
@@ -235,12 +236,9 @@ def small_disk(store: Path, kilobytes: int) -> Iterator[bool]:
         place.rmdir()
 
 
-def remount(store: Path, how: str) -> None:
-    """The disk of a run read-only, or not; an open file may delay it."""
-    for _ in range(200):
-        if run("mount", "-o", f"remount,{how}", os.path.realpath(store)):
-            return
-        time.sleep(0.005)
+def remount(store: Path, how: str) -> bool:
+    """Make the disk of a run read-only, or not: whether that could be done."""
+    return run("mount", "-o", f"remount,{how}", os.path.realpath(store))
 
 
 def run(*command: str) -> bool:
