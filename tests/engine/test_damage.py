@@ -389,3 +389,47 @@ def test_a_run_leaves_no_locks_and_clears_those_of_the_dead(store):
         Store(store, manifest)
         assert [p.name for p in (store / "locks").iterdir()] == ["000-00002"]
     assert not list((store / "locks").iterdir())
+
+
+# --- coordinates --------------------------------------------------------------------------------
+
+
+def test_coordinates_of_cells_are_those_of_the_grid_and_no_others_exist():
+    from limelight.engine.grid import Grid
+    from limelight.engine.reading import coordinates
+
+    axes = {"a": [1, 2, 3], ("b", "c"): [(0.5, "x"), (0.25, "y")], "d": [None, 2.0]}
+    listed = [[["a"], [1, 2, 3]], [["b", "c"], [[0.5, "x"], [0.25, "y"]]], [["d"], [None, 2.0]]]
+    cells = np.arange(12, dtype=np.int32)
+    found, expected = coordinates(listed, cells), Grid(axes).columns
+    assert set(found) == set(expected)
+    for name, column in expected.items():
+        np.testing.assert_array_equal(found[name], column)
+    for cell in (-1, 12, 1000):
+        with pytest.raises(ValueError, match="not planned"):
+            coordinates(listed, np.array([0, cell], np.int32))
+
+
+@pytest.mark.parametrize("harm", ["trial", "cell", "coordinate", "type", "another study"])
+def test_a_sealed_chunk_that_is_not_of_this_study_is_refused(store, harm):
+    """As an enemy would: whole, sealed, and wrong."""
+    file = store / "chunks" / "000-00001.parquet"
+    table = read_sealed(file)
+    columns = {name: table[name].to_numpy() for name in ("cell", "trial", "sides", "value")}
+    columns = {name: column.copy() for name, column in columns.items()}
+    if harm == "trial":
+        columns["trial"][0] = 8
+    elif harm == "cell":
+        columns["cell"][0] = 3
+    elif harm == "coordinate":
+        columns["sides"][0] += 1
+    elif harm == "type":
+        columns["cell"] = columns["cell"].astype(np.int64)
+    study = {
+        b"limelight.study": b"0" * 64
+        if harm == "another study"
+        else table.schema.metadata[b"limelight.study"]
+    }
+    file.write_bytes(sealed_bytes(Table(columns).to_arrow().replace_schema_metadata(study)))
+    with pytest.raises(StoreError, match=r"000-00001.parquet"):
+        read_table(store)
