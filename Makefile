@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export MPLBACKEND := Agg
 
-.PHONY: demo test check slow format clean
+.PHONY: demo test check slow torture format clean
 
 demo: $(READY)  ## the main job: three figures of li2023 with verdicts, then a page
 	@echo "limelight demo: figures 4, 6(c) and 1(a) of li2023 at small scale (a few minutes on 2 cores)"
@@ -28,6 +28,11 @@ check: $(READY)  ## style, types and the direction of imports
 
 slow: $(READY)  ## the long tests
 	$(BIN)/pytest -m slow
+
+torture: $(READY)  ## kills, full disks, lost files, a hundred thousand hostile inputs: an hour or two
+	$(BIN)/python -W ignore -m tests.torture --kills 500
+	LIMELIGHT_FUZZ=100000 LIMELIGHT_FUZZ_RECORD=results/benchmarks/torture.json \
+		$(BIN)/pytest -q --timeout 0 tests/torture/test_fuzz.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

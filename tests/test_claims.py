@@ -19,7 +19,9 @@ from limelight.claims import (
     Inside,
     NotApplicable,
     Undecided,
+    check_unique,
 )
+from limelight.core.errors import InputError
 from limelight.table import Table
 
 NUMBERS = st.floats(-100, 100)
@@ -46,6 +48,8 @@ NUMBERS = st.floats(-100, 100)
         (Inside(1.5, 2.5), (2.6, 3.0), "fails"),
         (Inside(1.5, 2.5), (0.0, 1.4), "fails"),
         (Inside(1.5, 2.5), (2.0, 3.0), "inconclusive"),
+        (Inside(1.5, 2.5), (1.0, 1.5), "inconclusive"),
+        (Inside(1.5, 2.5), (2.5, 3.0), "inconclusive"),
         (Bands(0.2, 0.8), (0.8, 0.8), "holds"),
         (Bands(0.2, 0.8), (0.2, 0.2), "fails"),
         (Bands(0.2, 0.8), (0.5, 0.5), "inconclusive"),
@@ -131,3 +135,19 @@ def test_a_table_that_cannot_decide_leaves_its_claim_open_and_says_why():
     assert verdict.verdict == "inconclusive"
     assert (verdict.interval, verdict.n, verdict.note) == (None, 3, "10 runs are needed")
     assert np.isnan(verdict.value)
+
+
+def test_two_claims_of_one_name_are_refused_and_others_are_not():
+    one, two = (Claim(name, "s", "t", lambda table: None, AtLeast(0.0), "here") for name in "ab")
+    check_unique((one, two))
+    with pytest.raises(InputError, match="'a'"):
+        check_unique((one, two, one))
+
+
+def test_a_verdict_in_a_line_has_its_interval_where_there_is_one():
+    claim = lambda interval: Claim(
+        "c", "s", "t", lambda table: Estimate(0.5, interval, 3), AtLeast(0.0), "here"
+    )
+    table = Table({"y": np.arange(3)})
+    assert "0.5 [0.25, 0.75], n = 3" in str(claim((0.25, 0.75)).decide(table, "x"))
+    assert "0.5, n = 3" in str(claim(None).decide(table, "x"))

@@ -90,6 +90,7 @@ def test_run_then_run_again_then_resume(call):
         "figure",
         "scale",
         "cells",
+        "diverged",
         "trials",
         "seconds",
         "trials_per_second",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from limelight.core.errors import InputError, RunError, StoreError
-from limelight.core.files import atomic, clear_leftovers, read_regular
+from limelight.core.files import atomic, clear_leftovers, read_regular, still_named
 from limelight.core.manifests import digest, sealed
 from limelight.core.sealed import read_sealed, sealed_bytes
 from limelight.engine.reading import open_table, read_facts, read_manifest, read_table, stored_rows
@@ -87,7 +87,7 @@ WRONG = {
     "trials true": changed("configuration.trials", True),
     "no trials": changed("configuration.trials", 0),
     "width none": changed("configuration.width", None),
-    "a seed of 40 bits": changed("configuration.seed", 2**40),
+    "a seed of 33 bits": changed("configuration.seed", 2**32),
     "too many trials": changed("configuration.trials", 10**18),
     "shared not axes": changed("configuration.shared", ["no"]),
     "an experiment of text": changed("configuration.experiment", "Dice"),
@@ -149,6 +149,13 @@ def test_nesting_under_the_hash_of_an_enemy_is_refused(store):
     (store / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(StoreError, match="deep"):
         read_manifest(store)
+
+
+def test_the_smallest_study_has_a_manifest_like_any_other(tmp_path):
+    Dice().sweep({"sides": [2.0]}, trials=1, width=1, store=tmp_path)
+    known = read_manifest(tmp_path)["configuration"]
+    assert (known["trials"], known["width"], known["seed"]) == (1, 1, 0)
+    assert len(read_table(tmp_path)) == 1
 
 
 def test_the_order_of_entries_does_not_matter(store):
@@ -357,6 +364,16 @@ def test_leftovers_of_the_dead_go_and_files_of_the_living_stay(tmp_path):
     assert clear_leftovers(tmp_path) == 1
 
 
+def test_an_open_file_knows_whether_its_name_still_means_it(tmp_path):
+    file = tmp_path / "a"
+    with file.open("w") as handle:
+        assert still_named(handle.fileno(), file)
+        file.unlink()
+        assert not still_named(handle.fileno(), file)
+        file.touch()
+        assert not still_named(handle.fileno(), file)
+
+
 def test_a_run_leaves_no_locks_and_clears_those_of_the_dead(store):
     assert not list((store / "locks").iterdir())
     (store / "locks" / "000-00001").touch()
@@ -372,3 +389,47 @@ def test_a_run_leaves_no_locks_and_clears_those_of_the_dead(store):
         Store(store, manifest)
         assert [p.name for p in (store / "locks").iterdir()] == ["000-00002"]
     assert not list((store / "locks").iterdir())
+
+
+# --- coordinates --------------------------------------------------------------------------------
+
+
+def test_coordinates_of_cells_are_those_of_the_grid_and_no_others_exist():
+    from limelight.engine.grid import Grid
+    from limelight.engine.reading import coordinates
+
+    axes = {"a": [1, 2, 3], ("b", "c"): [(0.5, "x"), (0.25, "y")], "d": [None, 2.0]}
+    listed = [[["a"], [1, 2, 3]], [["b", "c"], [[0.5, "x"], [0.25, "y"]]], [["d"], [None, 2.0]]]
+    cells = np.arange(12, dtype=np.int32)
+    found, expected = coordinates(listed, cells), Grid(axes).columns
+    assert set(found) == set(expected)
+    for name, column in expected.items():
+        np.testing.assert_array_equal(found[name], column)
+    for cell in (-1, 12, 1000):
+        with pytest.raises(ValueError, match="not planned"):
+            coordinates(listed, np.array([0, cell], np.int32))
+
+
+@pytest.mark.parametrize("harm", ["trial", "cell", "coordinate", "type", "another study"])
+def test_a_sealed_chunk_that_is_not_of_this_study_is_refused(store, harm):
+    """As an enemy would: whole, sealed, and wrong."""
+    file = store / "chunks" / "000-00001.parquet"
+    table = read_sealed(file)
+    columns = {name: table[name].to_numpy() for name in ("cell", "trial", "sides", "value")}
+    columns = {name: column.copy() for name, column in columns.items()}
+    if harm == "trial":
+        columns["trial"][0] = 8
+    elif harm == "cell":
+        columns["cell"][0] = 3
+    elif harm == "coordinate":
+        columns["sides"][0] += 1
+    elif harm == "type":
+        columns["cell"] = columns["cell"].astype(np.int64)
+    study = {
+        b"limelight.study": b"0" * 64
+        if harm == "another study"
+        else table.schema.metadata[b"limelight.study"]
+    }
+    file.write_bytes(sealed_bytes(Table(columns).to_arrow().replace_schema_metadata(study)))
+    with pytest.raises(StoreError, match=r"000-00001.parquet"):
+        read_table(store)

@@ -1,14 +1,15 @@
-"""The store: whole files, one study a folder, damage, full disks, many processes, kills."""
+"""The store: whole files, one study a folder, damage, full disks, many processes.
+
+Kills at random moments are in `tests/torture`.
+"""
 
 import hashlib
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -62,34 +63,6 @@ def whole(tmp_path_factory):
     store = tmp_path_factory.mktemp("whole")
     table = Dice().sweep(AXES, trials=10, width=5, store=store)
     return store, table
-
-
-def test_killed_at_random_moments_and_resumed_gives_the_same_bytes(whole, tmp_path):
-    store = tmp_path / "killed"
-    dice = random.Random(7)
-    kills = 0
-    for _ in range(12):
-        process = worker(store, slow=0.05)
-        deadline = time.monotonic() + 60
-        before = len(chunk_bytes(store)) if store.exists() else 0
-        goal = before + dice.randint(1, 6)
-        while time.monotonic() < deadline and process.poll() is None:
-            if store.exists() and len(chunk_bytes(store)) >= goal:
-                time.sleep(dice.random() * 0.08)
-                break
-            time.sleep(0.005)
-        if process.poll() is not None:
-            process.communicate()
-            break
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        kills += 1
-        assert process.returncode != 0
-    assert kills >= 3
-    table = Dice().sweep(AXES, trials=10, width=5, store=store)
-    assert chunk_bytes(store) == chunk_bytes(whole[0])
-    for name, column in whole[1].columns.items():
-        np.testing.assert_array_equal(column, table[name])
 
 
 def test_two_processes_share_one_study(whole, tmp_path):

@@ -4,6 +4,7 @@ from scipy.stats import linregress
 
 from limelight.core.errors import InputError
 from limelight.fit import LAWS, fit_law, linear, logarithmic, power, resample_means
+from limelight.fit.laws import line_fits
 
 X = np.geomspace(1, 64, 10)
 CURVES = {
@@ -132,3 +133,18 @@ def test_text():
 def test_refusals(call):
     with pytest.raises(InputError):
         call()
+
+
+def test_lines_with_missing_points_are_those_of_the_points_that_are_there():
+    """Row by row against polyfit on the finite points alone, intercept and slope."""
+    rng = np.random.default_rng(3)
+    g = rng.normal(5, 2, 9)
+    f = 3 + 0.5 * g + rng.normal(0, 0.3, (20, 9))
+    f[rng.random(f.shape) < 0.3] = np.nan
+    coefficients, share = line_fits(g, f)
+    for row, (intercept, slope), explained in zip(f, coefficients, share, strict=True):
+        there = np.isfinite(row)
+        expected = np.polyfit(g[there], row[there], 1)
+        np.testing.assert_allclose([slope, intercept], expected, rtol=1e-9)
+        left = row[there] - np.polyval(expected, g[there])
+        np.testing.assert_allclose(explained, 1 - left.var() / row[there].var(), rtol=1e-9)

@@ -257,3 +257,20 @@ def test_infeasible_settings_are_refused_with_a_reason():
         limit.iterate(Setting.equal(3, 5, 0.5), 1.0, 2, gain=0.0)
     with pytest.raises(InputError, match="attends to nothing"):
         limit.softmax_ratio(Setting.equal(1, 1, 0.5), 1.0, masked=True)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_many_strengths_at_once_are_each_alone(masked):
+    """Clusters of unequal sizes at unequal angles: axes that are mixed up would show."""
+    points = np.random.default_rng(4).normal(size=(4, 6)) + 0.5
+    setting = Setting.from_points(points, [3.0, 11.0, 2.0, 30.0], 0.6)
+    together = limit.softmax_parts(setting, np.array(LAMBDAS, float), masked=masked).total
+    alone = [limit.softmax_parts(setting, lam, masked=masked).total for lam in LAMBDAS]
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+    cosines = setting.gram * 0.9
+    for one, many in zip(
+        zip(*(limit.cross_parts(cosines, setting, lam) for lam in LAMBDAS), strict=True),
+        limit.cross_parts(cosines, setting, np.array(LAMBDAS, float)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(many, one, rtol=1e-12)

@@ -6,10 +6,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.torture.suite import KINDS, Torture
+from tests.torture.study import CHUNKS, ROWS
+from tests.torture.suite import ATTEMPTS, KINDS, Torture
 
 #: Signals twice as often as the rest.
 ORDER = [kind for kind in KINDS if kind.startswith("signals")] + list(KINDS)
+SLICE = ["signals, two processes", "chunk flipped", "disk full"]
 RESULTS = Path(__file__).parents[2] / "results" / "benchmarks" / "torture.json"
 
 
@@ -18,26 +20,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=500, help="processes to end at least")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--slice", action="store_true", help="a few kinds only, for every day")
     parser.add_argument("--output", type=Path, default=RESULTS)
     words = parser.parse_args()
+    order = SLICE if words.slice else ORDER
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="torture") as folder:
-        torture = Torture(Path(folder), words.seed)
+        torture = Torture(Path(folder), words.seed, 2 if words.slice else ATTEMPTS)
         rounds = 0
-        while torture.kills < words.kills or rounds < 2 * len(ORDER):
-            kind = ORDER[rounds % len(ORDER)]
+        while torture.kills < words.kills or rounds < (1 if words.slice else 2) * len(order):
+            kind = order[rounds % len(order)]
             torture.round(kind)
             rounds += 1
             print(f"{rounds} runs, {torture.kills} ended, last: {kind}", flush=True)
-            record = {
-                "seed": words.seed,
-                "runs": rounds,
-                "processes ended from outside": torture.kills,
-                "rows lost, doubled or changed": 0,
-                "seconds": round(time.monotonic() - began, 1),
-                "kinds": {kind: dict(sorted(c.items())) for kind, c in torture.counts.items()},
-            }
-            keep(words.output, "kills", record)
+            keep(words.output, "kills", record(torture, rounds, time.monotonic() - began))
+
+
+def record(torture: Torture, rounds: int, seconds: float) -> dict:
+    """What was done, and what came of it: a round that loses anything ends the session."""
+    return {
+        "seed": torture.seed,
+        "runs": rounds,
+        "rows of each": ROWS,
+        "chunks of each": CHUNKS,
+        "processes ended from outside": torture.kills,
+        "rows lost, doubled or changed": 0,
+        "seconds": round(seconds, 1),
+        "kinds": {kind: dict(sorted(c.items())) for kind, c in torture.counts.items()},
+    }
 
 
 def keep(path: Path, name: str, record: dict) -> None:

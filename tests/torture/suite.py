@@ -28,7 +28,7 @@ SIGNALS = (
 )
 #: Processes at once.
 SIZES = (1, 2, 4)
-#: Attempts to finish one run before it is left alone.
+#: Times that a run is disturbed before it is left alone, unless said otherwise.
 ATTEMPTS = 30
 #: Seconds from a worker's first chunk within which something happens to it: most of its life is
 #: longer, so that most signals find it at work.
@@ -41,9 +41,11 @@ class Torture:
     Args:
         folder: Where runs are made and removed.
         seed: Of the dice.
+        attempts: Times that a run is disturbed before it is left alone.
     """
 
-    def __init__(self, folder: Path, seed: int):
+    def __init__(self, folder: Path, seed: int, attempts: int = ATTEMPTS):
+        self.attempts = attempts
         self.folder, self.seed, self.dice = folder, seed, random.Random(seed)
         self.counts: dict[str, Counter] = {}
         self.log = folder / "workers.log"
@@ -126,7 +128,7 @@ class Torture:
                 code = worker.wait()
                 count["ended"] += code in (-number, STOPPED)
 
-        for _ in range(ATTEMPTS):
+        for _ in range(self.attempts):
             if self.disturb(store, count, size, prepare, act):
                 return
 
@@ -140,7 +142,7 @@ class Torture:
                     harm(self.dice.choice(files))
                     count["harmed"] += 1
 
-        for _ in range(3):
+        for _ in range(min(3, self.attempts)):
             self.disturb(store, count, self.dice.choice(SIZES), lambda: None, act)
 
     def full(self, store: Path, count: Counter) -> None:
@@ -152,19 +154,20 @@ class Torture:
             count["refused"] += 1
 
     def read_only(self, store: Path, count: Counter) -> None:
-        """A disk that turns read-only in the middle, then not."""
+        """A disk that is read-only when a killed run is to go on, then not."""
         with small_disk(store, 2_000) as really:
             worker = Worker(store, self.log)
             while not worker.at_work():
                 time.sleep(0.001)
             time.sleep(self.dice.uniform(0, SPAN))
-            if really:
-                remount(store, "ro")
-            code = worker.wait()
-            assert code in (REFUSED, DONE), f"a read-only disk ends with {code}"
-            count["refused"] += code == REFUSED
-            if really:
-                remount(store, "rw")
+            count["ended"] += worker.send(signal.SIGKILL)
+            worker.wait()
+            # Only now: a disk on which a file is open for writing cannot be made read-only.
+            if really and len(chunk_bytes(store)) < CHUNKS and remount(store, "ro"):
+                code = Worker(store, self.log).wait()
+                assert code == REFUSED, f"a read-only disk ends with {code}"
+                count["refused"] += 1
+                assert remount(store, "rw")
 
 
 def remove(file: Path) -> None:
@@ -233,12 +236,9 @@ def small_disk(store: Path, kilobytes: int) -> Iterator[bool]:
         place.rmdir()
 
 
-def remount(store: Path, how: str) -> None:
-    """The disk of a run read-only, or not; an open file may delay it."""
-    for _ in range(200):
-        if run("mount", "-o", f"remount,{how}", os.path.realpath(store)):
-            return
-        time.sleep(0.005)
+def remount(store: Path, how: str) -> bool:
+    """Make the disk of a run read-only, or not: whether that could be done."""
+    return run("mount", "-o", f"remount,{how}", os.path.realpath(store))
 
 
 def run(*command: str) -> bool:

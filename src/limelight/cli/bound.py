@@ -74,7 +74,12 @@ def bound(
         from limelight.certificate import certify
 
         certify(report, file).save(certificate)
-    emit(report.as_json()) if json else print_report(report)
+    if json:
+        from limelight.core.files import file_digest
+
+        emit(report.as_json() | {"weights_sha256": file_digest(file)})
+    else:
+        print_report(report)
 
 
 def run_check(certificate: Path, file: Path, json: bool) -> None:

@@ -1,5 +1,7 @@
 """Options of the commands that show images to a real ViT."""
 
+from pathlib import Path
+
 import typer
 
 Images = typer.Option(
@@ -36,6 +38,14 @@ Size = typer.Option(
     metavar="FRACTION",
     help="Side length of a pasted image, as a fraction of the whole picture's.",
 )
+
+
+def inputs(file: Path, gallery) -> dict[str, str]:
+    """Digests of what was read: names may come to mean other files."""
+    from limelight.core.files import file_digest
+
+    found = {"weights_sha256": file_digest(file)}
+    return found if gallery is None else found | {"images_sha256": gallery.pictures.digest}
 
 
 def background(behind: str | None, only: str, size: float):

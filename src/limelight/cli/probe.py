@@ -2,11 +2,21 @@
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import typer
 
-from limelight.cli.images import BehindOnly, BehindSource, Heads, Images, Pixels, Size, background
+from limelight.cli.images import (
+    BehindOnly,
+    BehindSource,
+    Heads,
+    Images,
+    Pixels,
+    Size,
+    background,
+    inputs,
+)
 from limelight.cli.options import Json, Seed, check_output
 from limelight.cli.progress import Bar, busy
 from limelight.cli.text import emit, print_table, say
@@ -61,13 +71,14 @@ def probe(
     page = output or Path(f"{file.stem}.probe.html")
     check_output(page, ".html", ".htm")
     with busy("reading"):
-        from limelight.engine.device import describe_machine
+        from limelight.engine.device import describe_machine, use_cache
         from limelight.instruments.gallery import Gallery
         from limelight.instruments.page import write_page
         from limelight.instruments.probe import probe as look
         from limelight.instruments.sight import Sight
         from limelight.models import load_vit
 
+        use_cache()
         model = load_vit(file, heads)
         sight = Sight.of(model)
         ground = background(behind, behind_only, size)
@@ -79,6 +90,7 @@ def probe(
     with Bar(f"probing {file.name}", "images") as bar:
         found = look(model, gallery, shown=shown, noise=noise, share=share, seed=seed, progress=bar)
     machine = describe_machine()
+    found = replace(found, settings=found.settings | inputs(file, gallery))
     with busy("writing the page"):
         rerun = ["limelight " + shlex.join(sys.argv[1:])]
         write_page(page, file.name, found, machine, rerun)

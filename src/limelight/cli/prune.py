@@ -6,7 +6,16 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.images import BehindOnly, BehindSource, Heads, Images, Pixels, Size, background
+from limelight.cli.images import (
+    BehindOnly,
+    BehindSource,
+    Heads,
+    Images,
+    Pixels,
+    Size,
+    background,
+    inputs,
+)
 from limelight.cli.options import Json, Seed
 from limelight.cli.progress import Bar, busy
 from limelight.cli.text import emit, print_table, say
@@ -74,6 +83,7 @@ def prune(
     if images is None:
         raise InputError("no images", "add --images with a folder, or a name such as cifar10")
     with busy("reading"):
+        from limelight.engine.device import use_cache
         from limelight.engine.store import now
         from limelight.instruments.gallery import Gallery, group
         from limelight.instruments.prune import kept_patches
@@ -83,6 +93,7 @@ def prune(
 
         for share in keep:
             kept_patches(share, 1)
+        use_cache()
         model = load_vit(file, heads)
         sight = Sight.of(model)
         ground = background(behind, behind_only, size)
@@ -95,7 +106,8 @@ def prune(
         )  # fmt: skip
     if json:
         made = {"command": "limelight " + shlex.join(sys.argv[1:]), "date": now()}
-        emit(made | {"checkpoint": file.name, "pixels": gallery.scale} | found.as_json())
+        made |= {"checkpoint": file.name, "pixels": gallery.scale, **inputs(file, gallery)}
+        emit(made | found.as_json())
     else:
         print_pruned(file.name, gallery.scale, found)
 

@@ -2,13 +2,14 @@
 
 import contextlib
 import errno
+import hashlib
 import os
 import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from limelight.core.errors import StoreError
+from limelight.core.errors import InputError, StoreError
 
 try:
     import fcntl
@@ -62,14 +63,21 @@ def clear_leftovers(folder: Path) -> int:
     cleared = 0
     for path in folder.glob(".*.tmp"):
         with contextlib.suppress(OSError):
-            handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-            try:
-                if lock(handle):
-                    path.unlink()
-                    cleared += 1
-            finally:
-                os.close(handle)
+            cleared += remove_unheld(path)
     return cleared
+
+
+def remove_unheld(path: Path) -> bool:
+    """Remove a file unless a process holds a lock on it, or locks do not work here."""
+    quietly = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    handle = os.open(path, os.O_RDWR | quietly)
+    try:
+        free = bool(lock(handle)) and still_named(handle, path)
+        if free:
+            path.unlink()
+        return free
+    finally:
+        os.close(handle)
 
 
 def read_regular(path: str | Path, most: int | None = None) -> bytes:
@@ -93,12 +101,20 @@ def read_regular(path: str | Path, most: int | None = None) -> bytes:
         return file.read()
 
 
-def lock(handle: int, wait: bool = False) -> bool | None:
+def file_digest(path: str | Path) -> str:
+    """SHA-256 of a plain file's bytes."""
+    try:
+        return hashlib.sha256(read_regular(path)).hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}", "check it") from None
+
+
+def lock(handle: int) -> bool | None:
     """Lock an open file until it is closed: whether it is ours; `None` where there are no locks."""
     if fcntl is None:
         return None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:  # a file system without locks

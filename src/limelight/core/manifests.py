@@ -74,6 +74,8 @@ def check_manifest(value: Any) -> dict[str, Any]:
         _need(isinstance(manifest.get(name, ""), str), f"{name} is not text")
     settings = _mapping(manifest.get("settings", {}), "settings")
     _need(all(isinstance(text, str) for text in settings.values()), "settings are not text")
+    inputs = _mapping(manifest.get("inputs", {}), "inputs")
+    _need(all(isinstance(text, str) for text in inputs.values()), "inputs are not digests")
     chunks = manifest.get("chunks", [])
     counts = isinstance(chunks, list) and all(type(count) is int for count in chunks)
     _need(counts, "chunks are not numbers")

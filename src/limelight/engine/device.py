@@ -26,6 +26,24 @@ ROOM = {"cpu": 128 * 2**20}
 #: Rough sustained FLOP/s of these small programs on one device, for time estimates only.
 PACE = {"cpu": 5e9, "gpu": 2e12, "tpu": 2e12}
 
+#: Environment variables that compilers and libraries read, and that may move the last bits.
+FLAGS = (
+    "CUBLAS_WORKSPACE_CONFIG",
+    "JAX_DEFAULT_MATMUL_PRECISION",
+    "JAX_DISABLE_JIT",
+    "JAX_ENABLE_X64",
+    "JAX_NUMPY_DTYPE_PROMOTION",
+    "JAX_PLATFORMS",
+    "JAX_RANDOM_SEED_OFFSET",
+    "JAX_THREEFRY_PARTITIONABLE",
+    "LIBTPU_INIT_ARGS",
+    "MKL_NUM_THREADS",
+    "NVIDIA_TF32_OVERRIDE",
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "XLA_FLAGS",
+)
+
 #: Told to a GPU's compiler: products by the library, none of its own. For a ViT the search for its
 #: own takes a minute or two, and with JAX 0.11 it can end the process: a failed check of the pass
 #: that makes them (`triton_tiling_propagation`), which nobody can catch.
@@ -108,8 +126,10 @@ def describe_machine() -> dict[str, Any]:
     names = ("limelight", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "pyarrow")
     versions = {name: _version(name) for name in names}
     device = jax.local_devices()[0]
+    flags = {name: os.environ[name] for name in FLAGS if name in os.environ}
     return {
         "commit": commit(),
+        **({"environment": flags} if flags else {}),
         "versions": {"python": platform.python_version(), **versions},
         "device": {
             "platform": device.platform,

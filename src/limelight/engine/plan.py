@@ -17,10 +17,19 @@ from limelight.engine.batch import PRECISION
 from limelight.engine.cost import Cost
 from limelight.engine.grid import Axes, Cell, Grid, assign, fitting, is_static, leaves
 from limelight.engine.identity import describe, digest
+from limelight.engine.inputs import files_read
 from limelight.engine.reading import chunk_name, read_manifest
 
 #: Raised when the engine or a shelf changes so that stored numbers would come out otherwise.
 REVISION = 2
+#: Flags of JAX that change random numbers, types or arithmetic, and their usual values; another
+#: value is part of a study's identity.
+FLAGS = {
+    "jax_threefry_partitionable": True,
+    "jax_random_seed_offset": 0,
+    "jax_numpy_dtype_promotion": "standard",
+    "jax_disable_jit": False,
+}
 #: Columns that the engine fills.
 RESERVED = ("cell", "trial")
 
@@ -133,6 +142,14 @@ class Plan:
         )
 
     @cached_property
+    def inputs(self) -> dict[str, str]:
+        """Files that the study reads, each with a digest of its content; they are read for it."""
+        found: dict[str, str] = {}
+        for group in self.groups:
+            found |= files_read(assign(self.experiment, self.grid.cells[group.cells[0]]))
+        return found
+
+    @cached_property
     def hash(self) -> str:
         """The identity of the study."""
         return digest(self.configuration)
@@ -233,10 +250,16 @@ def is_double(experiment: Any) -> bool:
 def numerics(double: bool) -> dict[str, Any]:
     """What else the bits depend on: the width of numbers, of products, and the generator."""
     config: Any = jax.config
+    unusual = {
+        name.removeprefix("jax_"): getattr(config, name)
+        for name, usual in FLAGS.items()
+        if getattr(config, name, usual) != usual
+    }
     return {
         "x64": double,
         "matmul": PRECISION,
         "generator": str(config.jax_default_prng_impl),
+        **unusual,
     }
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from limelight.core.errors import InputError, LimelightError, RunError, StallError
 from limelight.core.manifests import FORMAT, sealed
 from limelight.engine import device
+from limelight.engine.inputs import check_inputs
 from limelight.engine.plan import Chunk, Plan
 from limelight.engine.reading import assemble
 from limelight.engine.store import Store, now
@@ -116,12 +117,15 @@ def run(
     """
     device.use_cache()
     machine = device.describe_machine()
+    # A finished run can be read where its data are not; a new one cannot be made there.
+    new = store is None or not (Path(store) / "manifest.json").exists()
     manifest = sealed(
         {
             "format": FORMAT,
             "hash": plan.hash,
             "configuration": plan.configuration,
             "chunks": plan.counts,
+            **({"inputs": plan.inputs} if new and plan.inputs else {}),
             "created": now(),
             **machine,
             **(about or {}),
@@ -208,6 +212,7 @@ class Engine:
 
     def _attempt(self, chunk: Chunk) -> bool:
         self._check_memory()
+        self._check_inputs()
         self._report()
         began, compiled = time.monotonic(), self.progress.compile_seconds
         try:
@@ -241,6 +246,12 @@ class Engine:
             raise InputError(
                 f"one trial takes {needed}, a device here has {there}", "smaller sizes"
             )
+
+    def _check_inputs(self) -> None:
+        """Refuse data and checkpoints that changed since the run was begun; once is enough."""
+        there = self.keep.manifest.get("inputs", {})
+        if there and not self.progress.computed:
+            check_inputs(there, self.plan.inputs, getattr(self.keep, "path", "this run"))
 
     def _compute(self, chunk: Chunk) -> dict[str, np.ndarray]:
         with jax.enable_x64(self.x64):  # a thread does not inherit the caller's choice

@@ -26,6 +26,7 @@ from limelight.core.files import (
     clear_leftovers,
     explained,
     lock,
+    remove_unheld,
     still_named,
     write_once,
 )
@@ -192,12 +193,7 @@ class Store:
             clear_leftovers(folder)
         for path in self.locks.glob("*"):
             with contextlib.suppress(OSError):
-                handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
-                try:
-                    if lock(handle) and still_named(handle, path):
-                        path.unlink()
-                finally:
-                    os.close(handle)
+                remove_unheld(path)
 
 
 def difference(there: Any, here: Any, path: str = "") -> str:

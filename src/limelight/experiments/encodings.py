@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from limelight.core.errors import InputError, check_least
+from limelight.core.files import file_digest
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey
@@ -73,6 +74,10 @@ class Encodings(Experiment):
         if self.read is not None:
             return self.read
         return np.asarray(load_vit(self.checkpoint, self.heads or None).encodings)
+
+    def files_read(self) -> dict[str, str]:
+        """The checkpoint, where there is one."""
+        return {self.checkpoint: file_digest(self.checkpoint)} if self.checkpoint else {}
 
     def with_room(self, cells: Sequence[Any]) -> "Encodings":
         """With what it reads in it, so that the program takes that as an argument."""

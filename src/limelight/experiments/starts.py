@@ -17,6 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from limelight.core.errors import InputError, check_word
+from limelight.core.files import file_digest
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import PRNGKey
@@ -116,6 +117,10 @@ class Starts(eqx.Module):
         # Its head may be of any classes: who starts from it makes a new one.
         blank = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), like.head)
         return np.asarray(to_vector(eqx.tree_at(lambda m: m.head, found, blank)))
+
+    def files_read(self) -> dict[str, str]:
+        """The file of the chosen start, where it comes from one."""
+        return {str(self._file()): file_digest(self._file())} if self.folder else {}
 
     def loaded(self) -> "Starts":
         """With what it reads in it, so that a program takes that as an argument."""

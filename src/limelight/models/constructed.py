@@ -16,7 +16,7 @@ from jaxtyping import Array
 from safetensors.numpy import save_file
 
 from limelight.core.errors import InputError, check_word
-from limelight.core.files import atomic
+from limelight.core.files import atomic, file_digest
 from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Number, PRNGKey
@@ -166,6 +166,10 @@ class Loaded(Recipe):
     """
 
     path: str = eqx.field(static=True)
+
+    def files_read(self) -> dict[str, str]:
+        """The file."""
+        return {self.path: file_digest(self.path)}
 
     def init(self, key: PRNGKey, world: SparseBoolean, truth: Any) -> SequenceNet:
         """The file's weights."""

@@ -94,6 +94,8 @@ def read(path: str | Path) -> Tensors:
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder", "name the .safetensors file in it")
+    if path.exists() and not path.is_file():  # a pipe would be waited for, a device is endless
+        raise InputError(f"{path} is no plain file", "expected a safetensors file")
     try:
         with path.open("rb") as file:
             start = file.read(16)

@@ -337,7 +337,7 @@ class Figure:
 
         So a smoke run does not become a larger one by an edit of one word.
         """
-        scale, study = manifest.get("scale"), manifest.get("configuration", {})
+        scale, study = str(manifest.get("scale")), manifest.get("configuration", {})
         if scale not in self.scales or not {"axes", "trials"} <= set(study):
             return ""
         try:

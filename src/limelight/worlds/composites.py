@@ -91,6 +91,15 @@ class Composites(World[Int[Array, " count"], Example]):
             behind = behind.only(self.behind) if self.behind else behind
         return (objects.only(self.only) if self.only else objects), behind
 
+    def files_read(self) -> dict[str, str]:
+        """The sources that are not bundled or given: their pixels and labels."""
+        if self.objects is not None:
+            return {}
+        found = {} if self.source == DIGITS else {self.source: load_pictures(self.source).digest}
+        if self.background not in (BLANK, TILES, DIGITS):
+            found[self.background] = load_pictures(self.background, coarse=self.coarse).digest
+        return found
+
     @property
     def shape(self) -> Shape:
         """Sizes of the objects' source; of one with a name they are known without its files."""

@@ -95,6 +95,12 @@ class Images(World[ImageTruth, Example]):
         training, testing = self.training or known.training, self.testing or known.testing
         return dataclasses.replace(known, training=training, testing=testing)
 
+    def files_read(self) -> dict[str, str]:
+        """The source, unless it is bundled or was given: its pixels and labels."""
+        if self.source == DIGITS or self.data is not None:
+            return {}
+        return {self.source: load_pictures(self.source, self.side, self.coarse).digest}
+
     def loaded(self) -> "Images":
         """The same world with its images in it, so that a program takes them as an argument."""
         return dataclasses.replace(self, data=self.pictures)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -72,6 +73,15 @@ class Pictures(eqx.Module):
     def testing(self) -> int:
         """Images that are not for training."""
         return len(self.labels) - self.training
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything in it: pixels, labels, the split, names of classes."""
+        facts = (self.training, self.official, self.brightest, self.images.shape, self.names)
+        found = hashlib.sha256(repr(facts).encode())
+        for array in (self.images, self.labels):
+            found.update(np.ascontiguousarray(array).tobytes())
+        return found.hexdigest()
 
     def only(self, labels: Sequence[int]) -> "Pictures":
         """The images of some classes, these numbered anew in the order given."""

@@ -1,0 +1,170 @@
+"""Inputs that nobody should send, as Hypothesis strategies, and a count of what became of them."""
+
+import contextlib
+import json
+import os
+import resource
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+from hypothesis import HealthCheck, settings
+
+from limelight.core.errors import LimelightError
+
+#: Inputs in all; `make torture` asks for a hundred thousand.
+INPUTS = int(os.environ.get("LIMELIGHT_FUZZ", "1000"))
+#: Where the count goes, if anywhere.
+RECORD = os.environ.get("LIMELIGHT_FUZZ_RECORD", "")
+#: Seconds that one input may take, and bytes by which the process may grow in all.
+LONGEST, MOST_GROWTH = 20.0, 1_500_000_000
+
+#: By kind: accepted, refused in one line; the longest time.
+COUNTS: dict[str, Counter] = {}
+_START = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def many(share: float) -> Any:
+    """The settings of a test that takes its share of the inputs."""
+    return settings(
+        max_examples=max(10, round(share * INPUTS)),
+        deadline=None,
+        derandomize=INPUTS <= 1000,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+
+
+@contextlib.contextmanager
+def counted(kind: str) -> Iterator[None]:
+    """One input: it is taken, or refused in one line; it neither hangs nor fills the memory."""
+    count = COUNTS.setdefault(kind, Counter())
+    began, said = time.monotonic(), ""
+
+    def too_long(*_):
+        raise AssertionError(f"{kind}: an input took longer than {LONGEST:g} seconds")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST)
+    try:
+        yield
+        count["taken"] += 1
+    except LimelightError as error:
+        count["refused"] += 1
+        said = error.message
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert "\n" not in said, said
+    assert len(said) < 2_000, said
+    count["longest, ms"] = max(count["longest, ms"], round(1000 * (time.monotonic() - began)))
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - _START
+    assert grown < MOST_GROWTH, f"{kind}: the process has grown by {grown:,} bytes"
+
+
+def keep_counts() -> None:
+    """Add the count to the record, where one is wanted."""
+    if RECORD:
+        path = Path(RECORD)
+        there = json.loads(path.read_text()) if path.exists() else {}
+        total = sum(count["taken"] + count["refused"] for count in COUNTS.values())
+        fuzz = {
+            "inputs": total,
+            "tracebacks": 0,
+            "seconds for one at most": LONGEST,
+            "kinds": {kind: dict(sorted(count.items())) for kind, count in COUNTS.items()},
+        }
+        path.write_text(json.dumps({**there, "fuzz": fuzz}, indent=2) + "\n")
+
+
+# --- bytes --------------------------------------------------------------------------------------
+
+_OPERATIONS = ("flip", "cut", "insert", "remove", "repeat", "zero", "number")
+
+
+@st.composite
+def damaged(draw: Any, content: bytes) -> bytes:
+    """Some bytes after a few accidents: flips, cuts, insertions, numbers made huge."""
+    raw = bytearray(content)
+    for _ in range(draw(st.integers(1, 4))):
+        if not raw:
+            break
+        place = draw(st.integers(0, len(raw) - 1))
+        length = draw(st.integers(1, 24))
+        how = draw(st.sampled_from(_OPERATIONS))
+        if how == "flip":
+            raw[place] ^= 1 << draw(st.integers(0, 7))
+        elif how == "cut":
+            del raw[place:]
+        elif how == "insert":
+            raw[place:place] = draw(st.binary(min_size=1, max_size=8))
+        elif how == "remove":
+            del raw[place : place + length]
+        elif how == "repeat":
+            raw[place:place] = raw[place : place + length] * draw(st.integers(1, 50))
+        elif how == "zero":
+            raw[place : place + length] = bytes(len(raw[place : place + length]))
+        else:
+            size = draw(st.sampled_from((1, 2, 4, 8)))
+            huge = draw(st.sampled_from((0xFF, 0x7F, 0x80)))
+            raw[place : place + size] = bytes([huge]) + b"\xff" * (size - 1)
+    return bytes(raw)
+
+
+# --- JSON ---------------------------------------------------------------------------------------
+
+nonsense = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=6)
+    | st.sampled_from([10**400, -1, 0, 1, 2**31, "0", "<script>", "\x1b[2J", "..", "\ud800"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+
+
+def places(value: Any, place: tuple = ()) -> Iterator[tuple]:
+    """Where anything stands in a document, parts and leaves."""
+    if place:
+        yield place
+    items = value.items() if isinstance(value, dict) else ()
+    items = enumerate(value) if isinstance(value, list) else items
+    for name, inner in items:
+        yield from places(inner, (*place, name))
+
+
+@st.composite
+def mutated(draw: Any, document: Any) -> Any:
+    """A document with some of its parts replaced, removed, renamed, or wrapped."""
+    made = json.loads(json.dumps(document))
+    for _ in range(draw(st.integers(1, 3))):
+        there = list(places(made))
+        if not there:
+            break
+        *parents, last = draw(st.sampled_from(there))
+        at = made
+        for name in parents:
+            at = at[name]
+        how = draw(st.sampled_from(("put", "put", "remove", "rename", "wrap", "deep")))
+        if how == "put":
+            at[last] = draw(nonsense)
+        elif how == "remove":
+            del at[last]
+        elif how == "rename" and isinstance(at, dict):
+            at[draw(st.text(max_size=5))] = at.pop(last)
+        elif how == "wrap":
+            at[last] = draw(st.sampled_from(([at[last]], {"a": at[last]}, str(at[last]))))
+        elif how == "deep":
+            inner = at[last]
+            for _ in range(draw(st.integers(50, 400))):
+                inner = [inner]
+            at[last] = inner
+    return made
