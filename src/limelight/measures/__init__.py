@@ -27,10 +27,12 @@ from limelight.measures.noise import (
     NoiseLeft,
     NoiseParts,
     NoisePath,
+    NoiseProducts,
     Purity,
     noise_left,
     noise_parts,
     noise_path,
+    noise_products,
     purity,
 )
 from limelight.measures.sets import SetGrowth
@@ -63,6 +65,7 @@ __all__ = [
     "NoiseLeft",
     "NoiseParts",
     "NoisePath",
+    "NoiseProducts",
     "Purity",
     "WorstErrors",
     # Measures with their usual settings.
@@ -73,6 +76,7 @@ __all__ = [
     "noise_left",
     "noise_parts",
     "noise_path",
+    "noise_products",
     "purity",
     "worst_errors",
 ]

@@ -68,6 +68,7 @@ paper = Paper(
         "fig6c": "spurious backgrounds, removed",
         "fig6-starts": "the initial models of figure 6",
         "fig7": "attention mass on the label-relevant tokens with more patterns",
+        "hypotheses": "zero loss and iterations inside Theorem 1's hypotheses",
         "lemmas": "lucky neurons, features, values and envelopes through training",
         "sets": "what a set of patterns grows along, against the frequencies of its members",
     },
