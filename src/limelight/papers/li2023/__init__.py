@@ -44,6 +44,7 @@ paper = Paper(
             ("definition1", "the envelope of attention", "envelope_bound", {}),
             ("lemma3", "how many neurons are lucky", "lucky_neurons", {}),
             ("lemma4", "whether they stay lucky", "lucky_kept", {}),
+            ("errata", "printed statements against corrected ones", "erratum", {}),
         )
     ),
     figures={

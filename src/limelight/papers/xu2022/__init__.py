@@ -52,6 +52,9 @@ paper = Paper(
         _statement("softmax", "T2' and T2'', certificates for softmax", "softmax_certificate"),
         _statement("recursion", "many steps, exact recursion", "depth"),
         _statement("crossing", "cross-attention, exact law", "cross"),
+        Statement(
+            "errata", "steps of the proofs, as printed and corrected", f"{_THEORY}.errata:erratum"
+        ),
     ),
     figures={
         "curves": "what one attention step leaves of the noise",
