@@ -8,6 +8,7 @@ import runpy
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,11 +38,24 @@ def test_the_python_of_a_page_runs(name, script, tmp_path):
     assert ran.returncode == 0, f"{name}: {ran.stderr}"
 
 
+fill = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "fill.py")))
+
+
+def test_no_number_in_a_page_is_out_of_date(capsys):
+    assert fill.main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_a_mark_is_filled_in_from_the_tables():
+    page = "It has <!-- = tables xu2022 -->some<!-- / -->."
+    found = sorted((ROOT / "results" / "xu2022").glob("*/table.parquet"))
+    assert fill.written(page).startswith(f"It has <!-- = tables xu2022 -->{len(found)} tables, ")
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_is_empty_or_unfinished(page):
     text = (ROOT / page).read_text()
     assert len(text) > 200
-    assert "<!--" not in text
+    assert "<!--" not in fill.MARK.sub("", text)  # a mark that `docs/fill.py` fills in
     assert not re.search(r"\b[A-Z]{3,}_[A-Z]{3,}\b", re.sub(r"`[^`]*`", "", text))
 
 

@@ -19,6 +19,7 @@ from limelight.cli import (
     bound,
     cite,
     construct,
+    new,
     papers,
     plot,
     probe,
@@ -83,6 +84,11 @@ def help_page(command: Callable) -> str:
 
 for name, command in COMMANDS.items():
     app.command(name, help=help_page(command), no_args_is_help=name not in BARE)(command)
+
+
+for command in new.new.registered_commands:
+    command.help = help_page(command.callback) if command.callback else None
+app.add_typer(new.new, name="new")
 
 
 @app.callback(invoke_without_command=True)

@@ -2,7 +2,7 @@
 
 import typer
 
-from limelight.cli.options import Json
+from limelight.cli.options import Json, PaperAt, paper_at
 from limelight.cli.text import emit
 
 
@@ -10,6 +10,7 @@ def cite(
     what: str = typer.Argument(
         metavar="WHAT", help="A run folder, a table.parquet, or a paper's key."
     ),
+    paper: str | None = PaperAt,
     json: bool = Json,
 ) -> None:
     """Print BibTeX for the paper and the software behind a run.
@@ -18,28 +19,32 @@ def cite(
       limelight cite li2023
       limelight cite runs/li2023-fig1a-small > used.bib
     """
-    from limelight.papers import KEYS
+    from limelight.papers import known, load
+    from limelight.papers.outside import holds_paper
     from limelight.papers.published import entries
 
-    key = what if what in KEYS else _key_of(what)
-    found = entries([key, "limelight", "jax", "equinox", "optax"])
+    ours = what in known() or holds_paper(what)
+    chosen = load(what) if ours else _paper_of(what, paper_at(paper))
+    found = entries(chosen, "limelight", "jax", "equinox", "optax")
     if json:
         emit([{"key": name, "bibtex": text} for name, text in found.items()])
     else:
         typer.echo("\n\n".join(found.values()))
 
 
-def _key_of(place: str) -> str:
+def _paper_of(place: str, paper):
     """The paper behind a run or a table."""
     from pathlib import Path
 
     from limelight.core.errors import InputError, suggest
-    from limelight.papers import KEYS
+    from limelight.papers import known, load
     from limelight.papers.published import open_manifest, recipe_of
 
     if not Path(place).exists():
         raise InputError(
             f"{place} is neither a paper nor a run folder",
-            suggest(place, list(KEYS)),
+            suggest(place, known()),
         )
-    return recipe_of(open_manifest(place), place).paper
+    manifest = open_manifest(place)
+    recipe_of(manifest, place, paper)
+    return paper or load(manifest["paper"])

@@ -30,7 +30,22 @@ SameCode = typer.Option(
     metavar="",
     help="Go on although code of yours changed: only when you know that it does not matter.",
 )
-Key = typer.Argument(metavar="KEY", help="A paper's key, such as li2023.")
+Key = typer.Argument(
+    metavar="KEY", help="A paper's key, such as li2023, or the file or folder that holds a paper."
+)
+PaperAt = typer.Option(
+    None,
+    "--paper",
+    metavar="PATH",
+    help="The file or folder of the paper that the run belongs to, where it is not installed.",
+)
+
+
+def paper_at(path: str | None):
+    """The paper of a file or folder; nothing without one."""
+    from limelight.papers.outside import from_path
+
+    return None if path is None else from_path(path)
 
 
 def settings(pairs: Iterable[str]) -> dict[str, str]:

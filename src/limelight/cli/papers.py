@@ -1,7 +1,7 @@
 """`limelight papers`: what is here."""
 
 from limelight.cli.options import Json
-from limelight.cli.text import emit, print_title, say
+from limelight.cli.text import emit, print_title, say, tell
 
 
 def papers(json: bool = Json) -> None:
@@ -11,11 +11,18 @@ def papers(json: bool = Json) -> None:
       limelight papers
       limelight papers --json
     """
-    from limelight.papers import KEYS, load
+    from limelight.core.errors import InputError
+    from limelight.papers import known, load
 
-    papers = [load(key) for key in KEYS]
+    papers, failed = [], {}
+    for key in known():
+        try:
+            papers.append(load(key))
+        except InputError as error:  # a stranger's paper harms no other
+            failed[key] = error.message
     if json:
-        emit([paper_json(paper) for paper in papers])
+        broken = [{"key": key, "error": why} for key, why in failed.items()]
+        emit([*(paper_json(paper) for paper in papers), *broken])
         return
     for paper in papers:
         print_title(paper.key, paper.title)
@@ -26,6 +33,8 @@ def papers(json: bool = Json) -> None:
         for name, text in parts.items():
             say(f"{name:11} {text}", indent=2, hang=12)
         say()
+    for why in failed.values():
+        tell(f"error: {' '.join(why.split())}")
     say("Next: limelight show KEY, or limelight run KEY FIGURE --scale smoke")
 
 

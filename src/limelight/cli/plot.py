@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.options import Json, check_output
+from limelight.cli.options import Json, PaperAt, check_output, paper_at
 from limelight.cli.progress import busy
 from limelight.cli.text import emit, say, tell
 
@@ -14,33 +14,40 @@ def plot(
     output: Path | None = typer.Option(
         None, "-o", "--output", metavar="FILE", help="A .png, .svg or .pdf file."
     ),
+    measure: str | None = typer.Option(
+        None, "--measure", metavar="NAME", help="Draw this column plainly over the axes."
+    ),
+    paper: str | None = PaperAt,
     json: bool = Json,
 ) -> None:
     """Draw the figure of a run from its table alone.
 
     The first picture is the figure itself; others of the same run are put beside it. Without a
-    file name they are put into the run's folder.
+    file name they are put into the run's folder. A run of your own, or one whose paper is not at
+    hand, is drawn plainly: every measure over its axes.
 
     Examples:
       limelight plot runs/li2023-fig1a-small
       limelight plot runs/li2023-fig1a-small -o fig1a.pdf
+      limelight plot runs/mine --measure test_loss
       limelight plot results/li2023/fig4/table.parquet -o fig4.svg --json
     """
     if output is not None:
         check_output(output, ".png", ".svg", ".pdf")
     with busy("drawing"):
-        from limelight.papers.published import open_table, recipe_of, unfinished
+        from limelight.papers.published import find_recipe, open_table, pictures_of, unfinished
         from limelight.plot import save
 
         table = open_table(store)
-        recipe = recipe_of(table.manifest, store)
+        recipe = find_recipe(table.manifest, paper_at(paper))
         folder = store if store.is_dir() else store.parent
-        first = output or folder / f"{recipe.name}.png"
+        name = recipe.name if recipe else folder.resolve().name
+        first = output or folder / f"{name}.png"
         files = []
-        for number, (name, picture) in enumerate(recipe.plots(table).items()):
-            path = first.with_stem(f"{first.stem}-{name}") if number else first
+        for number, (what, picture) in enumerate(pictures_of(table, recipe, measure).items()):
+            path = first.with_stem(f"{first.stem}-{what}") if number else first
             save(picture, path)
             files.append(str(path))
     if unfinished(table):
         tell(f"note: the run is not finished: {unfinished(table)}")
-    emit({"figure": recipe.name, "files": files}) if json else say("drawn: " + ", ".join(files))
+    emit({"figure": name, "files": files}) if json else say("drawn: " + ", ".join(files))

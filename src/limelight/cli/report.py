@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.options import Json, check_output
+from limelight.cli.options import Json, PaperAt, check_output, paper_at
 from limelight.cli.progress import busy
 from limelight.cli.text import emit, say
 
@@ -16,6 +16,7 @@ def report(
     output: Path = typer.Option(
         Path("report.html"), "-o", "--output", metavar="FILE", help="The page to write."
     ),
+    paper: str | None = PaperAt,
     json: bool = Json,
 ) -> None:
     """Write one HTML page: claims with verdicts, figures, settings, cost, how to rerun.
@@ -28,5 +29,5 @@ def report(
     with busy("writing the page"):
         from limelight.papers.published import write_page
 
-        write_page(output, stores)
+        write_page(output, stores, paper_at(paper))
     emit({"file": str(output)}) if json else say(f"written: {output}")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.options import Json, SameCode, Stall, check_stall
+from limelight.cli.options import Json, PaperAt, SameCode, Stall, check_stall, paper_at
 from limelight.cli.progress import Bar
-from limelight.cli.run import stopped, took, work
+from limelight.cli.run import named, stopped, took, work
 from limelight.cli.text import emit, say
 
 
@@ -14,6 +14,7 @@ def resume(
     store: Path = typer.Argument(metavar="FOLDER", help="A run folder."),
     stall: float = Stall,
     same_code: bool = SameCode,
+    paper: str | None = PaperAt,
     json: bool = Json,
 ) -> None:
     """Compute what is missing of a run; several processes may resume one folder at once.
@@ -36,8 +37,9 @@ def resume(
     manifest = read_manifest(store)
     if isinstance(manifest.get("paper"), str):
         seed, settings = how_to_go_on(manifest, store)
-        recipe = recipe_of(manifest, store)
-        work(recipe, store, manifest["scale"], seed, settings, None, stall, same_code, json)
+        recipe = recipe_of(manifest, store, paper_at(paper))
+        there = named(paper) if paper else ""
+        work(recipe, store, manifest["scale"], seed, settings, None, stall, same_code, json, there)
     else:
         plain(store, stall, same_code, json)
 

@@ -59,7 +59,14 @@ def run(
     if dry_run:
         print_plan(recipe.plan(scale, seed=seed, settings=chosen, width=width, store=place), json)
     else:
-        work(recipe, place, scale, seed, chosen, width, stall, same_code, json)
+        work(recipe, place, scale, seed, chosen, width, stall, same_code, json, named(key))
+
+
+def named(key: str) -> str:
+    """How later commands are told of a paper that is a file."""
+    from limelight.papers.outside import is_path
+
+    return f" --paper {shlex.quote(key)}" if is_path(key) else ""
 
 
 def work(
@@ -72,6 +79,7 @@ def work(
     stall: float,
     same_code: bool,
     json: bool,
+    paper: str = "",
 ) -> None:
     """Run, then print what was found."""
     check_stall(stall)
@@ -101,7 +109,7 @@ def work(
     for line in lines:
         say(line, hang=4)
     print_verdicts(verdicts)
-    here = quoted(place)
+    here = quoted(place) + paper
     commands = ("plot", "report", *(["weights"] if recipe.save else []))
     say("\n".join([f"\nStored in {place}. Next:", *(f"  limelight {c} {here}" for c in commands)]))
 

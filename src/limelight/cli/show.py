@@ -40,7 +40,7 @@ def show(
     if not label and chosen and paper.statements:
         label = paper.statements[0].label
     if not label:
-        emit(paper_json(paper)) if json else print_paper(paper)
+        emit(paper_json(paper)) if json else print_paper(paper, key)
         return
     item = paper.find(label)
     if isinstance(item, Statement):
@@ -55,7 +55,7 @@ def show(
         return
     if chosen:
         raise InputError("--set needs a statement here", f"limelight run {key} {label} takes --set")
-    emit(figure_json(item)) if json else print_figure(paper, item)
+    emit(figure_json(item)) if json else print_figure(paper, item, key)
 
 
 def paper_json(paper) -> dict:
@@ -68,6 +68,7 @@ def paper_json(paper) -> dict:
         "symbols": dict(paper.symbols),
         "statements": {s.label: s.title for s in paper.statements},
         "figures": paper.titles,
+        "items": [item.as_json() for item in paper.items],
     }
 
 
@@ -93,7 +94,7 @@ def figure_json(figure) -> dict:
     }
 
 
-def print_paper(paper) -> None:
+def print_paper(paper, key: str) -> None:
     """A paper for people."""
     print_title(paper.key, paper.title)
     say(f"{paper.authors}. {paper.venue}")
@@ -104,14 +105,28 @@ def print_paper(paper) -> None:
     }
     width = max(14, *(len(name) for entries in parts.values() for name in entries))
     for title, entries in parts.items():
-        say(f"\n{title}")
+        if entries:
+            say(f"\n{title}")
         for name, text in entries.items():
             say(f"  {name:{width}} {text}", hang=width + 1)
+    if paper.items:
+        print_items(paper.items)
     first = next(iter(paper.titles), "FIGURE")
-    say(f"\nNext: limelight show {paper.key} {first}")
+    say(f"\nNext: limelight show {key} {first}")
 
 
-def print_figure(paper, figure) -> None:
+def print_items(items) -> None:
+    """Every numbered item of a paper, and where it lives here."""
+    from limelight.papers.coverage import counts
+
+    found = counts(items)
+    say(f"\nNumbered items of the paper: {found['here']} of {found['items']} are here")
+    for item in items:
+        say(f"  {item.label}: {item.says}", hang=4)
+        say(", ".join(item.where) or f"not here: {item.why}", indent=6, hang=2)
+
+
+def print_figure(paper, figure, key: str) -> None:
     """A figure for people."""
     print_title(f"{paper.key} {figure.name}", f"{figure.title} ({figure.reference})")
     say(sentence(f"\n{figure.lead}"), hang=2)
@@ -131,4 +146,4 @@ def print_figure(paper, figure) -> None:
         say(f"{name:6} {axes}; {plural(setup.trials, 'trial')} per cell.", indent=2, hang=7)
         if cost:
             say(f"Published run: {cost}.", indent=9)
-    say(f"\nRun it: limelight run {paper.key} {figure.name} --scale smoke")
+    say(f"\nRun it: limelight run {key} {figure.name} --scale smoke")

@@ -13,7 +13,6 @@ from limelight.cli.text import (
     print_table,
     print_verdicts,
     say,
-    sentence,
     tell,
 )
 
@@ -57,11 +56,13 @@ def verify(
     """
     check_stall(stall)
     with busy("loading"):
-        from limelight.papers import KEYS, load
+        from limelight.papers import KEYS, known, load
+        from limelight.papers.outside import is_path
         from limelight.papers.published import decide_published
 
-        papers = [load(key) for key in [w for w in words if w in KEYS] or KEYS]
-        names = named_claims(papers, [w for w in words if w not in KEYS])
+        keys = [word for word in words if word in known() or is_path(word)]
+        papers = [load(key) for key in keys or KEYS]
+        names = named_claims(papers, [word for word in words if word not in keys])
         figures = [f for p in papers for f in p.figures if not names or wanted(f, names)]
     failed: list[str] = []
     if results is None:
@@ -79,8 +80,8 @@ def verify(
         print_surprises(verdicts)
         if everything:
             print_verdicts(verdicts, rules=False)
-        more = "" if everything else "every verdict with --all; "
-        say(f"\n{sentence(more + 'one with its rule: limelight verify KEY CLAIM')}")
+        more = "" if everything else "Every verdict: --all. "
+        say(f"\n{more}One with its rule: limelight verify KEY CLAIM")
     for line in failed:
         tell(f"error: {line}")
     if failed:

@@ -1,10 +1,11 @@
 """Papers: one door each for a visitor with the PDF open. Deleting this folder leaves a library.
 
 `contents` and `recipe` are the contract; then comes one package per paper key, with symbols,
-statements, and one file per figure.
+statements, and one file per figure. `outside` finds papers that are not ours.
 """
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from limelight.core.errors import InputError, suggest
@@ -16,11 +17,46 @@ if TYPE_CHECKING:
 KEYS = ("li2023", "edelman2022", "xu2022", "jelassi2022")
 
 
+def known() -> list[str]:
+    """The key of every paper that is here or in an installed package; none is loaded."""
+    from limelight.papers.outside import installed
+
+    return [*KEYS, *(key for key in installed() if key not in KEYS)]
+
+
 def load(key: str) -> "Paper":
-    """A paper by key."""
-    if key not in KEYS:
-        raise InputError(f"no paper {key!r}", suggest(key, list(KEYS)))
+    """A paper by key; or by the path of the file or folder that holds it."""
+    from limelight.papers import outside
+
+    if outside.is_path(key):
+        paper = outside.from_path(key)
+        if paper.key in known():
+            raise InputError(
+                f"two papers are called {paper.key!r}: {key} and {_origin(paper.key)}",
+                "give yours another key",
+            )
+        return paper
+    if key not in known():
+        here = Path(key).exists()
+        hint = (
+            f"a file or a folder is named by its path: ./{key}" if here else suggest(key, known())
+        )
+        raise InputError(f"no paper {key!r}", hint)
+    points = outside.installed().get(key, ())
+    if len(points) + (key in KEYS) > 1:
+        raise InputError(
+            f"two papers are called {key!r}: {_origin(key)} and {outside.origin(points[-1])}",
+            "remove one of the packages",
+        )
+    if points:
+        return outside.from_package(key)
     return importlib.import_module(f"limelight.papers.{key}").paper
+
+
+def _origin(key: str) -> str:
+    from limelight.papers import outside
+
+    return "limelight's own" if key in KEYS else outside.origin(outside.installed()[key][0])
 
 
 def __getattr__(name: str) -> Any:
@@ -31,4 +67,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*KEYS, "KEYS", "load"]
+    return [*KEYS, "KEYS", "known", "load"]

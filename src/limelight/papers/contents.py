@@ -19,6 +19,7 @@ from limelight.theory.base import Bound
 
 if TYPE_CHECKING:
     from limelight.claims import Claim
+    from limelight.papers.coverage import Item
     from limelight.papers.recipe import Figure
 
 
@@ -106,6 +107,7 @@ class Paper:
         figures: The name of every figure and what it shows; or the figures themselves, where a
             paper is one file.
         package: The package whose modules are the figures; `limelight.papers.<key>` unless given.
+        bibtex: The paper's BibTeX entry; ours stand in `references.bib`.
     """
 
     def __init__(
@@ -119,10 +121,12 @@ class Paper:
         statements: tuple[Statement, ...],
         figures: "Mapping[str, str] | tuple[Figure, ...]",
         package: str = "",
+        bibtex: str = "",
     ):
         self.key, self.title, self.authors, self.venue = key, title, authors, venue
         self.symbols, self.statements = symbols, statements
         self.package = package or f"limelight.papers.{key}"
+        self.bibtex = bibtex
         self._figures = figures
         self._loaded: dict[str, Figure] = {}
 
@@ -150,6 +154,17 @@ class Paper:
     def claims(self) -> "tuple[Claim, ...]":
         """Every claim, in order of figures."""
         return tuple(claim for figure in self.figures for claim in figure.claims)
+
+    @cached_property
+    def items(self) -> "tuple[Item, ...]":
+        """Every numbered item, and where it lives here; empty where nobody listed them."""
+        name = f"{self.package}.items"
+        try:
+            return importlib.import_module(name).ITEMS
+        except ModuleNotFoundError as error:
+            if not name.startswith(error.name or name + "."):
+                raise
+            return ()
 
     def figure(self, name: str) -> "Figure":
         """A figure by name; no other is loaded."""

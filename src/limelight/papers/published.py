@@ -10,15 +10,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from limelight import plot
 from limelight.claims import Verdict
-from limelight.core.errors import InputError, RunError
+from limelight.core.errors import InputError, RunError, suggest
 from limelight.core.files import write_whole
 from limelight.engine.store import open_table, read_facts, read_manifest
 from limelight.experiments.rebuild import rebuild
 from limelight.experiments.starts import WEIGHTS
 from limelight.page.report import Illustration, Section, StudyCost, write_report
-from limelight.papers import load
+from limelight.papers import known, load
+from limelight.papers.contents import Paper
 from limelight.papers.recipe import Figure, planned_rows
+from limelight.plot import Movie, Picture
 from limelight.table import Table
 
 
@@ -37,14 +40,48 @@ def default_store(
     return Path(folder) / name
 
 
-def recipe_of(manifest: Mapping[str, Any], where: Any) -> Figure:
-    """The figure that a manifest belongs to."""
+def find_recipe(manifest: Mapping[str, Any], paper: Paper | None = None) -> Figure | None:
+    """The figure that a manifest belongs to; `None` when no paper that is at hand has it.
+
+    Args:
+        manifest: How the table was made.
+        paper: The paper it belongs to, where that is not among the known ones.
+    """
     if not all(isinstance(manifest.get(name), str) for name in ("paper", "figure", "scale")):
+        return None
+    key = manifest["paper"]
+    if paper is not None and paper.key != key:
+        raise InputError(f"the run belongs to {key!r}, not to {paper.key!r}")
+    if paper is None and key not in known():
+        return None
+    return (paper or load(key)).figure(manifest["figure"])
+
+
+def recipe_of(manifest: Mapping[str, Any], where: Any, paper: Paper | None = None) -> Figure:
+    """The figure that a manifest belongs to, which must be at hand."""
+    found = find_recipe(manifest, paper)
+    if found is None:
+        if isinstance(manifest.get("paper"), str):
+            near = suggest(manifest["paper"], known())
+            raise InputError(
+                f"{where} belongs to the paper {manifest['paper']!r}, which is not at hand",
+                f"install it, or say where it is: paper=PATH; {near}",
+            )
         raise InputError(
             f"{where} does not belong to a paper's figure",
             "use the script that made it: study.sweep(...) resumes by itself",
         )
-    return load(manifest["paper"]).figure(manifest["figure"])
+    return found
+
+
+def pictures_of(
+    table: Table, recipe: Figure | None, measure: str | None = None
+) -> dict[str, Picture | Movie]:
+    """Every picture of a run: as its recipe draws them, or plainly, one per measure."""
+    if recipe is not None and measure is None:
+        return recipe.plots(table)
+    names = [measure] if measure else plot.measures(table)
+    return {name: plot.captioned(plot.plain(table, name), table) for name in names}
 
 
 def open_manifest(path: str | Path) -> Mapping[str, Any]:
@@ -61,6 +98,7 @@ def resume(
     progress: Any = None,
     stall: float = 1800.0,
     same_code: bool = False,
+    paper: Paper | None = None,
 ) -> Table:
     """Compute what is missing of a run and return its table; the folder says what it is.
 
@@ -72,6 +110,7 @@ def resume(
         progress: Called with an `engine.run.Progress` after every chunk.
         stall: Seconds a chunk may take before the run gives up, store intact.
         same_code: Whether results of another version of your code may be continued.
+        paper: The paper that the run belongs to, where that is not among the known ones.
     """
     if (Path(store) / "table.parquet").exists():
         raise InputError(
@@ -79,7 +118,8 @@ def resume(
         )
     manifest, options = read_manifest(store), {"stall": stall, "same_code": same_code}
     if isinstance(manifest.get("paper"), str):
-        recipe, (seed, settings) = recipe_of(manifest, store), how_to_go_on(manifest, store)
+        recipe = recipe_of(manifest, store, paper)
+        seed, settings = how_to_go_on(manifest, store)
         return recipe.run(
             manifest["scale"], store, seed=seed, settings=settings, progress=progress, **options
         )
@@ -119,19 +159,21 @@ def unfinished(table: Table) -> str:
     return f"only {len(table)} of {planned} trials are there" if len(table) < planned else ""
 
 
-def write_page(path: str | Path, stores: Iterable[str | Path]) -> None:
+def write_page(path: str | Path, stores: Iterable[str | Path], paper: Paper | None = None) -> None:
     """One HTML page for several runs: verdicts first, then figures, settings, cost, rerun."""
-    sections = [section(store) for store in stores]
+    sections = [section(store, paper) for store in stores]
     write_report(path, "limelight report", sections=sections)
 
 
-def section(store: str | Path) -> Section:
+def section(store: str | Path, paper: Paper | None = None) -> Section:
     """A run as a section of a page."""
     table = open_table(store)
     manifest = table.manifest
-    figure = recipe_of(manifest, store)
-    pictures, notes = _pictures(figure, table)
+    figure = find_recipe(manifest, paper)
     missing = unfinished(table)
+    if figure is None:
+        return plain_section(store, table, missing)
+    pictures, notes = _pictures(figure, table)
     return Section(
         name=f"{figure.paper}-{figure.name}",
         title=f"{figure.paper}, {figure.reference or figure.name}: {figure.title}",
@@ -148,6 +190,22 @@ def section(store: str | Path) -> Section:
             *notes,
             *figure.lines(table),
         ],
+    )
+
+
+def plain_section(store: str | Path, table: Table, missing: str) -> Section:
+    """A run whose recipe is not at hand: what it holds, drawn plainly."""
+    name = table.manifest.get("configuration", {}).get("name") or Path(store).name
+    pictures = pictures_of(table, None) if len(table.axes) else {}
+    return Section(
+        name=name,
+        title=name,
+        statement="A study without a recipe: every measure over its axes.",
+        figures=[Illustration(picture, caption=m, alt=m) for m, picture in pictures.items()],
+        settings=_settings(table.manifest),
+        cost=_cost(store, table),
+        versions={**table.manifest.get("versions", {}), **table.manifest.get("device", {})},
+        notes=[f"Unfinished: {missing}." if missing else f"{len(table)} trials."],
     )
 
 
@@ -208,11 +266,12 @@ def decide_running(
     return list(figure.verdict(table)), None
 
 
-def entries(keys: Iterable[str]) -> dict[str, str]:
-    """BibTeX entries by key."""
+def entries(paper: Paper, *others: str) -> dict[str, str]:
+    """BibTeX entries by key: a paper's, and those of others by their keys."""
     text = (importlib.resources.files("limelight.papers") / "references.bib").read_text()
-    found = {key: entry for entry, key in re.findall(r"(?ms)^(@\w+\{(\w+),.*?^\})", text)}
-    return {key: found[key] for key in keys if key in found}
+    ours = {key: entry for entry, key in re.findall(r"(?ms)^(@\w+\{(\w+),.*?^\})", text)}
+    ours |= {paper.key: paper.bibtex} if paper.bibtex else {}
+    return {key: ours[key] for key in (paper.key, *others) if key in ours}
 
 
 def _pictures(figure: Figure, table: Table) -> tuple[list[Illustration], list[str]]:

@@ -77,6 +77,7 @@ from limelight.plot.marks import (
 from limelight.plot.patches import attention_over_image, similarity_maps
 from limelight.plot.phase import Validity, phase, phase_diagram
 from limelight.plot.picture import ONE_COLUMN, TWO_COLUMNS, WIDE, Axis, Movie, Panel, Picture
+from limelight.plot.plain import measures, plain
 from limelight.plot.regions import regions
 from limelight.plot.success import Marked, TopAxis, success_rates
 
@@ -111,6 +112,9 @@ __all__ = [  # noqa: RUF022
     "Map",
     "Contour",
     "Image",
+    # any table
+    "plain",
+    "measures",
     # lines and points
     "lines",
     "points",

@@ -1,0 +1,143 @@
+"""Write every number in the docs from the published tables, so that none is typed by hand.
+
+A page holds marks such as
+
+    Of <!-- = claims li2023 -->139 claims 70 hold<!-- / -->
+
+and what stands between the two comments is written by this script:
+
+    python docs/fill.py            write every page anew
+    python docs/fill.py --check    leave with 1 and say which page is out of date
+
+What a mark may ask for is the functions below, by name, with their words.
+"""
+
+import re
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+from limelight.claims import DECISIONS, Verdict
+from limelight.papers import coverage, load
+from limelight.papers.published import decide_published
+from limelight.table import Table
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results"
+MARK = re.compile(r"(<!-- = (.+?) -->)(.*?)(<!-- / -->)", re.DOTALL)
+
+
+@cache
+def decided(key: str) -> dict[str, Verdict]:
+    """Every verdict of a paper by the claim's name."""
+    verdicts = [v for figure in load(key).figures for v in decide_published(figure, RESULTS)]
+    return {verdict.claim: verdict for verdict in verdicts}
+
+
+def verdict_of(key: str, name: str) -> Verdict:
+    """One verdict; a name that is not there is an error in the page."""
+    return decided(key)[name]
+
+
+# --- what a mark may ask for --------------------------------------------------------------------
+
+
+def claims(key: str, whose: str = "all") -> str:
+    """How many claims there are, and how many hold; `whose` may be paper, ours or a kind."""
+    found = [v.verdict for v in decided(key).values() if whose in ("all", _group(v))]
+    counts = Counter(found)
+    words = {"holds": "hold", "fails": "fail"}
+    parts = [f"{counts[word]} {words.get(word, word)}" for word in DECISIONS if counts[word]]
+    return f"{len(found)} claims: {', '.join(parts)}"
+
+
+def tables(key: str) -> str:
+    """How many tables are published, and how many trials they hold."""
+    found = sorted((RESULTS / key).glob("*/table.parquet"))
+    return f"{len(found)} tables, {sum(len(Table.load(path)) for path in found):,} trials"
+
+
+def value(key: str, name: str, form: str = ".3g") -> str:
+    """The number of a claim."""
+    return f"{verdict_of(key, name).value:{form}}"
+
+
+def interval(key: str, name: str, form: str = ".3g") -> str:
+    """The interval of a claim."""
+    low, high = verdict_of(key, name).interval or ()
+    return f"{low:{form}} to {high:{form}}"
+
+
+def verdict(key: str, name: str) -> str:
+    """What was decided."""
+    return verdict_of(key, name).verdict
+
+
+def verdicts(key: str, *names: str) -> str:
+    """A table of claims: what is said, what was decided, the number and its interval."""
+    rows = ["| claim | says | verdict | value |", "| --- | --- | --- | --- |"]
+    for name in names:
+        v = verdict_of(key, name)
+        ends = "" if v.interval is None else " [{:.3g}, {:.3g}]".format(*v.interval)
+        number = "" if v.value != v.value else f"{v.value:.3g}{ends}"
+        rows.append(f"| `{name}` | {_cell(v.statement)} | {v.verdict} | {number} |")
+    return "\n" + "\n".join(rows) + "\n"
+
+
+def items(key: str) -> str:
+    """Every numbered item of a paper, and where it lives here."""
+    found = load(key).items
+    counted = coverage.counts(found)
+    rows = ["| item | says | where |", "| --- | --- | --- |"]
+    for item in found:
+        where = ", ".join(f"`{pointer}`" for pointer in item.where)
+        rows.append(f"| {item.label} | {_cell(item.says)} | {where or 'not here: ' + item.why} |")
+    return f"\n{counted['here']} of {counted['items']} are here.\n\n" + "\n".join(rows) + "\n"
+
+
+ASKED = {f.__name__: f for f in (claims, tables, value, interval, verdict, verdicts, items)}
+
+
+def _group(v: Verdict) -> str:
+    return v.kind if v.kind != "statistical" else "ours" if v.ours else "paper"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|")
+
+
+# --- pages --------------------------------------------------------------------------------------
+
+
+def written(text: str) -> str:
+    """A page with every mark filled in."""
+
+    def fill(found: re.Match[str]) -> str:
+        name, *words = found[2].split()
+        return found[1] + ASKED[name](*words) + found[4]
+
+    return MARK.sub(fill, text)
+
+
+def pages() -> list[Path]:
+    """Every page that may hold marks."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def main(words: list[str]) -> int:
+    """Write the pages, or say which are out of date."""
+    stale = []
+    for page in pages():
+        text = page.read_text()
+        if (new := written(text)) != text:
+            stale.append(page.relative_to(ROOT))
+            if "--check" not in words:
+                page.write_text(new)
+    for page in stale:
+        print(f"{page} {'is out of date' if '--check' in words else 'written'}")
+    return int("--check" in words and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

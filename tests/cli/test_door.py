@@ -1,0 +1,213 @@
+"""Papers from outside: a file, a folder, an installed package; and runs without a paper."""
+
+import importlib
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from limelight.papers import outside
+
+COINS = '''
+import jax.numpy as jnp
+import jax.random as jr
+
+from limelight import plot
+from limelight.claims import AtLeast
+from limelight.experiments import Experiment
+from limelight.fit import estimates
+from limelight.papers.contents import Paper
+from limelight.papers.recipe import Figure, Scale, claim, scales
+
+
+class Coin(Experiment):
+    bias: float = 0.5
+
+    def trial(self, key):
+        return {"heads": jnp.mean(jr.uniform(key, (100,)) < self.bias)}
+
+
+@claim("coin.low", "Heads are not rare.", AtLeast(0.3), at="KEY, Figure 1")
+def low(table):
+    """Mean share of heads."""
+    return estimates.mean(table["heads"])
+
+
+def draw(table):
+    """Heads over the bias."""
+    return plot.lines(plot.over_cells(table, x="bias", y="heads"), x_label="bias", y_label="heads")
+
+
+figure = Figure(
+    name="fig1",
+    title="coins",
+    statement="the bias shows",
+    trial=Coin(),
+    grid={"bias": [0.4, 0.5, 0.6]},
+    trials=20,
+    scales=scales(smoke=Scale(trials=4), small=Scale(trials=8)),
+    claims=(low,),
+    pictures={"heads": draw},
+    reference="Figure 1",
+)
+'''
+PAPER = """
+paper = Paper(
+    key="KEY", title="Of coins", authors="A Gambler", venue="Here", symbols={}, statements=(),
+    figures=FIGURES, package=__name__, bibtex="@misc{KEY,\\n}",
+)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _forget(monkeypatch):
+    """Each test finds the modules and packages that it made itself."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    outside.installed.cache_clear()
+    outside.from_path.cache_clear()
+    yield
+    for name in set(sys.modules) - before:
+        if name.startswith(("coins", "broken", "twice")):
+            del sys.modules[name]
+    outside.installed.cache_clear()
+    outside.from_path.cache_clear()
+
+
+def write_file(path: Path, key: str) -> Path:
+    path.write_text((COINS + PAPER.replace("FIGURES", "(figure,)")).replace("KEY", key))
+    return path
+
+
+def write_package(folder: Path, key: str) -> Path:
+    """A package with one module per figure, as our own papers are."""
+    folder.mkdir(parents=True)
+    head = "from limelight.papers.contents import Paper\n"
+    contents = PAPER.replace("FIGURES", '{"fig1": "coins"}').replace("KEY", key)
+    (folder / "__init__.py").write_text(head + contents)
+    (folder / "fig1.py").write_text(COINS.replace("KEY", key))
+    return folder
+
+
+def install(site: Path, name: str, key: str, value: str) -> None:
+    """A distribution as pip leaves it, with an entry point."""
+    info = site / f"{name.replace('-', '_')}-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[limelight.papers]\n{key} = {value}\n")
+    if str(site) not in sys.path:
+        sys.path.insert(0, str(site))
+    importlib.invalidate_caches()
+    outside.installed.cache_clear()
+
+
+@pytest.mark.parametrize("write", [write_file, write_package])
+def test_a_file_or_a_folder_is_a_paper(call, write):
+    here = "./" + str(write(Path("coins_a.py" if write is write_file else "coins_b"), "coins2026"))
+    assert "Of coins" in call("show", here).out
+    ran = call("run", here, "fig1", "--scale", "small", "--json")
+    assert (ran.code, ran.json["verdicts"][0]["verdict"]) == (0, "holds")
+    store = ran.json["store"]
+    assert f"--paper {here}" in call("run", here, "fig1", "--scale", "small").out
+    assert "all 24 trials were there already" in call("resume", store, "--paper", here).out
+    assert call("plot", store, "--paper", here, "--json").json["figure"] == "fig1"
+    assert call("cite", store, "--paper", here).out.startswith("@misc{coins2026")
+    assert call("cite", here).out.startswith("@misc{coins2026")
+    assert call("verify", here, "--scale", "small", "--json").json[0]["paper"] == "coins2026"
+    call("report", store, "--paper", here, "-o", "page.html")
+    assert "coin.low" in Path("page.html").read_text()
+
+
+def test_a_run_whose_paper_is_not_at_hand_is_drawn_plainly(call):
+    write_file(Path("coins_c.py"), "coins2026")
+    store = call("run", "./coins_c.py", "fig1", "--scale", "smoke", "--json").json["store"]
+    drawn = call("plot", store, "--json").json
+    assert [Path(file).exists() for file in drawn["files"]] == [True]
+    assert call("plot", store, "--measure", "nothing").code == 2
+    assert call("report", store, "-o", "page.html").code == 0
+    assert "Heads are not rare" not in Path("page.html").read_text()
+    for words in (("resume", store), ("cite", store)):
+        told = call(*words)
+        assert (told.code, "--paper PATH" in told.err) == (2, True), told.err
+    write_file(Path("coins_d.py"), "coins1900")
+    assert "not to 'coins1900'" in call("plot", store, "--paper", "coins_d.py").err
+
+
+def test_an_installed_package_brings_a_paper(call):
+    site = Path("site").resolve()
+    write_package(site / "coins_e", "coins2027")
+    install(site, "coins-e", "coins2027", "coins_e:paper")
+    assert "coins2027" in [paper["key"] for paper in call("papers", "--json").json]
+    assert "coins_e.fig1" not in sys.modules  # listing loads no figure
+    ran = call("run", "coins2027", "fig1", "--scale", "small", "--json")
+    store = ran.json["store"]
+    assert call("plot", store, "--json").json["figure"] == "fig1"
+    assert "were there already" in call("resume", store).out
+    assert call("cite", store).out.startswith("@misc{coins2027")
+
+
+def test_commands_that_do_not_need_a_plugin_do_not_load_it(call):
+    site = Path("site").resolve()
+    write_package(site / "coins_f", "coins2028")
+    install(site, "coins-f", "coins2028", "coins_f:paper")
+    assert call("show", "li2023", "theorem1").code == 0
+    assert "coins_f" not in sys.modules
+
+
+def test_a_broken_package_is_one_line_and_harms_no_other(call):
+    site = Path("site").resolve()
+    site.mkdir()
+    (site / "broken_a.py").write_text("import nothing_of_this_name\n")
+    install(site, "broken-a", "broken2026", "broken_a:paper")
+    listed = call("papers")
+    assert listed.code == 0
+    assert "li2023" in listed.out
+    [line] = [line for line in listed.err.splitlines() if "broken2026" in line]
+    assert "the package broken-a 1.0" in line
+    assert "nothing_of_this_name" in line
+    assert call("papers", "--json").json[-1]["key"] == "broken2026"
+    told = call("run", "broken2026", "fig1")
+    assert (told.code, told.err.count("\n")) == (2, 1)
+
+
+def test_names_that_clash_are_refused_with_both_origins(call):
+    site = Path("site").resolve()
+    site.mkdir()
+    install(site, "twice-a", "twice2026", "twice_a:paper")
+    install(site, "twice-b", "twice2026", "twice_b:paper")
+    install(site, "twice-c", "li2023", "twice_c:paper")
+    told = call("show", "twice2026").err
+    assert "twice-a 1.0" in told
+    assert "twice-b 1.0" in told
+    told = call("show", "li2023").err
+    assert "limelight's own" in told
+    assert "twice-c 1.0" in told
+    assert call("show", "xu2022").code == 0
+    write_file(Path("coins_g.py"), "xu2022")
+    assert "limelight's own" in call("show", "./coins_g.py").err
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("import nothing_of_this_name", "ModuleNotFoundError"),
+        ("1 / 0", "ZeroDivisionError"),
+        ("def broken(:", "SyntaxError"),
+        ("x = 1", "holds no paper"),
+        ("paper = 1", "does not give a Paper"),
+    ],
+)
+def test_a_file_that_is_no_paper_is_one_line(call, text, told):
+    Path("broken_b.py").write_text(text)
+    said = call("run", "./broken_b.py", "fig1")
+    assert (said.code, told in said.err) == (2, True), said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_name_in_use_and_a_missing_path_are_refused(call):
+    shutil.copy(write_file(Path("coins_h.py"), "coins2026"), "json.py")
+    assert "a module that is in use" in call("show", "./json.py").err
+    assert "no paper ./nowhere.py" in call("show", "./nowhere.py").err
+    Path("folder").mkdir()
+    assert "./folder" in call("show", "folder").err
