@@ -176,6 +176,7 @@ def window_inside(table: Table) -> Estimate:
     "Control: at half the lower and twice the upper end of that window some token does so too.",
     AtMost(0.48),
     at="limelight, repairing xu2022, Theorem 2",
+    fixed="after",
 )
 def window_outside(table: Table) -> Estimate:
     """Smallest error over sigma, mean over draws, d = 10^6."""
