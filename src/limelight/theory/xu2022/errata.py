@@ -19,7 +19,7 @@ DELTA = 0.05
 TOKENS, SIZE, SIGMA, DIM, STRENGTH = 1000, 100, 0.3, 4096, 10.0
 
 
-def _fluctuation(tokens: float, dimension: float) -> float:
+def _fluctuation(tokens: int, dimension: int) -> float:
     """The printed root of log(2m/(delta sigma)) / d."""
     return math.sqrt(math.log(2 * tokens / (DELTA * SIGMA)) / dimension)
 
@@ -79,10 +79,8 @@ def _numerator() -> Evidence:
     few, many = sides(2), sides(20)  # 2.8 log(2m/delta) is 12.3 and 18.7
     return (
         "m + 6 sigma sqrt(m log(2m/delta)) + 12 m lambda sigma sqrt(..), against 5m, sigma = 1",
-        Condition("as printed, any m: m = 2", sides(few)[0], "<=", sides(few)[1]),
-        Condition(
-            "corrected, m >= 2.8 log(2m/delta): m = 20", sides(many)[0], "<=", sides(many)[1]
-        ),
+        Condition("as printed, any m: m = 2", few[0], "<=", few[1]),
+        Condition("corrected, m >= 2.8 log(2m/delta): m = 20", many[0], "<=", many[1]),
     )
 
 
