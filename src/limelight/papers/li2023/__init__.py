@@ -1,10 +1,10 @@
 """li2023: how a shallow ViT learns from label-relevant tokens.
 
 One module per figure, named after it. What several share: `protocols`, how both fractions of tokens
-move; `boundary`, the number of examples needed, and `quotients`, its ratios; `concentration`,
-attention during training, and `traces`, how a log is read; `removal`, Figures 5 and 8;
-`composites`, Figure 6, and `reach`, its numbers of examples. `lucky`, `envelope` and `lemma2` are
-the parts of `lemmas`.
+move; `boundary`, the number of examples needed, `quotients`, its ratios, and `offset`, equation
+(10) as a law; `concentration`, attention during training, and `traces`, how a log is read;
+`removal`, Figures 5 and 8; `composites`, Figure 6, and `reach`, its numbers of examples. `lucky`,
+`envelope` and `lemma2` are the parts of `lemmas`.
 """
 
 from limelight.papers.contents import Paper, Statement
