@@ -4,10 +4,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from limelight import plot
 from limelight.claims import AtMost, Estimate, Inside, Undecided
+from limelight.core.gram import Number
 from limelight.experiments import Study
 from limelight.fit import families, tabulate
 from limelight.measures import cross_errors
@@ -31,7 +31,7 @@ def law(rows: Table) -> tuple[np.ndarray, np.ndarray]:
     return rows.cached("law", lambda: law_at(rows, rows.setting("model.strength")))
 
 
-def law_at(rows: Table, strength: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+def law_at(rows: Table, strength: Number | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same at other logit scales."""
     clusters, size, sigma, wrong, alignment = (
         rows.setting(f"world.{name}")
