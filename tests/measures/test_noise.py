@@ -5,7 +5,14 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.measures import noise_left, noise_parts, noise_path, purity, worst_errors
+from limelight.measures import (
+    noise_left,
+    noise_parts,
+    noise_path,
+    noise_products,
+    purity,
+    worst_errors,
+)
 from limelight.models import Smoother
 from limelight.worlds import Clusters, example
 
@@ -40,6 +47,18 @@ def test_left_and_parts(drawn):
     same = labels[:, None] == labels[None]
     inside = (w * same) @ np.ones(12)
     assert float(purity(jr.key(1), WORLD, truth, net)) == pytest.approx(inside.mean(), rel=1e-5)
+
+
+def test_products_with_loops(drawn):
+    truth, X, targets, labels = drawn
+    h = (X - targets) / 0.5
+    centres = np.stack([targets[labels == k][0] for k in range(3)])
+    found = noise_products(jr.key(1), WORLD, truth, model())
+    pairs = max(abs(h[i] @ h[j]) for i in range(12) for j in range(12) if i != j)
+    assert float(found["pairs"]) == pytest.approx(pairs, rel=1e-4)
+    assert float(found["itself"]) == pytest.approx(max(v @ v for v in h), rel=1e-4)
+    with_centres = max(abs(v @ u) for v in h for u in centres)
+    assert float(found["centres"]) == pytest.approx(with_centres, rel=1e-4)
 
 
 def test_path_starts_at_the_noise(drawn):

@@ -155,6 +155,22 @@ def test_starts_have_the_errors_they_promise():
     assert np.asarray(literal.value)[0, 0] == pytest.approx(100)
 
 
+@pytest.mark.usefixtures("double")
+def test_tokens_are_within_the_errors_of_assumption_2():
+    """Maps of norm at most 1 move a token by at most the error of its pattern and its noise."""
+    world = Patterns(tokens=50, noise=0.05)
+    truth = world.draw(jr.key(0))
+    data = dataset(world, jr.key(1), truth, 20)
+    tokens, mu = np.asarray(data.tokens).reshape(-1, 10), np.asarray(truth.patterns)
+    apart = np.linalg.norm(tokens[:, None] - mu, axis=-1)
+    pattern, tau = apart.argmin(axis=1), apart.min(axis=1).max()
+    w = Shallow(width=5, start="scale").init(jr.key(2), world, truth).weights
+    for matrix, error in ((w.value, 0.1), (w.key, 0.2), (w.query, 0.2)):
+        feature = np.eye(len(matrix), len(mu)).T[pattern]
+        off = np.linalg.norm(tokens @ np.asarray(matrix).T - feature, axis=1)
+        assert error < off.max() <= error + tau
+
+
 def test_the_literal_start_saturates_the_softmax():
     world = Patterns(tokens=20, relevant=0.5, confusing=0.1, noise=0.01)
     truth = world.draw(jr.key(0))

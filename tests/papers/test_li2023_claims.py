@@ -8,7 +8,7 @@ import pytest
 from limelight.papers import load
 from limelight.papers.li2023 import boundary, fig1a_pool, fig1b_sigma, fig2, fig3, removal
 from limelight.papers.li2023.protocols import PAIR
-from limelight.papers.li2023.quotients import growth, quotients, smallest
+from limelight.papers.li2023.quotients import bracketed, growth, quotients, smallest
 from limelight.plot import render
 from limelight.table import Table
 
@@ -73,32 +73,76 @@ def test_the_advantage_and_its_growth_are_found(power, grows):
         assert fig3.summary(table)
 
 
-def test_a_ratio_with_a_boundary_outside_the_grid_decides_nothing():
+def test_a_boundary_outside_the_grid_is_beyond_it():
     table = made({"world.noise": [0.01, 0.4]}, lambda p: 12 if p["world.noise"] < 0.1 else 1e6)
-    decided = verdicts("fig1b-noise", table)
-    assert decided["1b.noise"] == "inconclusive"
-    assert decided["1b.noise.loss"] == "holds"  # the fallback: the loss at 16 examples
+    noise = {v.claim: v for v in load("li2023").figure("fig1b-noise").verdict(table)}
+    assert noise["1b.noise"].verdict == noise["1b.noise.loss"].verdict == "holds"
+    low, high = noise["1b.noise"].interval
+    assert 512 / 20 < low < 512 / 8  # the largest size over about 12
+    assert high == np.inf
+    assert "at least this" in noise["1b.noise"].note
+    # Both beyond it: nothing is known of their ratio. One below it: at least a bound from above.
+    lost = made({"world.noise": [0.01, 0.4]}, lambda p: 1e6)
+    assert verdicts("fig1b-noise", lost)["1b.noise"] == "inconclusive"
+    swapped = bracketed(boundary.n50(table), "world.noise", 0.01, 0.4)
+    assert swapped.interval[0] == 0
+    assert 8 / 512 < swapped.interval[1] < 20 / 512
     found = quotients(boundary.n50(table), "world.noise", 0.4, 0.01)
     assert np.isnan(found.values).all()
     assert found.why == ("N50 at noise 0.4 is beyond the sizes that can be used",)
 
 
-def test_a_ratio_beside_a_stuck_trial_decides_nothing_and_says_so():
+def test_a_stuck_trial_is_a_failure_at_the_paper_s_point_and_a_hole_elsewhere():
     axes = {fig1b_sigma.START: [("perturb", 0.0), ("perturb", 0.9)]}
-    table = made(axes, lambda p: 12)
+    table = made(axes, lambda p: 12, trials=150)
     sizes = np.unique(table["train.examples"])
     hole = sizes[np.searchsorted(sizes, 12)]
     at = (table["train.examples"] == hole) & (table["model.value_error"] == 0.9)
     loss = np.where(np.flatnonzero(at)[0] == np.arange(len(table)), 1.0, table["training_loss"])
     stuck = Table({**table.columns, "training_loss": loss}, table.axes, table.manifest)
-    found = {v.claim: v for v in load("li2023").figure("fig1b-point").verdict(stuck)}
-    assert found["1b.point"].verdict == "inconclusive"
-    assert found["1b.point"].note == "N50 at value_error 0.9 is beside a cell that did not converge"
-    # Counting the cell would decide, whichever way the one stuck trial is counted.
+    found = {v.claim: v for v in load("li2023").figure("fig1b-sigma").verdict(stuck)}
+    assert found["1b.sigma"].verdict == "inconclusive"
+    assert found["1b.sigma"].note == "N50 at value_error 0.9 is beside a cell that did not converge"
+    assert verdicts("fig1b-point", stuck)["1b.point"] == "fails"
+    counted = fig1b_sigma.counted(stuck)
+    assert np.isinf(counted["test_loss"]).sum() == 1
     title, _, *lines = fig1b_sigma.every_cell(stuck)
     assert "every cell counted, 1 of" in title
     assert [line.count("[") for line in lines] == [2, 2]  # both ways, at both criteria
     assert "nan" not in " ".join(lines)
+
+
+@pytest.mark.parametrize(("pole", "verdict"), [(1.2, "holds"), (np.inf, "fails")])
+def test_the_law_of_figure_1b_is_found(pole, verdict):
+    errors = (0.0, 0.2, 0.4, 0.6, 0.8)
+
+    def middle(p):
+        return 10 * (1 - p["model.value_error"] / pole) ** -2
+
+    axes = {fig1b_sigma.START: [("perturb", error) for error in errors]}
+    table = made(axes, middle, trials=200)
+    assert fig1b_sigma.pole(table, "perturb", boundary.STRICT).value == pytest.approx(
+        1 / pole, abs=0.05
+    )
+    assert verdicts("fig1b-sigma", table)["1b.sigma.law"] == verdict
+
+
+@pytest.mark.parametrize(
+    ("middle", "line", "offset"),
+    [
+        (lambda a: 1.3 * a**-2, "holds", "holds"),
+        (lambda a: 0.15 * (a - 0.25) ** -2, "fails", "holds"),
+        (lambda a: 12.0, "inconclusive", "fails"),
+    ],
+    ids=["square", "offset", "flat"],
+)
+def test_a_line_and_an_offset_are_told_apart(middle, line, offset):
+    table = made({PAIR: nd_pairs()}, lambda p: middle(p["world.relevant"]), trials=200)
+    decided = verdicts("fig1a", table)
+    assert decided["1a.transition"] == "holds"
+    assert decided["1a.line"] == line
+    assert decided["1a.law.offset"] == offset
+    assert decided["1a.law"] == ("holds" if line == "holds" else "fails")
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "fails"), (2.0, "holds")])

@@ -5,6 +5,7 @@ import pytest
 
 from limelight.papers import load
 from limelight.papers.li2023 import envelope, lemma2, sets, traces
+from limelight.papers.li2023.concentration import average_share
 from limelight.plot import render
 from limelight.table import Table
 from limelight.theory.li2023 import attention_envelopes
@@ -17,14 +18,19 @@ STEPS = EVERY * np.arange(LOOKS)
 def configured(world, **more):
     experiment = {
         "world": world,
+        "model": {"width": 1000},
         "train": {"every": EVERY, "batch": 20},
         "traces": [{"slack": 0.1}],
     }
     return {"scale": "paper", "configuration": {"experiment": experiment, "trials": 6} | more}
 
 
+#: As many as the figure has: fewer that all agree leave a share below 0.95 possible.
+TRIALS = 80
+
+
 def lemma_table(**changed):
-    """Six trials that do what Lemma 2 says, or what `changed` says; then they stand still."""
+    """Eighty trials that do what Lemma 2 says, or what `changed` says; then they stand still."""
     rng = np.random.default_rng(0)
     t = np.minimum(STEPS, SETTLED) / SETTLED
     logit, own = 1 + 1.5 * t, np.full(LOOKS, 25.0)
@@ -53,6 +59,7 @@ def lemma_table(**changed):
         "rows.lucky.own": 0.01 + 0.1 * t,
         "rows.lucky.idle": 0.008 + 0 * t,
         "rows.other.idle": 0.008 + 0 * t,
+        "rows.other.norm": 0.0004 + 0 * t,
         "turn.key": 1 - 0.05 * t,
         "margin.mean": 1.1 * t**1.5,
         "margin.least": t**1.5,
@@ -66,16 +73,16 @@ def lemma_table(**changed):
         for name in ("signed", "kept", "kept_signed", "kept_wrong"):
             logs[f"lucky.{variant}.{name}"] = 1 - 0.01 * t
     logs |= changed
-    noise = 1 + 1e-4 * rng.normal(size=(6, 1))
+    noise = 1 + 1e-4 * rng.normal(size=(TRIALS, 1))
     names = ("own.", "mass.", "pull.")  # what enters a bound stays as it is
     columns = {
-        f"trace.{name}": np.tile(log, (6, 1)) * (1 if name.startswith(names) else noise)
+        f"trace.{name}": np.tile(log, (TRIALS, 1)) * (1 if name.startswith(names) else noise)
         for name, log in logs.items()
     }
     columns |= {
-        "trial": np.arange(6),
-        "steps": np.full(6, SETTLED),
-        "model.readout": np.array(["position"] * 6),
+        "trial": np.arange(TRIALS),
+        "steps": np.full(TRIALS, SETTLED),
+        "model.readout": np.array(["position"] * TRIALS),
     }
     return Table(columns, ("model.readout",), configured({"tokens": 50, "patterns": 5}))
 
@@ -107,6 +114,11 @@ def test_what_the_lemmas_say_is_found_true():
         ("L2.values", {"value.moved.idle": 3 * STEPS / 60}),
         ("L2.values.along", {"value.aligned": np.full(LOOKS, 0.5)}),
         ("L2.margin", {"margin.mean": (np.minimum(STEPS, SETTLED) / SETTLED) ** 3}),
+        ("L2.margin.local", {"margin.mean": (np.minimum(STEPS, SETTLED) / SETTLED) ** 3}),
+        ("L2.keys.log", {"norm.key.1": np.full(LOOKS, 9.0)}),
+        ("L2.others.idle", {"rows.other.idle": np.full(LOOKS, 0.02)}),
+        ("L2.others.norm", {"rows.other.norm": np.full(LOOKS, 0.001)}),
+        ("L3.literal", {"lucky.literal.share": np.zeros(LOOKS)}),
         ("D1.lower", {"own.mass": np.full(LOOKS, 0.3)}),
         ("D1.envelope", {"own.mass": np.full(LOOKS, 0.999)}),
         ("D1.certain", {"own.mass": np.full(LOOKS, 0.999)}),
@@ -114,6 +126,27 @@ def test_what_the_lemmas_say_is_found_true():
 )
 def test_each_claim_can_fail(claim, changed):
     assert verdicts("lemmas", lemma_table(**changed))[claim] == "fails"
+
+
+def test_an_empty_set_is_no_claim():
+    empty = {f"lucky.literal.{name}": np.full(LOOKS, np.nan) for name in ("kept", "kept_signed")}
+    found = {v.claim: v for v in load("li2023").figure("lemmas").verdict(lemma_table(**empty))}
+    assert found["L4.literal"].verdict == found["L4.literal.signed"].verdict == "not applicable"
+
+
+def test_trials_that_all_agree_have_an_interval():
+    """Clopper and Pearson's, by the closed form for n of n: the root of 0.025."""
+    found = average_share(np.ones(20))
+    assert found.value == 1
+    assert found.interval == (pytest.approx(0.025 ** (1 / 20)), 1.0)
+    assert average_share(np.zeros(20)).interval == (0.0, pytest.approx(1 - 0.025 ** (1 / 20)))
+    low, high = average_share(np.array([1.0] * 19 + [0.9])).interval
+    assert low < 0.995 < high <= 1
+    # None of 80,000 rows is lucky: the share is at most 1 - 0.025^(1/80000).
+    table = lemma_table(**{"lucky.literal.share": np.zeros(LOOKS)})
+    [found] = [v for v in load("li2023").figure("lemmas").verdict(table) if v.claim == "L3.literal"]
+    low, high = found.interval
+    assert high - low == pytest.approx(1 - 0.025 ** (1 / (TRIALS * 1000)), rel=1e-3)
 
 
 def test_looks_after_a_trial_has_settled_do_not_count():
@@ -124,7 +157,7 @@ def test_looks_after_a_trial_has_settled_do_not_count():
     late = lemma_table(**{"own.mass": np.where(STEPS > SETTLED, 0.999, mass)})
     assert verdicts("lemmas", late)["D1.envelope"] == "holds"
     counted = traces.moving(late, traces.rows_of(late))
-    assert counted.sum(axis=1).tolist() == [SETTLED // EVERY + 1] * 6
+    assert counted.sum(axis=1).tolist() == [SETTLED // EVERY + 1] * TRIALS
     assert not envelope.inside(late, traces.rows_of(late))[:, -1].any()
 
 

@@ -25,6 +25,7 @@ LONG = (
     "fig6-starts",
     "fig7",
     "fig8",
+    "hypotheses",
     "lemmas",
     "sets",
 )

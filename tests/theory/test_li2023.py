@@ -8,16 +8,49 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import expit
+from scipy.stats import binom
 
+from limelight.core.errors import InputError
 from limelight.theory.li2023 import (
     cap_share,
     envelope_bound,
+    erratum,
     learning,
     lucky_kept,
     lucky_neurons,
     mass_ceiling,
     relevant_needed,
 )
+from limelight.theory.li2023.errata import EVIDENCE
+
+
+def test_sums_of_signs_obey_hoeffding():
+    """Definition 3 and Lemma 1 for the signs of a readout, against exact binomial tails."""
+    powers = np.arange(1, 200)
+    norm = float((powers**-0.5).max())  # sup over p of p^(-1/2) (E|X|^p)^(1/p): E|X|^p is 1
+    assert norm == 1
+    n = 100
+    for t in range(0, n + 1, 2):
+        tail = 2 * binom.sf((n + t) // 2 - 1, n, 0.5)  # |sum of n signs| >= t
+        assert tail <= math.e * math.exp(-0.5 * t**2 / (norm**2 * n))
+
+
+@pytest.mark.parametrize("number", EVIDENCE)
+def test_what_is_printed_fails_and_what_is_corrected_holds(number):
+    found = erratum(number)
+    printed, corrected = found.conditions
+    assert not printed.holds
+    assert corrected.holds
+
+
+def test_numbers_of_the_errata_by_hand():
+    printed, corrected = erratum(4).conditions
+    assert printed.left == pytest.approx(20 * math.exp(0.8) / (20 * math.exp(0.8) + 30))
+    assert printed.right == pytest.approx(20 / (20 + 30 * math.exp(-0.64)))
+    assert corrected.left == pytest.approx(20 / (20 + 30 * math.exp(-0.64 + 0.2 * 0.8)))
+    assert erratum(6).conditions[1].left == pytest.approx(1 / 5, abs=0.003)
+    with pytest.raises(InputError, match="no number for erratum 7"):
+        erratum(7)
 
 
 def test_theorem_1_by_hand():

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from limelight.core.errors import InputError
-from limelight.theory.xu2022 import calculator, limit, prediction, printed, regime
+from limelight.theory.xu2022 import calculator, errata, limit, prediction, printed, regime
 from limelight.theory.xu2022.setting import Setting
 
 
@@ -142,3 +142,19 @@ def test_regimes():
     assert regime(setting, 6.0) == "averaging"
     assert regime(setting, 30.0) == "self-locked"
     assert regime(setting.at(dimension=64), 60.0) == "frozen"
+
+
+@pytest.mark.parametrize("number", errata.EVIDENCE)
+def test_printed_steps_fail_and_corrected_ones_hold(number):
+    printed_step, corrected = errata.erratum(number).conditions
+    assert not printed_step.holds
+    assert corrected.holds
+
+
+def test_the_largest_weight_is_a_token_s_own():
+    """E12: about lambda (1 + sigma^2), whatever the bound says."""
+    own, other = (condition.left for condition in errata.erratum(12).conditions)
+    assert own == pytest.approx(10 * 1.09, rel=0.04)
+    assert abs(other) < 1
+    with pytest.raises(InputError, match="no number for erratum 3"):
+        errata.erratum(3)

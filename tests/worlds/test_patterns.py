@@ -95,6 +95,16 @@ def test_noise_has_the_stated_size():
     assert nearest(unit.tokens).mean() == pytest.approx(0.0292, rel=0.02)
 
 
+def test_products_of_tokens_tell_patterns_apart():
+    """Assumption 3: scaled so that products within a pattern are at least 1, others are below 1."""
+    truth, data = draw(Patterns(tokens=50, noise=0.05), size=20)
+    tokens = data.tokens.reshape(-1, 10)
+    pattern = nearest(tokens, np.asarray(truth.patterns))
+    same = pattern[:, None] == pattern[None, :]
+    products = tokens @ tokens.T
+    assert (products / products[same].min())[~same].max() < 1
+
+
 def test_a_share_of_tokens_is_loud():
     world = Patterns(
         tokens=50, noise=0.01, noisy_share=0.3, loud_noise=0.5, normalise=False, patterns=5

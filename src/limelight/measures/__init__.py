@@ -31,11 +31,13 @@ from limelight.measures.noise import (
     NoiseLeft,
     NoiseParts,
     NoisePath,
+    NoiseProducts,
     Purity,
     WorstErrors,
     noise_left,
     noise_parts,
     noise_path,
+    noise_products,
     purity,
     worst_errors,
 )
@@ -67,6 +69,7 @@ __all__ = [
     "NoiseLeft",
     "NoiseParts",
     "NoisePath",
+    "NoiseProducts",
     "Purity",
     "WorstErrors",
     # Measures with their usual settings.
@@ -77,6 +80,7 @@ __all__ = [
     "noise_left",
     "noise_parts",
     "noise_path",
+    "noise_products",
     "purity",
     "worst_errors",
 ]

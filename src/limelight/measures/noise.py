@@ -173,5 +173,35 @@ class WorstErrors:
         }
 
 
+@kind("measure.noise_products")
+@dataclass(frozen=True)
+class NoiseProducts:
+    r"""The largest products of noise in one draw: what Lemma 2 bounds.
+
+    `pairs` is the largest $|\langle h_i, h_j\rangle|/\sigma^2$ over $i \ne j$, `itself` the
+    largest $|h_i|^2/\sigma^2$, `centres` the largest $|\langle h_i, u_k\rangle|/\sigma$. The model
+    is not asked.
+
+    Reference: xu2022, Lemma 2.
+    """
+
+    name: str = "products"
+
+    def __call__(
+        self, key: PRNGKey, world: World, truth: Any, model: Any
+    ) -> dict[str, Float[Array, ""]]:
+        """The measure."""
+        draw = example(world, key, truth, jnp.array(0))
+        sigma = jnp.asarray(world.sigma, dtype=float)  # pyright: ignore[reportAttributeAccessIssue]
+        noise = draw.noise / sigma
+        gram = jnp.abs(noise @ noise.T)
+        return {
+            "pairs": jnp.max(gram - jnp.diag(jnp.diagonal(gram))),
+            "itself": jnp.max(jnp.diagonal(gram)),
+            "centres": jnp.max(jnp.abs(noise @ draw.centres.T)),
+        }
+
+
 noise_left, noise_parts, noise_path, purity = NoiseLeft(), NoiseParts(), NoisePath(), Purity()
 worst_errors = WorstErrors()
+noise_products = NoiseProducts()

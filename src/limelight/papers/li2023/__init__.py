@@ -1,10 +1,10 @@
 """li2023: how a shallow ViT learns from label-relevant tokens.
 
 One module per figure, named after it. What several share: `protocols`, how both fractions of tokens
-move; `boundary`, the number of examples needed, and `quotients`, its ratios; `concentration`,
-attention during training, and `traces`, how a log is read; `removal`, Figures 5 and 8;
-`composites`, Figure 6, and `reach`, its numbers of examples. `lucky`, `envelope` and `lemma2` are
-the parts of `lemmas`.
+move; `boundary`, the number of examples needed, `quotients`, its ratios, and `offset`, equation
+(10) as a law; `concentration`, attention during training, and `traces`, how a log is read;
+`removal`, Figures 5 and 8; `composites`, Figure 6, and `reach`, its numbers of examples. `lucky`,
+`envelope` and `lemma2` are the parts of `lemmas`.
 """
 
 from limelight.papers.contents import Paper, Statement
@@ -44,6 +44,7 @@ paper = Paper(
             ("definition1", "the envelope of attention", "envelope_bound", {}),
             ("lemma3", "how many neurons are lucky", "lucky_neurons", {}),
             ("lemma4", "whether they stay lucky", "lucky_kept", {}),
+            ("errata", "printed statements against corrected ones", "erratum", {}),
         )
     ),
     figures={
@@ -68,6 +69,7 @@ paper = Paper(
         "fig6c": "spurious backgrounds, removed",
         "fig6-starts": "the initial models of figure 6",
         "fig7": "attention mass on the label-relevant tokens with more patterns",
+        "hypotheses": "zero loss and iterations inside Theorem 1's hypotheses",
         "lemmas": "lucky neurons, features, values and envelopes through training",
         "sets": "what a set of patterns grows along, against the frequencies of its members",
     },

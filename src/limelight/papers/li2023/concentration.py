@@ -1,5 +1,6 @@
 r"""Where attention goes during training: Figures 4 and 7, and what the lemmas share with them."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +26,24 @@ LABELS = {
 }
 #: A mean over trials with its bootstrap interval.
 average = partial(estimates.mean, method="bootstrap", least=2)
+#: Shares of all trials that differ by less are the same but for rounding.
+SAME = 1e-6
+
+
+def average_share(shares: np.ndarray) -> Estimate:
+    """A mean over trials of numbers from 0 to 1; where all are 0 or all are 1, an exact interval.
+
+    A bootstrap of equal numbers has no width, though another trial might differ. All trials at an
+    end are so many successes of so many, and a mean is at most as far from the end as their share.
+    """
+    shares = np.asarray(shares, dtype=float)
+    if not np.isfinite(shares).all() or np.ptp(shares) > SAME or not len(shares):
+        found = average(shares)
+        low, high = estimates.ends_of(found)
+        return replace(found, interval=(max(low, 0.0), min(high, 1.0)))
+    end = round(float(shares.mean()))
+    note = f"{end} in all {len(shares)} trials"
+    return estimates.share(end * len(shares), len(shares), method="exact", least=2, note=note)
 
 
 def world(dimension: int = 10) -> Patterns:
@@ -93,10 +112,12 @@ def rise(table: Table) -> Estimate:
     return average(log[:, -1] - log[:, 0])
 
 
-def final(table: Table) -> Estimate:
-    """Final mass on S_*, averaged over queries and trials."""
-    _, rows = main_cell(table)
-    return average(rows["trace.mass.all"][:, -1].astype(float))
+def of_ceiling(table: Table) -> Estimate:
+    """Final mass on S_* over the largest that any weights can reach, averaged over queries."""
+    at, rows = main_cell(table)
+    ceiling = ceilings(table, at)["all"]
+    mass = rows["trace.mass.all"][:, -1].astype(float)
+    return replace(average(mass / ceiling), note=f"mass {mass.mean():.3f}, ceiling {ceiling:.3f}")
 
 
 EXCESS = (

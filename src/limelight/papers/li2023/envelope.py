@@ -58,6 +58,7 @@ def little_leaks(table: Table, rows: Table) -> np.ndarray:
     "The mass of a pattern-1 query on pattern 1 never leaves the corrected bracket.",
     AtMost(1e-5),
     at="limelight; correction of li2023, Definition 1",
+    kind="identity",
 )
 def outside(table: Table) -> Estimate:
     """Largest distance outside the bracket of extreme logits, all trials and looks."""
@@ -77,6 +78,7 @@ CLAIMS = (
         AtLeast(0.95),
         at="li2023, Definition 1",
         statistic="share of looks before settling with mass >= p_n",
+        fixed="after",
     )(partial(share_of_looks, holds=above_low)),
     claim(
         "D1.envelope",
@@ -84,6 +86,7 @@ CLAIMS = (
         AtLeast(0.95),
         at="li2023, Definition 1",
         statistic="share of looks before settling with mass inside [p_n, 1 - (S - s) phi_n]",
+        fixed="after",
     )(partial(share_of_looks, holds=inside)),
     claim(
         "L2.leak",

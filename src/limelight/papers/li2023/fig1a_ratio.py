@@ -5,8 +5,11 @@ from dataclasses import replace
 from limelight.engine.grid import assign
 from limelight.papers.li2023 import fig1a
 from limelight.papers.li2023.boundary import draw_law, draw_phase, laws
+from limelight.papers.li2023.offset import offset_claims
 from limelight.papers.li2023.protocols import MORE_EXAMPLES, PAIR, RATIO_FRACTIONS, fixed_ratio
 from limelight.papers.recipe import Scale, scales
+
+WHERE = "alpha_# a quarter of alpha_*"
 
 figure = replace(
     fig1a.figure,
@@ -28,7 +31,10 @@ figure = replace(
             settings=fig1a.SMALL | {"train.steps": 800},
         ),
     ),
-    claims=laws("1a.ratio", "alpha_# a quarter of alpha_*"),
+    claims=(
+        *laws("1a.ratio", WHERE, at=fig1a.ORDER),
+        *offset_claims("1a.ratio", WHERE),
+    ),
     pictures={"phase": draw_phase, "law": draw_law},
     reference="Figure 1(a), without its confounder",
     departures=f"{fig1a.figure.departures}; the protocol is ours: alpha_# = alpha_*/4",

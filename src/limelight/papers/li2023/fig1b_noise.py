@@ -9,7 +9,7 @@ from limelight.fit import estimates
 from limelight.measures import Accuracy, AttentionMass, FreshLoss
 from limelight.papers.li2023 import fig1b_sigma
 from limelight.papers.li2023.boundary import LEVELS, logarithmic, n50, n50_lines
-from limelight.papers.li2023.quotients import quotients, single
+from limelight.papers.li2023.quotients import bracketed
 from limelight.papers.recipe import Scale, claim, claims, scales
 from limelight.table import Table
 
@@ -20,10 +20,11 @@ from limelight.table import Table
     AtLeast(1.25),
     at="li2023, Theorem 1 (10) and Remark 2",
     cases=LEVELS,
+    fixed="after",
 )
 def noise_ratio(table: Table, level: float) -> Estimate:
-    """N50(c_0 = 0.4) / N50(c_0 = 0.01), test loss below {level:g}."""
-    return single(quotients(n50(table, level), "world.noise", 0.4, 0.01))
+    """N50(c_0 = 0.4) / N50(c_0 = 0.01), beyond the grid counted as beyond, loss below {level:g}."""
+    return bracketed(n50(table, level), "world.noise", 0.4, 0.01)
 
 
 @claim(

@@ -10,6 +10,7 @@ import numpy as np
 from limelight import fit, plot
 from limelight.claims import AtLeast, Claim, Estimate, Undecided
 from limelight.experiments import Study
+from limelight.fit import curves
 from limelight.measures import Accuracy, FreshLoss
 from limelight.models import Shallow
 from limelight.papers.li2023 import boundary
@@ -32,6 +33,35 @@ def error_ratio(table: Table, start: str, level: float) -> Estimate:
     return single(quotients(n50(rows, level), "model.value_error", 0.9, 0.0))
 
 
+def pole(table: Table, start: str, level: float) -> Estimate:
+    """1/c of the law N50 = k (c - sigma)^-2, from N50^-1/2 by least squares, loss below {level:g}.
+
+    A law without such a pole, where sigma costs nothing, has 1/c = 0.
+    """
+    rows = table.where(model__start=start)
+    if not len(rows):
+        raise Undecided("not in this table")
+    edge = n50(rows, level)
+    use = edge.resolved
+    if use.sum() < boundary.POINTS:
+        raise Undecided(f"{use.sum()} resolved points, {boundary.POINTS} needed", n=len(rows))
+    values, known = boundary.drawn(edge, common=True)
+    whole = known[:, use].all(axis=1)
+    every = np.concatenate([edge.values[None], values[whole]])[:, use] ** -0.5
+    sigma = edge.x("model.value_error")[use]
+    slope = curves.slopes(sigma, every.T)
+    found = -slope / (every.mean(axis=1) - slope * sigma.mean())
+    low, high = fit.percentile_interval(found[1:])
+    return Estimate(float(found[0]), (float(low), float(high)), len(rows), f"{use.sum()} points")
+
+
+CASES = [
+    {"name": name, "start": start, **level}
+    for name, start in (("", "perturb"), (".scale", "scale"))
+    for level in LEVELS
+]
+
+
 def sigma_claims(prefix: str, where: str) -> tuple[Claim, ...]:
     """What the largest error costs, for both starts and criteria."""
     return claims(
@@ -39,12 +69,20 @@ def sigma_claims(prefix: str, where: str) -> tuple[Claim, ...]:
         f"A worse value map at the start costs examples ({where}, `{{start}}` start).",
         AtLeast(1.25),
         at="li2023, Figure 1(b) and Theorem 1 (10)",
-        cases=[
-            {"name": name, "start": start, **level}
-            for name, start in (("", "perturb"), (".scale", "scale"))
-            for level in LEVELS
-        ],
+        cases=CASES,
     )(error_ratio)
+
+
+def pole_claims(prefix: str, where: str) -> tuple[Claim, ...]:
+    """The law of Figure 1(b), for both starts and criteria."""
+    return claims(
+        f"{prefix}{{name}}.law{{suffix}}",
+        f"Examples needed grow as (c - sigma)^-2, c at most 2 ({where}, `{{start}}` start).",
+        AtLeast(0.5),
+        at="li2023, Figure 1(b); the level of c is ours",
+        cases=CASES,
+        fixed="after",
+    )(pole)
 
 
 def draw_sigma(table: Table) -> plot.Picture:
@@ -73,14 +111,28 @@ def summary(table: Table) -> list[str]:
     return [*boundary.n50_lines(table), *(every_cell(table) if stuck else ())]
 
 
+def is_stuck(table: Table) -> np.ndarray:
+    """Trials that did not learn their own training set."""
+    return table["training_loss"] >= boundary.CONVERGED
+
+
+def counted(table: Table, loss: float = np.inf) -> Table:
+    """The table with every cell counted: stuck trials have the loss given, so that they fail."""
+
+    def make() -> Table:
+        found = np.where(is_stuck(table), loss, table["test_loss"])
+        columns = {**table.columns, "test_loss": found, "training_loss": np.zeros(len(table))}
+        return Table(columns, table.axes, table.manifest)
+
+    return table.cached(("counted", loss), make)
+
+
 def every_cell(table: Table) -> list[str]:
     """N50 at sigma 0.9 over 0 with unconverged cells counted, their stuck trials both ways."""
-    stuck = table["training_loss"] >= boundary.CONVERGED
+    stuck = is_stuck(table)
 
     def ratio(loss: float, level: float) -> Estimate:
-        counted = np.where(stuck, loss, table["test_loss"])
-        columns = {**table.columns, "test_loss": counted, "training_loss": np.zeros(len(table))}
-        return error_ratio(Table(columns, table.axes, table.manifest), "perturb", level)
+        return error_ratio(counted(table, loss), "perturb", level)
 
     return fit.tabulate(
         [({"stuck": "as failures"}, np.inf), ({"stuck": "as successes"}, 0.0)],
@@ -127,7 +179,10 @@ figure = Figure(
             settings=SMALL | {"train.steps": 400},
         ),
     ),
-    claims=sigma_claims("1b.sigma", "alpha_* 0.38, alpha_# 0.12"),
+    claims=(
+        *sigma_claims("1b.sigma", "alpha_* 0.38, alpha_# 0.12"),
+        *pole_claims("1b.sigma", "alpha_* 0.38, alpha_# 0.12"),
+    ),
     pictures={"sigma": draw_sigma},
     summary=summary,
     reference="Figure 1(b)",

@@ -33,14 +33,18 @@ def savings(table: Table, level: float) -> Quotients:
     return table.cached(("savings", level), lambda: quotients(n50(table, level), ARM, True, False))
 
 
-def arm_claims(prefix: str, where: str) -> tuple[Claim, ...]:
-    """The advantage, the order of the frozen boundary, and how the advantage grows."""
+def arm_claims(prefix: str, where: str, ours: str = "") -> tuple[Claim, ...]:
+    """The advantage, the order of the frozen boundary, and how the advantage grows.
+
+    Equations (10) and (13) are sufficient conditions: the last two read them as laws, as the paper
+    does in its Remark 1.
+    """
 
     @claims(
         prefix + ".advantage{suffix}",
         f"Trained attention needs fewer examples at every alpha_* ({where}).",
         AtLeast(1.0),
-        at="li2023, Figure 3",
+        at=f"{ours}li2023, Figure 3",
         cases=LEVELS,
     )
     def advantage(table: Table, level: float) -> Estimate:
@@ -51,7 +55,7 @@ def arm_claims(prefix: str, where: str) -> tuple[Claim, ...]:
         prefix + ".order{suffix}",
         f"With frozen attention examples needed grow as alpha_*^-4 ({where}).",
         Inside(3.0, 5.0),
-        at="li2023, Proposition 1 (13)",
+        at=f"{ours}li2023, Proposition 1 (13), sufficient, read as a law",
         cases=LEVELS,
     )
     def order(table: Table, level: float) -> Estimate:
@@ -62,7 +66,7 @@ def arm_claims(prefix: str, where: str) -> tuple[Claim, ...]:
         prefix + ".growth{suffix}",
         f"The advantage grows as alpha_*^-2 ({where}).",
         Inside(1.0, 3.0),
-        at="li2023, Theorem 1 (10) and Proposition 1 (13)",
+        at=f"{ours}li2023, Remark 1",
         cases=LEVELS,
     )
     def grows(table: Table, level: float) -> Estimate:

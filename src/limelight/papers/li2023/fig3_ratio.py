@@ -22,7 +22,7 @@ figure = replace(
             settings=fig1a.SMALL | {"train.steps": 1000},
         ),
     ),
-    claims=fig3.arm_claims("3.ratio", "alpha_# a quarter of alpha_*"),
+    claims=fig3.arm_claims("3.ratio", fig1a_ratio.WHERE, "limelight; the protocol is ours; "),
     reference="Figure 3, without its confounder",
     departures=fig1a_ratio.figure.departures,
 )

@@ -3,13 +3,54 @@ r"""Figure 4: attention moves to the label-relevant tokens, as far as any weight
 import numpy as np
 
 from limelight import plot
-from limelight.claims import AtLeast, AtMost
+from limelight.claims import AtLeast, AtMost, Estimate, Undecided
+from limelight.fit import curves
 from limelight.papers.li2023 import concentration
-from limelight.papers.li2023.concentration import LABELS
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.li2023.concentration import LABELS, average_share
+from limelight.papers.recipe import Figure, Scale, claim, claims, scales
 from limelight.table import Table
 
 TOKENS = ("world.tokens", "world.confusing")
+
+
+def without_confusion(table: Table, tokens: int) -> Table:
+    """The cell of so many tokens, none of which confuses."""
+    rows = table.where(world__tokens=tokens, world__confusing=0.0)
+    if not len(rows):
+        raise Undecided("not in this table")
+    return rows
+
+
+@claims(
+    "4.alone.{tokens}",
+    "Without confusion tokens attention on the relevant ones rises close to 1 (L = {tokens}).",
+    AtLeast(0.95),
+    at="li2023, Proposition 2; the level is ours",
+    cases=({"tokens": 50}, {"tokens": 200}),
+    fixed="after",
+)
+def alone(table: Table, tokens: int) -> Estimate:
+    """Final mass on S_*, averaged over queries and trials, alpha_# = 0."""
+    return average_share(without_confusion(table, tokens)["trace.mass.all"][:, -1])
+
+
+@claim(
+    "4.rate",
+    "Without confusion tokens the rest of the attention falls as fast as 1/t, until it settles.",
+    AtMost(-1.0),
+    at="li2023, Proposition 2 (15)",
+    fixed="after",
+)
+def rate(table: Table) -> Estimate:
+    """Log-log slope in t of 1 minus the mass on S_*, second half of the steps before settling."""
+    rows = without_confusion(table, 200)
+    steps = concentration.logged_steps(table, rows).astype(float)
+    rest = 1 - rows["trace.mass.all"].astype(float)
+    found = []
+    for log, last in zip(rest, rows["steps"], strict=True):
+        late = (steps >= last / 2) & (steps <= last)
+        found.append(float(curves.slopes(np.log(steps[late]), np.log(log[late]))))
+    return concentration.average(np.array(found))
 
 
 def draw_mass(table: Table) -> plot.Picture:
@@ -61,14 +102,21 @@ figure = Figure(
             at="li2023, Figure 4",
         )(concentration.rise),
         claim(
-            "4.one", "It rises close to 1.", AtLeast(0.95), at="li2023, Figure 4 and Proposition 2"
-        )(concentration.final),
+            "4.one",
+            "It rises close to the most that any weights can reach.",
+            AtLeast(0.95),
+            at="li2023, Figure 4 and Proposition 2; the ceiling is ours",
+            fixed="after",
+        )(concentration.of_ceiling),
+        *alone,
+        rate,
         claim(
             "4.ceiling",
             "It never passes the ceiling that confusion tokens set (erratum to Proposition 2).",
             AtMost(0.0),
-            at="limelight",
             statistic=concentration.EXCESS,
+            kind="identity",
+            fixed="after",
         )(concentration.excess),
     ),
     pictures={"mass": draw_mass, "roles": concentration.draw_roles},

@@ -17,6 +17,13 @@ figure = replace(
             trials=4, grid={LOUD: [0.5], CUT: cuts((35,))}, settings=small(steps=300, every=20)
         ),
     ),
-    claims=loss_claims("5.long", "", "1,000 steps, c_big 0.5, alpha_* 0.4", MAIN),
+    trials=50,
+    claims=loss_claims(
+        "5.long",
+        "",
+        "1,000 steps, c_big 0.5, alpha_* 0.4",
+        MAIN,
+        "limelight; li2023, Figure 5, trained longer",
+    ),
     departures=f"{fig5.DEPARTURES}; 1,000 steps",
 )

@@ -29,7 +29,7 @@ def sample_ratio(table: Table, policy: str, level: float) -> Quotients:
     "5.samples.{name}{suffix}",
     "With {words} fewer examples suffice.",
     AtMost(1.0),
-    at="li2023, Remark 2; the test is ours",
+    at="li2023, Remark 2",
     cases=[
         {"name": name, "words": words, "policy": policy, **level}
         for name, words, policy in (
@@ -92,6 +92,7 @@ figure = replace(
             trials=4, grid={"train.examples": [8, 16, 32]}, settings=small(steps=300, every=20)
         ),
     ),
+    trials=50,
     claims=saving,
     pictures={
         "samples": partial(draw_success, level=STRICT),

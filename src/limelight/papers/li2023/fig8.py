@@ -39,11 +39,16 @@ figure = replace(
             settings=small(steps=70, every=10),
         ),
     ),
+    trials=50,
     claims=tuple(
         found
         for patterns in (10, 15, 20)
         for found in loss_claims(
-            "8", f".m{patterns}", f"M = {patterns}, c_big 0.5", {PATTERNS: patterns}
+            "8",
+            f".m{patterns}",
+            f"M = {patterns}, c_big 0.5",
+            {PATTERNS: patterns},
+            "li2023, Figure 8",
         )
     ),
     pictures={"loss": draw_loss, "most": draw_most},

@@ -61,7 +61,7 @@ figure = Figure(
     "pattern; features of the discriminative patterns grow; attention follows its envelope",
     trial=trial(traces=trackers(VALUE_ERROR + NOISE)),
     grid={READOUT: ["position", "shared_scaled"]},
-    trials=20,
+    trials=80,  # where all agree, so many put the lower end of a share above 0.95
     scales=scales(
         smoke=Scale(
             trials=2,

@@ -6,10 +6,11 @@ from functools import partial
 import numpy as np
 
 from limelight import plot
-from limelight.claims import AtLeast, Estimate, Undecided
+from limelight.claims import AtLeast, Estimate, NotApplicable
 from limelight.core.errors import InputError
+from limelight.fit import estimates
 from limelight.measures.neurons import VARIANTS
-from limelight.papers.li2023.concentration import average
+from limelight.papers.li2023.concentration import average, average_share
 from limelight.papers.li2023.traces import over_steps, rows_of, trace
 from limelight.papers.recipe import claim, claims
 from limelight.table import Table
@@ -39,15 +40,23 @@ def bound_of(table: Table) -> float:
 def excess_share(table: Table, variant: str) -> Estimate:
     """Share of neurons in W(0) and U(0), each, minus (1/M)(1 - (sigma + tau) M/pi)."""
     bound, share = bound_of(table), trace(rows_of(table), f"lucky.{variant}.share")[:, 0]
-    return replace(average(share - bound), note=f"share {share.mean():.4f}, bound {bound:.4f}")
+    note = f"share {share.mean():.4f}, bound {bound:.4f}"
+    found = average(share)
+    if not share.any():  # rows are independent at the start: so many draws, none of them lucky
+        rows = len(share) * int(table.setting("model.width"))
+        found = replace(estimates.share(0, rows, method="exact"), n=len(share))
+        note = f"0 of {rows} independent rows, bound {bound:.4f}"
+    low, high = estimates.ends_of(found)
+    ends = (low - bound, high - bound)
+    return replace(found, value=found.value - bound, interval=ends, note=note)
 
 
 def retention(table: Table, variant: str, which: str, readout: str = "position") -> Estimate:
     """Share of W(0) and U(0) still in W(T) and U(T)."""
     last = trace(rows_of(table, readout), f"lucky.{variant}.{which}")[:, -1]
     if np.isnan(last).any():
-        raise Undecided("the set is empty at the start", n=len(last))
-    return average(last)
+        raise NotApplicable("the set is empty at the start", n=len(last))
+    return average_share(last)
 
 
 kept = claims(

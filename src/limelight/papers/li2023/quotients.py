@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from limelight import fit
-from limelight.claims import Estimate, Undecided
+from limelight.claims import LEVEL, Estimate, Undecided
 from limelight.fit import Edge, curves
 from limelight.papers.li2023.boundary import FLOOR, POINTS, drawn
 
@@ -45,7 +45,7 @@ class Quotients:
         return Estimate(float(self.values[place]), self.interval(place), self.n, note)
 
     def interval(self, place: int) -> tuple[float, float]:
-        """5th to 95th percentile; NaN where too many draws are unresolved."""
+        """The percentile interval; NaN where too many draws are unresolved."""
         column = self.draws[:, place]
         if np.isfinite(column).mean() < ENOUGH:
             return np.nan, np.nan
@@ -106,6 +106,46 @@ def single(found: Quotients, place: int = 0) -> Estimate:
     note = f"{lost.sum()} of {lost.size} bootstrap draws unresolved" if lost.any() else ""
     note += ": too many to give an interval" if lost.mean() > 1 - ENOUGH else ""
     return found.estimate(place, note)
+
+
+def bracketed(edge: Edge, axis: str, top: Any, bottom: Any) -> Estimate:
+    """One ratio, a boundary beyond the grid counted as anywhere beyond it.
+
+    In every bootstrap draw each boundary is known to lie between two numbers: the same where the
+    draw resolves it, the largest size and infinity where it lies above the grid, 0 and the smallest
+    size where it lies below. So the interval stays honest where draws leave the grid, and one of
+    its ends may be open.
+    """
+    tops, bottoms = _places(edge, axis, top), _places(edge, axis, bottom)
+    n = sum(found.n for found in edge.thresholds)
+    if not tops or not bottoms:
+        raise Undecided("not in this table", n=n)
+    pair = [next(iter(tops.values())), next(iter(bottoms.values()))]
+    values, known = drawn(edge, common=True)
+    every = np.concatenate([edge.values[None], values])[:, pair]
+    sure = np.concatenate([edge.resolved[None], known])[:, pair]
+    sizes = [edge.thresholds[i].x for i in pair]
+    least, most = np.array([(x.min(), x.max()) for x in sizes]).T
+    above = every > np.sqrt(least * most)
+    low = np.where(sure, every, np.where(above, most, 0.0))
+    high = np.where(sure, every, np.where(above, np.inf, least))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        under, over = low[:, 0] / high[:, 1], high[:, 0] / low[:, 1]
+    if not np.isfinite([under[0], over[0]]).any() or (not sure[0].any()):
+        why = " and ".join(_trouble(edge, axis, i) for i in pair if not edge.resolved[i])
+        raise Undecided(why, n=n)
+    value = over[0] if np.isfinite(over[0]) else under[0]
+    ends = [
+        float(np.quantile(draws[1:], rank, method="inverted_cdf"))
+        for draws, rank in ((under, (1 - LEVEL) / 2), (over, (1 + LEVEL) / 2))
+    ]
+    gone = int((~sure[1:]).any(axis=1).sum())
+    note = f"{gone} of {len(values)} bootstrap draws leave the grid" if gone else ""
+    if not sure[0].all():
+        bound = "at most" if np.isfinite(over[0]) else "at least"
+        outside = " and ".join(_trouble(edge, axis, i) for i in pair if not edge.resolved[i])
+        note = f"{bound} this: {outside}; {note}"
+    return Estimate(float(value), (ends[0], ends[1]), n, note)
 
 
 def smallest(found: Quotients) -> Estimate:

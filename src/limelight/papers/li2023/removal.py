@@ -110,7 +110,7 @@ def change(
 
 
 def loss_claims(
-    figure: str, suffix: str, words: str, where: Mapping[str, Any]
+    figure: str, suffix: str, words: str, where: Mapping[str, Any], at: str
 ) -> tuple[Claim, ...]:
     """What removing tokens does to the loss at one setting: at random, and by three policies."""
     statistic = f"test loss with {FEW} of {WHOLE} tokens minus whole"
@@ -125,13 +125,13 @@ def loss_claims(
         f"{figure}.random{suffix}",
         f"Removing tokens at random neither lowers the loss nor raises it ({words}).",
         Inside(-0.25, 0.25),
-        at=f"li2023, Figure {figure}",
+        at=at,
         statistic=f"{statistic}, relative to whole",
     )(relatively)
     chosen = (
-        ("irrelevant", "label-irrelevant", "drop_irrelevant", f"li2023, Figure {figure}"),
-        ("noisy", "noisy", "drop_noisy", f"li2023, Figure {figure}"),
-        ("attention", "the least attended", "attention", "limelight; Proposition 2"),
+        ("irrelevant", "label-irrelevant", "drop_irrelevant", at),
+        ("noisy", "noisy", "drop_noisy", at),
+        ("attention", "the least attended", "attention", "limelight; li2023, Proposition 2"),
     )
     others = claims(
         f"{figure}.{{name}}{suffix}",
@@ -203,7 +203,7 @@ def summary(table: Table) -> list[str]:
         {
             "test loss": mean("test_loss"),
             "whole": lambda cell: cell[0]["test_loss"].mean() - cell[1].value,
-            "difference, 5 to 95 %": lambda cell: cell[1],
+            "difference, 95 % interval": lambda cell: cell[1],
             "realised alpha_*": mean("tokens.relevant"),
             "alpha_#": mean("tokens.confusing"),
             "votes changed": mean("tokens.vote_changed"),

@@ -88,7 +88,7 @@ def idle_left(table: Table) -> Estimate:
     "G2.fall",
     "Attention on the non-discriminative sets falls.",
     AtMost(-0.12),
-    at="li2023, appendix G.2; the level is that of Figure 7",
+    at="li2023, appendix G.2; the level is ours",
 )
 def idle_lost(table: Table) -> Estimate:
     """Final minus initial mass on them, averaged over queries and trials."""

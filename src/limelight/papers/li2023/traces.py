@@ -6,7 +6,7 @@ import numpy as np
 
 from limelight import plot
 from limelight.claims import Estimate, Undecided
-from limelight.papers.li2023.concentration import average, logged_steps
+from limelight.papers.li2023.concentration import average_share, logged_steps
 from limelight.table import Table
 
 READOUT = "model.readout"
@@ -40,7 +40,7 @@ def share_of_looks(
     """Share of the looks that count at which something holds, mean over trials."""
     rows = rows_of(table, readout)
     counted = counts(table, rows)
-    return average((holds(table, rows) & counted).sum(axis=1) / counted.sum(axis=1))
+    return average_share((holds(table, rows) & counted).sum(axis=1) / counted.sum(axis=1))
 
 
 def steps_of(table: Table, rows: Table) -> np.ndarray:

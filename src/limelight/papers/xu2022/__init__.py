@@ -50,6 +50,7 @@ paper = Paper(
             ("softmax", "T2' and T2'', certificates for softmax", "statements:softmax_certificate"),
             ("recursion", "many steps, exact recursion", "statements:depth"),
             ("crossing", "cross-attention, exact law", "statements:cross"),
+            ("errata", "steps of the proofs, as printed and corrected", "errata:erratum"),
         )
     ),
     figures={
@@ -57,6 +58,8 @@ paper = Paper(
         "phase": "where attention removes noise, and what stops it elsewhere",
         "scaling": "the best ratio over cluster size, and its exponent",
         "autopsy": "the printed theorems at their own dimension and logit scale",
+        "neighbours": "Theorem 1 against the number of neighbours over the size of a cluster",
+        "products": "Lemma 2 against draws",
         "depth": "the ratio after many attention steps",
         "cross": "cross-attention between two domains, with wrong pairs",
         "patches": "attention against local averaging on patches, both populations",

@@ -12,7 +12,8 @@ from limelight.experiments import Study
 from limelight.fit import families, tabulate
 from limelight.measures import filter_errors
 from limelight.models import Smoother
-from limelight.papers.recipe import Figure, Scale, claim, claims, scales
+from limelight.papers.recipe import Figure, Scale, scales
+from limelight.papers.xu2022.ratios import claim, claims
 from limelight.table import Table
 from limelight.worlds import Regions
 

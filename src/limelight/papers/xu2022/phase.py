@@ -12,8 +12,8 @@ from limelight.experiments import Study
 from limelight.fit import families, tabulate
 from limelight.measures import noise_parts
 from limelight.models import Smoother
-from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.papers.xu2022.ratios import model_of, named, spaced
+from limelight.papers.recipe import Figure, Scale, scales
+from limelight.papers.xu2022.ratios import claim, model_of, named, spaced
 from limelight.table import Table
 from limelight.theory.xu2022 import limit, optimum, prediction
 from limelight.theory.xu2022.setting import Setting

@@ -11,8 +11,8 @@ from limelight.experiments import Study
 from limelight.fit import families, tabulate
 from limelight.measures import noise_left
 from limelight.models import Smoother
-from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.papers.xu2022.ratios import LARGE, Cell, limit_ratio, measured, over
+from limelight.papers.recipe import Figure, Scale, scales
+from limelight.papers.xu2022.ratios import LARGE, Cell, claim, control, limit_ratio, measured, over
 from limelight.table import Table
 from limelight.theory.xu2022 import optimum
 from limelight.theory.xu2022.setting import Setting
@@ -55,14 +55,20 @@ def series(table: Table, operator: str) -> dict[tuple[int, float], list[Cell]]:
     return found
 
 
-@claim("scaling.exponent", "The best ratio scales as m_k^-min(1/2, D/(D+sigma^2)).", AtMost(0.006))
+@claim(
+    "scaling.exponent",
+    "The best ratio scales as m_k^-min(1/2, D/(D+sigma^2)) in the end.",
+    AtMost(0.001),
+    kind="formula",
+    fixed="after",
+)
 def exponents(table: Table) -> Estimate:
-    """Largest difference between the limit law's slope at m_k = 10^20 and the exponent.
+    """Largest difference between the limit law's slope at m_k = 10^40 and the exponent.
 
-    It needs no draws.
+    It needs no draws. Near sigma^2 = D the exponent is reached slowly: at 10^20 it is 0.005 off.
     """
     wrong = {
-        sigma: abs(optimum.local_exponent(10, sigma, 1e20) - optimum.scaling_exponent(sigma))
+        sigma: abs(optimum.local_exponent(10, sigma, 1e40) - optimum.scaling_exponent(sigma))
         for sigma in SIGMAS
     }
     worst = max(wrong, key=lambda sigma: wrong[sigma])
@@ -96,12 +102,11 @@ def slope(where: str, cells: Sequence[Cell], points: Sequence[families.Point]) -
     return families.Point(name, value, low, high, one.draws + two.draws)
 
 
-@claim(
+@control(
     "scaling.early",
-    "Beyond sigma^2 = D the exponent shows at these sizes already, within 0.03.",
+    "Control: beyond sigma^2 = D the exponent shows at these sizes already, within 0.03.",
     Inside(-0.03, 0.03),
-    statistic="measured slope between the two largest m_k minus the exponent, C = 10, sigma = 1.5"
-    " (expected to fail: it is reached slowly)",
+    statistic="measured slope between the two largest m_k minus the exponent, C = 10, sigma = 1.5",
 )
 def early(table: Table) -> Estimate:
     """Minus the measured slope, less the exponent of the law."""

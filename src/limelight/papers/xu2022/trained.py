@@ -11,8 +11,8 @@ from limelight.core.gram import Number
 from limelight.experiments.denoising import Denoising
 from limelight.fit import families, tabulate
 from limelight.models.denoiser import NETWORKS
-from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.papers.xu2022.ratios import Cell
+from limelight.papers.recipe import Figure, Scale, scales
+from limelight.papers.xu2022.ratios import Cell, claim
 from limelight.table import Table
 
 AXIS = ("network", "frame", "loud")

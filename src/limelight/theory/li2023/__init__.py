@@ -1,7 +1,7 @@
 """What li2023 proves, as functions.
 
 `learning` Theorem 1 and Proposition 1; `attention` Proposition 2, its ceiling and Definition 1;
-`neurons` Lemmas 3 and 4.
+`neurons` Lemmas 3 and 4; `errata` what is wrong in print.
 """
 
 from limelight.theory.li2023.attention import (
@@ -11,6 +11,7 @@ from limelight.theory.li2023.attention import (
     mass_bound,
     mass_ceiling,
 )
+from limelight.theory.li2023.errata import erratum
 from limelight.theory.li2023.learning import learning, relevant_needed
 from limelight.theory.li2023.neurons import cap_share, lucky_kept, lucky_neurons, lucky_share
 
@@ -19,6 +20,7 @@ __all__ = [
     "attention_envelopes",
     "cap_share",
     "envelope_bound",
+    "erratum",
     "learning",
     "lucky_kept",
     "lucky_neurons",
