@@ -106,6 +106,7 @@ class Paper:
         figures: The name of every figure and what it shows; or the figures themselves, where a
             paper is one file.
         package: The package whose modules are the figures; `limelight.papers.<key>` unless given.
+        renamed: Earlier names of figures, to today's; both are understood.
     """
 
     def __init__(
@@ -119,10 +120,12 @@ class Paper:
         statements: tuple[Statement, ...],
         figures: "Mapping[str, str] | tuple[Figure, ...]",
         package: str = "",
+        renamed: Mapping[str, str] | None = None,
     ):
         self.key, self.title, self.authors, self.venue = key, title, authors, venue
         self.symbols, self.statements = symbols, statements
         self.package = package or f"limelight.papers.{key}"
+        self.renamed = dict(renamed or {})
         self._figures = figures
         self._loaded: dict[str, Figure] = {}
 
@@ -152,13 +155,18 @@ class Paper:
         return tuple(claim for figure in self.figures for claim in figure.claims)
 
     def figure(self, name: str) -> "Figure":
-        """A figure by name; no other is loaded."""
+        """A figure by name, or by a name that it had; no other is loaded."""
+        name = self.renamed.get(name, name)
         if name not in self.titles:
             raise InputError(f"{self.key} has no figure {name!r}", suggest(name, list(self.titles)))
         if name not in self._loaded:
             module = importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
             self._loaded[name] = replace(
-                module.figure, name=name, title=self.titles[name], paper=self.key
+                module.figure,
+                name=name,
+                title=self.titles[name],
+                paper=self.key,
+                once=next((old for old, new in self.renamed.items() if new == name), ""),
             )
         return self._loaded[name]
 
@@ -175,7 +183,7 @@ class Paper:
         labels = [statement.label for statement in self.statements]
         if label in labels:
             return self.statement(label)
-        if label in self.titles:
+        if label in self.titles or label in self.renamed:
             return self.figure(label)
         known = [*self.titles, *labels]
         raise InputError(f"{self.key} has nothing called {label!r}", suggest(label, known))
