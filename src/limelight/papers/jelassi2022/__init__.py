@@ -65,6 +65,7 @@ paper = Paper(
         "erosion-seeds": "the same under curvature steps, on more seeds",
         "transfer": "transferred attention against training from scratch",
         "idealized": "population descent as three exact numbers",
+        "single-rate": "the same with the paper's single rate, followed to the end",
         "event3": "when does alpha rise again, as a function of beta?",
         "event3-64": "the same at 64 patches, on drawn populations",
         "linear": "linear rules against one eighth",
