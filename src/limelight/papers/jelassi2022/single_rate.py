@@ -83,10 +83,9 @@ def shared(table: Table, good: Any) -> Estimate:
         raise Undecided("no run came to its end")
     bad = [name for name, met in found.items() if not met]
     note = f"{len(bad)} against" + (f", such as {', '.join(bad[:3])}" if bad else "")
-    turns = [turn(rows) for _, rows in runs(table, "grid")]
-    note += f"; gamma turns at {min(turns):.2g} to {max(t for t in turns if t < np.inf):.2g}" * any(
-        t < np.inf for t in turns
-    )
+    turns = [t for _, rows in runs(table, "grid") if (t := turn(rows)) < np.inf]
+    if turns:
+        note += f"; gamma turns at {min(turns):.2g} to {max(turns):.2g}"
     return Estimate(1 - len(bad) / len(found), None, len(found), note)
 
 
