@@ -46,6 +46,8 @@ paper = Paper(
             ("errata", "printed statements against corrected ones", "errata:erratum"),
             ("lemmaB.2", "a construction and its norms", "statements:construction"),
             ("consistent", "examples for any consistent learner", "consistent:consistent"),
+            ("positions", "a head with trained positions", "positions:positions"),
+            ("definitionA.1", "Rademacher complexity, drawn", "rademacher:complexity"),
             ("section5", "examples that no learner can do without", "consistent:lower"),
         )
     ),
