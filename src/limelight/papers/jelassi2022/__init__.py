@@ -43,6 +43,7 @@ paper = Paper(
             ("theorem3.1", "linear models, as printed (false)", "statements:linear_models"),
             ("theorem3.2", "small error without association", "statements:set_shift"),
             ("theorem4.1", "idealized descent, exactly", "dynamics:idealized_descent"),
+            ("theorem4.2", "where finite samples are read", "finite:finite_sample"),
             ("lemma4.1", "the manifold of Lemmas 4.1 and 4.2", "dynamics:manifold"),
             ("lemma4.3", "attention inside sets grows", "dynamics:attention_grows"),
             ("event-iii", "does alpha rise again?", "dynamics:second_rise"),
