@@ -74,7 +74,7 @@ class SingleRate(Experiment):
             "rho_constant": self._constant(layer, path.state, path.velocity),
             "error": error(population, layer, end),
             "loss": loss(population, layer, end),
-            "best_alpha": best_alpha(population, layer).alpha,
+            "best_alpha": jnp.asarray(best_alpha(population, layer).alpha),
             "lost": jnp.asarray(population.lost, float),
         }
 

@@ -77,7 +77,8 @@ def _leak() -> Evidence:
         return float(softmax(scores)[s:].sum())
 
     leaks = (outside(printed, 1 - (s - 1) * Delta, s * Delta), outside(corrected, 1.0, rho))
-    return "attention outside the set over gamma/8, T = 100", *(x * 8 / gamma for x in leaks), 1.0
+    what = "attention outside the set over gamma/8, T = 100"
+    return what, leaks[0] * 8 / gamma, leaks[1] * 8 / gamma, 1.0
 
 
 def _uneven() -> Evidence:
@@ -88,7 +89,7 @@ def _uneven() -> Evidence:
         t, inside = made.tensors, made.certificate["claim"]["positions"]
         keys = t["P"] @ t["head.0.W_K"] @ (t["head.0.W_Q"].T @ t["cls"])
         spreads.append(float(np.exp(np.ptp(keys[inside])) - 1))
-    return "largest attention in the set over the smallest, less 1", *spreads, 1e-9
+    return "largest attention in the set over the smallest, less 1", spreads[0], spreads[1], 1e-9
 
 
 def _bag() -> Evidence:
