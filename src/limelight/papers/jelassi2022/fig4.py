@@ -156,6 +156,17 @@ def curves(table: Table, rows: Table, title: str = "", until: int | float = np.i
     return Panel(title, lines, upwards, across)
 
 
+def draw_sets(table: Table) -> Picture:
+    """Which patches belong together, contiguous or scattered: the paper's Figure 1(b)."""
+    panels = []
+    for at, rows in table.where(trial=table["trial"].min()).cells(PARTITION):
+        sets = rows["sets"][0]
+        side = int(np.sqrt(len(sets)))
+        place = Map(sets.reshape(side, side).astype(float), low=0, high=int(sets.max()))
+        panels.append(Panel(WORDS[at[PARTITION]], [place]))
+    return Picture(panels, height=2.2, note="one shade per set; the first seed")
+
+
 def draw_course(table: Table) -> Picture:
     """Test error and association on one time axis, and the alignment of v, every seed."""
     panels = []
@@ -201,7 +212,7 @@ figure = Figure(
         ),
     ),
     claims=(recovered, ordered),
-    pictures={"strip": draw_strip, "course": draw_course},
+    pictures={"strip": draw_strip, "course": draw_course, "sets": draw_sets},
     summary=summary,
     reference="Figure 4",
     departures="the paper gives no sizes, rates or steps: all of them are ours; two groups of"
