@@ -80,6 +80,7 @@ def test_statements_load_neither_jax_nor_matplotlib(key):
 #: Modules that compute with JAX.
 LATE = {
     "jelassi2022": (
-        "blurred", "descent", "full", "layer", "optimum", "population", "run", "shift", "start"
+        "blurred", "descent", "flow", "full", "layer", "optimum", "population", "run",
+        "shift", "start",
     ),
 }  # fmt: skip

@@ -171,6 +171,7 @@ EXPERIMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"descent.steps": 20, "tuning.steps": 20, "tests": 400},
     ),
     "Idealized": ("jelassi2022", "idealized", {}),
+    "SingleRate": ("jelassi2022", "single-rate", {}),
     "LinearRules": ("jelassi2022", "linear", {}),
     "SetShift": ("jelassi2022", "shift", {}),
     "Encodings": ("jelassi2022", "fig1a", {"study.course.steps": 5, "study.watched": 5}),

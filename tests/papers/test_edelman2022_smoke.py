@@ -10,9 +10,12 @@ from limelight.plot import render
 paper = load("edelman2022")
 ALONE = ("fig2", "fig3")
 OTHERS = (
-    "fig4",
+    "fig2-curves",
     "fig3-runs",
+    "fig3-noise",
     "fig2-wide",
+    "fig2-edge",
+    "fig2-long",
     "fig2-sparsity",
     "fig2-noise",
     "fig2-dropout",

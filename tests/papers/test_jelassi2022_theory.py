@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from limelight.experiments.idealized import LATE
-from limelight.papers.jelassi2022 import event3, idealized, linear, paper
+from limelight.papers.jelassi2022 import event3, idealized, linear, paper, single_rate
 from limelight.plot import render
 from limelight.table import Table
 
@@ -24,10 +24,8 @@ def test_idealized_runs():
     expected = {
         "lem4.1-2": "holds",
         "lem4.3-weak": "holds",
-        "lem4.3-strong": "fails",
         "thm4.1": "fails",  # 60 steps are too few
         "thm4.1-assoc": "holds",
-        "thm4.1-fstar": "inconclusive",
     }
     table = checked(paper.figure("idealized"), expected)
     assert table["trace.error"].dtype == np.float64
@@ -43,10 +41,47 @@ def test_idealized_runs():
     verdict = idealized.weak.decide(Table(wild, table.axes), "")
     assert verdict.verdict == "inconclusive"
     assert "no stable run" in verdict.note
-    long = {**table.columns, "longer": np.full(len(table), 10), "lost": np.zeros(len(table))}
-    assert idealized.reaches_fstar.decide(Table(long, table.axes), "").verdict == "fails"
-    reached = long | {"trace.error": np.zeros_like(table["trace.error"])}
-    assert idealized.reaches_fstar.decide(Table(reached, table.axes), "").verdict == "holds"
+
+
+def test_the_single_rate_at_smoke_scale():
+    expected = {
+        "lem4.3-strong": "holds",  # the time 100 is before gamma turns
+        "lem4.3-weak.flow": "holds",
+        "lem4.3-rho": "inconclusive",  # one size
+        "event1": "holds",
+        "thm4.1-fstar": "fails",  # and long before the error has fallen
+    }
+    table = checked(paper.figure("single-rate"), expected)
+    assert table["trace.gamma"].dtype == np.float64
+    velocity = table["trace.gamma_velocity"].copy()
+    velocity[0, 30:] = -1e-9  # gamma turns
+    turned = Table({**table.columns, "trace.gamma_velocity": velocity}, table.axes, table.manifest)
+    found = single_rate.strong.decide(turned, "")
+    assert (found.verdict, found.value) == ("fails", 0.0)
+    assert f"gamma turns at {table['trace.time'][0, 30]:.2g}" in found.note
+    below = {**table.columns, "trace.rho": table["trace.gamma"] + 1}
+    assert single_rate.weak.decide(Table(below, table.axes, table.manifest), "").verdict == "fails"
+    late = {**table.columns, "trace.rho": table["trace.gamma"] - 0.2}
+    late = single_rate.value_first.decide(Table(late, table.axes, table.manifest), "")
+    assert (late.verdict, late.value) == ("fails", pytest.approx(0.2))
+    fallen = {**table.columns, "error": np.zeros(len(table))}
+    fallen = Table(fallen, table.axes, table.manifest)
+    assert single_rate.reaches_fstar.decide(fallen, "").verdict == "holds"
+    unfinished = {**table.columns, "reached": np.full(len(table), 50.0)}
+    unfinished = Table(unfinished, table.axes, table.manifest)
+    assert single_rate.strong.decide(unfinished, "").verdict == "inconclusive"
+
+
+def test_the_constant_of_rho_falls_with_the_number_of_patches_by_the_lemma():
+    axes = single_rate.AXIS
+    worlds = {
+        name: np.array(column)
+        for name, column in zip(axes, zip(*single_rate.GROWING, strict=True), strict=True)
+    }
+    for power, verdict in ((-1.0, "holds"), (-0.5, "fails")):
+        table = Table({**worlds, "rho_constant": 3.0 * worlds["tokens"] ** power}, axes)
+        found = single_rate.slow_rho.decide(table, "")
+        assert (found.verdict, found.value) == (verdict, pytest.approx(power))
 
 
 @pytest.mark.slow
@@ -109,7 +144,7 @@ def test_the_crossing_of_a_level():
 def test_statements_say_which_condition_fails():
     small = paper.find("theorem3.1").evaluate({"density": "0.2"})
     failing = {c.name for c in small.conditions if not c.holds}
-    assert "the natural rule errs as often" in failing
+    assert "the natural rule misses f* as often" in failing
     large = paper.find("theorem3.1").evaluate({"density": "0.5"})
     assert {c.name for c in large.conditions if not c.holds} == {"so does the base-3 code"}
     assert paper.find("theorem3.2").evaluate({}).value == pytest.approx(0.0044, abs=2e-4)

@@ -6,7 +6,7 @@ import pytest
 from limelight.experiments.transfer import Transfer
 from limelight.fit.curves import crossing
 from limelight.papers import load
-from limelight.papers.jelassi2022 import phase, transfer
+from limelight.papers.jelassi2022 import erosion_seeds, phase, phase_16, transfer
 from limelight.plot import Movie, animate, render
 from limelight.table import Table
 from limelight.train.descent import Descent
@@ -45,7 +45,7 @@ def test_a_small_error_without_the_sets():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["phase", "erosion", "transfer"])
+@pytest.mark.parametrize("name", ["phase", "phase-16", "erosion", "erosion-seeds", "transfer"])
 def test_long_ones(name):
     checked(name)
 
@@ -96,9 +96,10 @@ def test_the_stopping_step_decides_association():
     table = a_course()
     assert decided(table, "thm4.2-assoc.n16").verdict == "holds"
     assert decided(table, "thm4.2-any-T.n16").verdict == "holds"
-    found = decided(table, "thm4.2-error.n16")
+    found = decided(table, "thm4.2-error.n16.d16", phase_16.figure)
     assert found.value == pytest.approx(0.02 / 0.0758, rel=1e-3)
     assert found.verdict == "fails"
+    assert decided(table, "thm4.2-error.n16").note == "not in this table"  # D >= 36
     assert decided(table, "thm4.2-order.n16").note == "not in this table"  # D = 16 is too small
     assert decided(table, "thm4.2-assoc.far").verdict == "inconclusive"
 
@@ -123,6 +124,25 @@ def test_what_diverged_has_no_association():
 
 def test_few_seeds_decide_nothing():
     assert decided(a_course(seeds=4), "thm4.2-assoc.n16").verdict == "inconclusive"
+
+
+def test_what_more_samples_keep_has_the_interval_of_two_shares():
+    """Newcombe's own example (1998, method 10): 56 of 70 less 48 of 80, .0524 to .3339."""
+    kept = np.concatenate([np.arange(80) < 48, np.arange(70) < 56]).astype(float)
+    columns = {
+        "descent.mode": np.full(150, "curvature"),
+        "examples": np.repeat([8 * 256, 250 * 256], [80, 70]),
+        "diverged": np.zeros(150, bool),
+        "trace.exact": np.stack([np.ones(150), kept], axis=1),
+    }
+    found = decided(Table(columns, ()), "erosion.samples.curvature", erosion_seeds.figure)
+    assert found.value == pytest.approx(0.2)
+    assert found.interval == pytest.approx((0.0524, 0.3339), abs=5e-5)
+    assert found.verdict == "holds"
+    one = Table(columns, ()).rows(np.arange(150) < 80)
+    missing = decided(one, "erosion.samples.curvature", erosion_seeds.figure)
+    assert missing.verdict == "inconclusive"
+    assert "no two sample sizes" in missing.note
 
 
 def a_transfer(power, sizes=(16, 36, 64, 100, 144), seeds=20):

@@ -36,6 +36,7 @@ from limelight.theory.jelassi2022.full import (
     network_outputs,
     noisy,
 )
+from limelight.theory.jelassi2022.linear import linear_disagreement
 from limelight.theory.jelassi2022.population import DrawnCounts, count_law
 from limelight.theory.jelassi2022.shift import misses_itself, same_logits, shifted_logits
 from limelight.theory.jelassi2022.start import start_level
@@ -348,3 +349,23 @@ def test_the_longest_encoding_never_misses_itself(seed):
     longest = int(jnp.argmax(jnp.linalg.norm(points, axis=1)))
     assert longest in jax.lax.top_k(points @ points.T, 2)[1][longest].tolist()
     assert not bool(misses_itself(points, 2))
+
+
+def test_what_a_linear_rule_misses_of_f_star_is_what_draws_say():
+    """The joint law of the sum and of what the threshold lets pass, against 400,000 draws."""
+    tokens, size, density, draws = 12, 3, 0.6, 400_000
+    rng = np.random.default_rng(1)
+    chances = [density / 2, 1 - density, density / 2]
+    marks = rng.choice([-1, 0, 1], p=chances, size=(draws, tokens))
+    marks[:, :size] = 1
+    sums = marks.reshape(draws, -1, size).sum(axis=2)
+    label = np.where(10 * np.abs(sums) > 9 * size, sums, 0).sum(axis=1)
+    score = marks.sum(axis=1)
+    for ties in (0.5, 1.0):
+        wrong = np.where(score == 0, ties, np.sign(label) * np.sign(score) < 0)
+        wrong = np.where(label == 0, 1.0, wrong)
+        exact = linear_disagreement(tokens, size, density, ties=ties)
+        assert exact == pytest.approx(wrong.mean(), abs=5 * wrong.std() / np.sqrt(draws))
+    assert density_needed(36, 4, target="fstar") < density_needed(36, 4)
+    edge = density_needed(36, 4, target="fstar")
+    assert linear_disagreement(36, 4, edge, ties=0.5) == pytest.approx(1 / 8)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from limelight.experiments.representable import Representable
     from limelight.experiments.screened import Screened
     from limelight.experiments.set_shift import SetShift
+    from limelight.experiments.single_rate import SingleRate
     from limelight.experiments.sparse_and import SparseAnd
     from limelight.experiments.starts import Pretraining, Start, Starts
     from limelight.experiments.students import Students
@@ -46,6 +47,7 @@ __all__ = [
     "Representable",
     "Screened",
     "SetShift",
+    "SingleRate",
     "SparseAnd",
     "Start",
     "Starts",

@@ -128,8 +128,7 @@ class Idealized(Experiment):
         if self.draws:
             counts = drawn(key, self.tokens, self.size, self.density, self.draws)
             return condensed(counts, self.size)
-        weights, table, lost = _law(self.tokens, self.size, self.density, self.prune)
-        return Statistics(weights=jnp.asarray(weights), monomials=jnp.asarray(table), lost=lost)
+        return exact_law(self.tokens, self.size, self.density, self.prune)
 
     def _residual(self, key: PRNGKey, rates: Rates) -> Array:
         if not self.compare:
@@ -151,6 +150,12 @@ class Idealized(Experiment):
         check_least(self, ("steps", "longer"))
         check_least(self, ("looks",), LATE + 2)
         check_least(self, ("draws", "prune"), 0)
+
+
+def exact_law(tokens: int, size: int, density: float, prune: float = 0.0) -> Statistics:
+    """The exact population; its arrays are made once."""
+    weights, table, lost = _law(tokens, size, density, prune)
+    return Statistics(weights=jnp.asarray(weights), monomials=jnp.asarray(table), lost=lost)
 
 
 @lru_cache(maxsize=4)

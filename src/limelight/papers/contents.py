@@ -122,6 +122,7 @@ class Paper:
             paper is one file.
         package: The package whose modules are the figures; `limelight.papers.<key>` unless given.
         bibtex: The paper's BibTeX entry; ours stand in `references.bib`.
+        renamed: Earlier names of figures, to today's; both are understood.
     """
 
     def __init__(
@@ -136,11 +137,13 @@ class Paper:
         figures: "Mapping[str, str] | tuple[Figure, ...]",
         package: str = "",
         bibtex: str = "",
+        renamed: Mapping[str, str] | None = None,
     ):
         self.key, self.title, self.authors, self.venue = key, title, authors, venue
         self.symbols, self.statements = symbols, statements
         self.package = package or f"limelight.papers.{key}"
         self.bibtex = bibtex
+        self.renamed = dict(renamed or {})
         self._figures = figures
         self._loaded: dict[str, Figure] = {}
 
@@ -181,13 +184,18 @@ class Paper:
             return ()
 
     def figure(self, name: str) -> "Figure":
-        """A figure by name; no other is loaded."""
+        """A figure by name, or by a name that it had; no other is loaded."""
+        name = self.renamed.get(name, name)
         if name not in self.titles:
             raise InputError(f"{self.key} has no figure {name!r}", suggest(name, list(self.titles)))
         if name not in self._loaded:
             module = importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
             self._loaded[name] = replace(
-                module.figure, name=name, title=self.titles[name], paper=self.key
+                module.figure,
+                name=name,
+                title=self.titles[name],
+                paper=self.key,
+                once=next((old for old, new in self.renamed.items() if new == name), ""),
             )
         return self._loaded[name]
 
@@ -204,7 +212,7 @@ class Paper:
         labels = [statement.label for statement in self.statements]
         if label in labels:
             return self.statement(label)
-        if label in self.titles:
+        if label in self.titles or label in self.renamed:
             return self.figure(label)
         known = [*self.titles, *labels]
         raise InputError(f"{self.key} has nothing called {label!r}", suggest(label, known))

@@ -54,7 +54,7 @@ def gather(results: str | Path) -> dict[str, dict[str, Any]]:
         manifest = json.loads(path.read_text())
         facts = {name: manifest[name] for name in FACTS if name in manifest}
         facts["trials"] = pq.read_metadata(path.with_name("table.parquet")).num_rows
-        found[f"{manifest['paper']}/{manifest['figure']}"] = facts
+        found[f"{path.parent.parent.name}/{path.parent.name}"] = facts  # a figure may be renamed
     return found
 
 

@@ -246,6 +246,9 @@ def decide_published(figure: Figure, results: str | Path) -> tuple[Verdict, ...]
     if not Path(results).is_dir():
         raise InputError(f"there is no folder {results}", "published tables live in results/")
     path = Path(results) / figure.paper / figure.name / "table.parquet"
+    earlier = Path(results) / figure.paper / figure.once / "table.parquet"
+    if figure.once and earlier.exists() and not path.exists():
+        path = earlier
     if not path.exists():
         return figure.unknown(f"no published table {path}", decision="not run")
     table = Table.load(path)

@@ -183,6 +183,8 @@ class Figure:
         name: Short and unique within the paper, such as `fig1a`: the name of its file.
         title: What is drawn; from the paper's table of contents.
         paper: The paper's key.
+        once: The name that it had before, if it was renamed: its study keeps that name, from which
+            its random numbers come.
     """
 
     statement: str
@@ -200,6 +202,7 @@ class Figure:
     name: str = ""
     title: str = ""
     paper: str = ""
+    once: str = ""
 
     def __repr__(self) -> str:
         claims = "".join(f"\n  {claim.name}: {claim.statement}" for claim in self.claims)
@@ -242,7 +245,7 @@ class Figure:
             seed=seed,
             shared=setup.shared,
             width=width,
-            name=f"{self.paper}/{self.name}",
+            name=f"{self.paper}/{self.once or self.name}",
             store=store,
         )
 

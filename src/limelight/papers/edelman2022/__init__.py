@@ -47,20 +47,28 @@ paper = Paper(
             ("errata", "printed statements against corrected ones", "errata:erratum"),
             ("lemmaB.2", "a construction and its norms", "statements:construction"),
             ("consistent", "examples for any consistent learner", "consistent:consistent"),
+            ("positions", "a head with trained positions", "positions:positions"),
+            ("definitionA.1", "Rademacher complexity, drawn", "rademacher:complexity"),
+            ("section5", "examples that no learner can do without", "consistent:lower"),
         )
     ),
     figures={
         "fig2": "examples needed to learn a 3-bit AND, against the context length",
+        "fig2-curves": "holdout accuracy and training loss through training, few and many examples",
         "fig3": "loss of a network that learns a sparse parity online",
         "fig3-runs": "loss of a network that learns a sparse parity online, forty runs per length",
-        "fig4": "holdout accuracy and training loss through training, few and many examples",
+        "fig3-noise": "online learning of a sparse parity with some labels wrong",
         "fig2-wide": "examples needed to learn a 3-bit AND, on a grid up to 400 examples",
+        "fig2-edge": "success with 200 examples at 800 bits, the far corner of the paper's grid",
+        "fig2-long": "examples needed to learn a 3-bit AND, on contexts up to 3,200 bits",
         "fig2-sparsity": "examples needed to learn an AND of 2, 3 and 4 bits",
         "fig2-noise": "examples needed when some training labels are wrong",
         "fig2-dropout": "the same figure without dropout of embeddings: another protocol",
         "fig2-precision": "success with token vectors in float32 and in bfloat16",
         "capacity": "capacity against length, for constructed, trained and real heads",
     },
+    # The paper's Figure 4 is its Figure 2 enlarged; the curves stand on the right of Figure 2.
+    renamed={"fig4": "fig2-curves"},
 )
 
 figure, statement = paper.figure, paper.statement

@@ -68,7 +68,8 @@ def real_heads() -> tuple[HeadNorms, ...]:
     "capacity.exact",
     "A construction is right on every input at every length.",
     AtLeast(1.0),
-    at="edelman2022, Section 4 (sparse functions)",
+    at="edelman2022, Proposition 4.7 and Lemmas B.3, B.5, B.6",
+    kind="identity",
 )
 def exact(table: Table) -> Estimate:
     """Smallest accuracy of a construction on fresh examples."""
@@ -80,6 +81,7 @@ def exact(table: Table) -> Estimate:
     "At fixed norms the capacity of a head grows no faster than ln(mT).",
     AtMost(1.0),
     at="edelman2022, Corollary 4.4",
+    kind="formula",
 )
 def growth(table: Table) -> Estimate:
     """Growth of the explicit bound over that of ln(mT), largest over the real heads."""

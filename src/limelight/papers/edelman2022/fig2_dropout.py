@@ -12,7 +12,7 @@ AXIS = "embedding_dropout"
     "dropout.same",
     "Dropping no embeddings changes the number of examples needed by less than a quarter.",
     Inside(0.8, 1.25),
-    at="limelight",
+    at="limelight, the protocol of edelman2022, Figure 2",
 )
 def same(table: Table) -> Estimate:
     """m50 without over m50 with embedding dropout, geometric mean over T."""

@@ -12,7 +12,7 @@ AXIS = "world.label_noise"
     "noise.grows",
     "Each step of label noise (0, .05, .1) raises the number of examples needed.",
     Above(0.0),
-    at="limelight",
+    at="limelight, the protocol of edelman2022, Figure 2",
     statistic="smallest log ratio of m50 from one noise to the next, over noise and T,"
     " ends shared out over them",
 )

@@ -23,7 +23,7 @@ KINDS = ["float32", "bfloat16"]
     "precision.same",
     "Token vectors in bfloat16 leave the share of successes where float32 has it.",
     Inside(-0.05, 0.05),
-    at="limelight",
+    at="limelight, the protocol of edelman2022, Figure 2",
 )
 def same(table: Table) -> Estimate:
     """Success with bfloat16 less success with float32, mean over paired trials."""

@@ -12,7 +12,7 @@ AXIS = "world.sparsity"
     "sparsity.grows",
     "Each further bit of the AND raises the number of examples needed.",
     Above(0.0),
-    at="limelight",
+    at="limelight, the protocol of edelman2022, Figure 2",
 )
 def grows(table: Table) -> Estimate:
     """Smallest log ratio of m50 from s to s + 1, over s and T, ends shared out over them."""

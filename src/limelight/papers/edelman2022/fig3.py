@@ -11,10 +11,10 @@ from functools import partial
 import numpy as np
 
 from limelight import fit, plot
-from limelight.claims import Above, AtMost, Bands, Estimate, Undecided
+from limelight.claims import Above, AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.parity import LEARNED, Parity
 from limelight.fit.curves import Falls, falls
-from limelight.papers.edelman2022.critical import LENGTH, iterations, overall
+from limelight.papers.edelman2022.critical import LENGTH, iterations
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.table import Table
 from limelight.worlds import SparseBoolean
@@ -69,6 +69,7 @@ def right_at(table: Table, lengths: Iterable[int]) -> list[tuple[int, int, int]]
     Above(0.5),
     statistic="share, of the runs below .1, whose fall from .6 takes less than a quarter of the"
     " plateau (our reading), exact interval; all must end at accuracy above .999",
+    fixed="pilot",
 )
 def abrupt(table: Table) -> Estimate:
     """The share of the runs that pass .1 whose fall is abrupt."""
@@ -89,22 +90,26 @@ def abrupt(table: Table) -> Estimate:
 @stated(
     "B2a.learned",
     "Every run learns a parity of 3 among 10, 15 and 20 bits within 10,000 iterations.",
-    Bands(0.741, 1.0),
+    AtLeast(1.0),
+    fixed="after",
 )
 def learned(table: Table) -> Estimate:
-    """Smallest share of runs with accuracy above .999, up to its exact upper end."""
+    """Smallest share of runs with accuracy above .999; one run that does not learn is enough."""
     parts = right_at(table, SHORT)
-    share = min(s / n for _, s, n in parts)
-    most = min(float(fit.exact(s, n)[1]) for _, s, n in parts)
-    note = ", ".join(f"T = {T}: {s} of {n}" for T, s, n in parts)
-    return Estimate(share, (share, most), sum(n for *_, n in parts), note)
+    note = ", ".join(
+        "T = {}: {} of {} [{:.2f}, {:.2f}]".format(*part, *map(float, fit.exact(*part[1:])))
+        for part in parts
+    )
+    return Estimate(min(s / n for _, s, n in parts), None, sum(n for *_, n in parts), note)
 
 
-@stated(
+@claim(
     "B2b.panels",
-    "Half of the runs learn within the plotted ranges (axes, not statements): 500 iterations"
-    " at T = 10 and 2000 at T = 15.",
+    "Half of the runs learn within the paper's plotted ranges (axes, not statements): 500"
+    " iterations at T = 10 and 2000 at T = 15.",
     AtMost(1.0),
+    at="limelight, against the axes of edelman2022, Figure 3",
+    fixed="pilot",
 )
 def panels(table: Table) -> Estimate:
     """Larger ratio of the median time to the range; unfinished runs count as the budget."""
@@ -140,7 +145,7 @@ def slower(table: Table) -> Estimate:
     "B4.not_beyond",
     "Parities among 60 or 100 bits are not learned within 10,000 iterations.",
     AtMost(0.0),
-    at="edelman2022, Section 5",
+    at="edelman2022, Appendix C.2",
 )
 def not_beyond(table: Table) -> Estimate:
     """Largest share of runs with accuracy above .999."""
@@ -167,11 +172,6 @@ def learned_lines(table: Table) -> list[str]:
             "below .1 at iterations": times,
         },
     )
-
-
-def summary(table: Table) -> list[str]:
-    """Runs that learned and when, and what becomes of B2."""
-    return [*learned_lines(table), overall(table, "B2", learned, panels)]
 
 
 def draw_loss(table: Table) -> plot.Picture:
@@ -253,9 +253,9 @@ figure = Figure(
         ),
         small=Scale(trials=4, grid={LENGTH: [10]}, settings={"iterations": 1500, "patience": 100}),
     ),
-    claims=(abrupt, learned, panels, slower, not_beyond),
+    claims=(abrupt, learned, slower, not_beyond),
     pictures={"loss": draw_loss, "times": draw_times},
-    summary=summary,
+    summary=learned_lines,
     reference="Figure 3",
     departures=(
         "dropout masks have 16-bit probabilities; what the paper leaves open follows minGPT of "

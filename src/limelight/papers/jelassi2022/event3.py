@@ -64,6 +64,7 @@ def worlds(table: Table) -> Iterator[tuple[dict[str, Any], Table]]:
     at=EVENT,
     statistic="{read}",
     cases=CASES,
+    fixed="pilot",
 )
 def least_rise(table: Table, betas: Sequence[float]) -> Estimate:
     """The smallest R over all worlds at given diagonals."""

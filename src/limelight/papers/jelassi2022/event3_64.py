@@ -37,6 +37,7 @@ def mean_rise(rows: Table) -> Estimate:
     AtLeast(RISE),
     at=EVENT,
     cases=CASES,
+    fixed="pilot",
 )
 def least_rise(table: Table, betas: Sequence[float]) -> Estimate:
     """R, mean over seeds{of_two}."""

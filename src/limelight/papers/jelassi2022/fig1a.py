@@ -26,6 +26,7 @@ LEAST = 0.1
     "Trained positions are local; those at the start are not.",
     AtLeast(0.0),
     at="jelassi2022, Figure 1(a)",
+    fixed="pilot",
 )
 def local(table: Table) -> Estimate:
     """Locality less the larger of .1 and the largest of 200 fresh draws, worst trial."""

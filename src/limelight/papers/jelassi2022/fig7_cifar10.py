@@ -56,7 +56,15 @@ def draw(table: Table) -> Picture:
     return Picture([Panel("", marks, "test accuracy, %", across)], height=2.2, note=note)
 
 
-def compare(source: str, trial: Classify, *, trials: int, small: Scale, departures: str) -> Figure:
+def compare(
+    source: str,
+    trial: Classify,
+    *,
+    trials: int,
+    small: Scale,
+    departures: str,
+    reference: str = "jelassi2022, Figure 7",
+) -> Figure:
     """The figure's panel for one data set; both kinds share images, batches and starts."""
     return Figure(
         statement="attention that does not look at the data competes with one that does",
@@ -69,7 +77,7 @@ def compare(source: str, trial: Classify, *, trials: int, small: Scale, departur
                 f"fig7.{source}",
                 f"Positional attention competes with vanilla attention on {source}.",
                 AtMost(5.0),
-                at="jelassi2022, Figure 7",
+                at=reference,
             )(gap),
         ),
         pictures={"gap": draw},

@@ -9,5 +9,6 @@ figure = compare(
     all_images("fashion-mnist", 60_000),
     trials=5,
     small=Scale(trials=2, settings=images.small("fashion-mnist")),
+    reference="limelight, in place of SVHN in jelassi2022, Figure 7",
     departures=f"{DEPARTURES}; the paper has SVHN, which is not read here",
 )

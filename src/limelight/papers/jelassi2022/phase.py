@@ -62,6 +62,7 @@ CASES = (
     AtLeast(0.8),
     at="jelassi2022, Theorem 4.2",
     cases=CASES,
+    fixed="pilot",
 )
 def exact_at_stop(table: Table, which: str) -> Estimate:
     """Share of seeds with every off-diagonal row exact at the stopping step, worst size; read
@@ -75,18 +76,23 @@ def exact_at_stop(table: Table, which: str) -> Estimate:
 
 @claims(
     "thm4.2-error.{which}",
-    "Gradient descent generalizes. ({where})",
+    "Gradient descent generalizes. ({where}{sizes})",
     AtMost(0.2),
     at="jelassi2022, Theorem 4.2",
-    cases=CASES,
+    cases=(
+        {**CASES[0], "sizes": ", D >= 36", "fixed": "after"},
+        {**CASES[1], "sizes": "", "fixed": "pilot"},
+    ),
 )
 def error_at_stop(table: Table, which: str) -> Estimate:
     """Median test error at the stopping step over the exact error of the linear rule, worst
-    size.
+    size{sizes}.
     """
+    # At D = 16 and 16 D^2 twenty seeds leave it open: `phase-16` has more.
+    least = 36 if which == "n16" else 0
     return highest(
         (name, median(traces.value_at(rows, "error", traces.stop(rows)) / linear))
-        for _, name, rows, linear in sizes(table, which)
+        for _, name, rows, linear in sizes(table, which, least)
     )
 
 
@@ -94,8 +100,9 @@ def error_at_stop(table: Table, which: str) -> Estimate:
     "thm4.2-order.{which}",
     "Association comes before the error falls. ({where})",
     AtLeast(0.8),
-    at="jelassi2022, Theorem 4.2",
+    at="jelassi2022, Section 4.1, Events II and III",
     cases=CASES,
+    fixed="pilot",
 )
 def ordered(table: Table, which: str) -> Estimate:
     """Share of seeds with an error above half the linear one at the first look with every row
@@ -113,6 +120,7 @@ def ordered(table: Table, which: str) -> Estimate:
     AtLeast(0.8),
     at="jelassi2022, Theorem 4.2",
     cases=CASES,
+    fixed="pilot",
 )
 def exact_later(table: Table, which: str) -> Estimate:
     """Share of seeds still exact at four times the stopping step, worst size."""

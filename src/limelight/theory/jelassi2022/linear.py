@@ -47,8 +47,51 @@ def linear_error(tokens: int, size: int, density: Real, *, ties: float = 1.0) ->
     return float(law[:tie].sum() + ties * law[tie])
 
 
-def density_needed(tokens: int, size: int, *, ties: float = 0.5, level: float = EIGHTH) -> float:
+def linear_disagreement(tokens: int, size: int, density: Real, *, ties: float = 1.0) -> float:
+    r"""How often the same rule misses the labelling function: $P[f^* (C + T) \le 0]$, exact.
+
+    This is what Theorem 3.1 bounds; $f^* = 0$ counts against any rule. Every random set gives its
+    sum and the sum that the threshold lets pass, and their joint law is convolved $L - 1$ times.
+
+    Args:
+        tokens: Patches, $D$.
+        size: Patches in a set, $C$.
+        density: Probability of a random mark, $q$.
+        ties: What a sum of 0 counts: 1 as an error, 1/2 where a coin decides.
+
+    Example:
+        >>> round(linear_disagreement(36, 4, 0.37, ties=0.5), 3)
+        0.129
+    """
+    marks, sets = noise_law(2 * size, size, density), tokens // size
+    sums = np.arange(-size, size + 1)
+    passed = np.where(10 * np.abs(sums) > 9 * size, sums, 0)
+    centre = size * (sets - 1)
+    law = np.zeros((2 * centre + 1, 2 * centre + 1))
+    law[centre, centre] = 1.0
+    for _ in range(sets - 1):
+        law = sum(
+            weight * np.roll(law, (int(t), int(m)), axis=(0, 1))  # nothing reaches the border
+            for weight, t, m in zip(marks, passed, sums, strict=True)
+        )
+    range_ = np.arange(-centre, centre + 1) + size
+    label, score = np.ix_(range_, range_)
+    agree = np.sign(label) * np.sign(score)
+    cost = np.where(label == 0, 1.0, np.where(score == 0, ties, agree < 0))
+    return float((law * cost).sum())
+
+
+def density_needed(
+    tokens: int, size: int, *, ties: float = 0.5, level: float = EIGHTH, target: str = "y"
+) -> float:
     r"""The density from which on the linear rule errs at least that often; NaN for never.
+
+    Args:
+        tokens: Patches, $D$.
+        size: Patches in a set, $C$.
+        ties: What a sum of 0 counts.
+        level: The error.
+        target: `y` for the label, `fstar` for the labelling function, which the theorem is about.
 
     Example:
         >>> round(density_needed(36, 4), 3), round(density_needed(36, 4, ties=1.0), 3)
@@ -56,7 +99,8 @@ def density_needed(tokens: int, size: int, *, ties: float = 0.5, level: float = 
     """
     from scipy.optimize import brentq
 
-    excess = lambda q: linear_error(tokens, size, q, ties=ties) - level
+    error = {"y": linear_error, "fstar": linear_disagreement}[target]
+    excess = lambda q: error(tokens, size, q, ties=ties) - level
     if excess(1.0) < 0:
         return float("nan")
     return brentq(excess, 0.0, 1.0, xtol=1e-12)  # pyright: ignore[reportReturnType]

@@ -1,4 +1,4 @@
-r"""Figure 4: training with too few and with enough examples, iteration by iteration.
+r"""Figure 2, right: training with too few and with enough examples, iteration by iteration.
 
 Every trial runs to its last iteration and is tested on the whole holdout each time, so these are
 also the runs to ask whether a network always fits its sample.
@@ -15,9 +15,6 @@ from limelight.papers.edelman2022.critical import LENGTH, SIZE, iterations, smal
 from limelight.papers.recipe import Figure, scales
 from limelight.table import Table
 
-fitted = replace(
-    fig2.fitted, name="A1.course", statistic="share of trials, dropout off, exact interval"
-)
 examples = replace(fig2.examples, name="A6.course")
 #: Shown from .7: the answer "never" has .875, and what falls lower comes back at once.
 ACCURACY = plot.Axis("holdout accuracy", limits=(0.7, 1.01))
@@ -87,10 +84,10 @@ figure = Figure(
         smoke=smaller(2, [16], [20, 60], iterations=60, holdout=1000, first=1000),
         small=smaller(10, [50], [40, 70], holdout=2000, first=2000),
     ),
-    claims=(fitted, examples),
+    claims=(examples,),
     pictures={"course": draw},
     summary=summary,
-    reference="Figure 4",
+    reference="Figure 2 (right), enlarged in Figure 4",
     departures=(
         "dropout masks have 16-bit probabilities; at paper scale token vectors are rounded to "
         "bfloat16 and other products to TF32 in training; at small scale T = 50 and a holdout of "

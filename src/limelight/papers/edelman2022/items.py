@@ -1,0 +1,178 @@
+"""Every numbered item of edelman2022 (the numbers of arXiv v1), and where it lives here."""
+
+from limelight.papers.coverage import Item
+
+LIPSCHITZ = "statement:lipschitz"
+BUILT = "test:tests/models/test_constructions.py"
+
+ITEMS = (
+    Item("Definition 2.1", "covering number", "theory:covering.linear_map"),
+    Item("Lemma 2.2", "the generalization gap from a covering number", "statement:lemma2.2"),
+    Item("Definition 3.1", "attention head: score, normalise, average", "model:heads.general_head"),
+    Item("Definition 3.2", "Transformer layer", "model:heads.deep"),
+    Item(
+        "Assumption 4.1",
+        "Lipschitz outside, bounded inside, a normaliser of bounded Jacobian",
+        "statement:theorem4.2",
+    ),
+    Item("Theorem 4.2", "covering of any head", "statement:theorem4.2"),
+    Item(
+        "Lemma 4.3",
+        "a head moves with scores and inner map",
+        LIPSCHITZ,
+        "theory:softmax.head_moves",
+    ),
+    Item(
+        "Corollary 4.4",
+        "a Transformer head's capacity grows like log(mT)",
+        "statement:corollary4.4",
+        "claim:capacity.log",
+        "erratum:E16",
+    ),
+    Item("Lemma 4.5", "covering of linear maps", "statement:lemma4.5", "erratum:E15"),
+    Item(
+        "Section 4.2, positions",
+        "fixed positions as before; trained ones may cost a term linear in T",
+        "statement:corollary4.4",
+        "statement:positions",
+    ),
+    Item(
+        "Section 4.2, several heads", "a factor that is polynomial in H", "statement:corollary4.4"
+    ),
+    Item("Theorem 4.6", "capacity of stacked blocks", "statement:theorem4.6", "erratum:E20"),
+    Item(
+        "Proposition 4.7",
+        "bounded-norm heads and a small network compute any sparse function",
+        "statement:lemmaB.2",
+        "claim:capacity.exact",
+    ),
+    Item("Definition A.1", "empirical Rademacher complexity", "statement:definitionA.1"),
+    Item(
+        "Lemma A.2",
+        "Dudley's integral",
+        "theory:covering.dudley",
+        "statement:definitionA.1",
+    ),
+    Item("Corollary A.3", "the same in closed form", "theory:edelman2022.gap.rademacher"),
+    Item("Theorem A.4", "the gap from the complexity", "statement:lemma2.2"),
+    Item("Lemma A.5", "Lemma 2.2 again", "statement:lemma2.2"),
+    Item("Lemma A.6", "a bounded Jacobian is a Lipschitz constant", LIPSCHITZ),
+    Item(
+        "Corollary A.7", "of the softmax: 2 (1 is valid)", LIPSCHITZ, "theory:softmax.softmax_moves"
+    ),
+    Item("Lemma A.8", "the cheapest split of an error", "statement:lemmaA.8", "erratum:E18"),
+    Item("Lemma A.9", "the projection contracts", LIPSCHITZ, "theory:softmax.projection_contracts"),
+    Item("Lemma A.10", "covering of linear functionals", "statement:lemmaA.10"),
+    Item("Lemma A.11", "heads with fixed positions", "statement:corollary4.4", "erratum:E16"),
+    Item("Lemma A.12", "several heads", "statement:corollary4.4", "erratum:E16"),
+    Item(
+        "Lemma A.13", "attention moves with its weights", LIPSCHITZ, "theory:softmax.weights_move"
+    ),
+    Item("Lemma A.14", "attention moves with its inputs", LIPSCHITZ, "theory:softmax.inputs_move"),
+    Item("Lemma A.15", "a block moves with both", LIPSCHITZ, "theory:softmax.block_moves"),
+    Item("Lemma A.16", "a read-out moves", LIPSCHITZ, "theory:softmax.readout_moves"),
+    Item(
+        "Theorem A.17",
+        "capacity of a deep network, layer by layer",
+        "statement:theorem4.6",
+        "theory:edelman2022.deep_explicit",
+        "erratum:E17",
+    ),
+    Item("Proposition B.1", "Proposition 4.7 in full", "statement:lemmaB.2", "model:Constructed"),
+    Item(
+        "Lemma B.2",
+        "deterministic positions",
+        "statement:lemmaB.2",
+        f"{BUILT}::test_every_input_of_random_constructions",
+        "erratum:E1",
+        "erratum:E3",
+        "erratum:E4",
+        "erratum:E7",
+        "erratum:E14",
+    ),
+    Item("Lemma B.3", "trained positions", "statement:lemmaB.2", "claim:capacity.exact"),
+    Item(
+        "Lemma B.4",
+        "a bag of vectors",
+        "statement:lemmaB.2",
+        f"{BUILT}::test_every_input_of_random_constructions",
+        "erratum:E2",
+        "erratum:E5",
+        "erratum:E6",
+    ),
+    Item(
+        "Lemma B.5",
+        "from monotone to symmetric functions",
+        f"{BUILT}::test_twelve_bits_exhaustively",
+        "erratum:E11",
+    ),
+    Item(
+        "Lemma B.6",
+        "from injective to any sparse function",
+        f"{BUILT}::test_twelve_bits_exhaustively",
+        "erratum:E11",
+    ),
+    Item("Lemma B.7", "the softmax cut to a set", LIPSCHITZ, "theory:softmax.softmax_truncates"),
+    Item(
+        "Lemma B.8",
+        "a three-layer network memorises boxes",
+        f"{BUILT}::test_the_network_memorises_boxes",
+        "erratum:E8",
+        "erratum:E9",
+        "erratum:E10",
+        "erratum:E12",
+    ),
+    Item(
+        "Section 5, lower bound",
+        "no learner finds the subset from fewer than order s log T samples",
+        "statement:section5",
+        "claim:A5.lower",
+    ),
+    Item(
+        "Figure 1",
+        "diagrams of attention modules",
+        why="a drawing of Definitions 3.1 and 3.2, which are models here",
+    ),
+    Item(
+        "Figure 2, left and centre",
+        "success and critical sizes over the length",
+        "figure:fig2",
+        "claim:A2a.rises",
+        "claim:A2b.gradual",
+        "claim:A3c.edge",
+        "claim:wide.sublinear",
+        "claim:wide.ratio",
+        "claim:long.line",
+        "claim:long.root",
+    ),
+    Item(
+        "Figure 2, right",
+        "training curves with 100 and 200 examples",
+        "figure:fig2-curves",
+        "claim:A6.examples",
+        "claim:A6.course",
+    ),
+    Item(
+        "Figure 3",
+        "parities are learned after a plateau",
+        "figure:fig3",
+        "claim:B1.abrupt",
+        "claim:B2a.learned",
+        "claim:B3.slower",
+        "figure:fig3-noise",
+    ),
+    Item("Figure 4", "Figure 2 enlarged", "figure:fig2", "figure:fig2-curves"),
+    Item(
+        "Appendix C.1",
+        "the protocol of the ANDs; every sample is fitted",
+        "experiment:SparseAnd",
+        "claim:A1.fitted",
+        "erratum:E19",
+    ),
+    Item(
+        "Appendix C.2",
+        "the protocol of the parities; none above 50 bits",
+        "experiment:Parity",
+        "claim:B4.not_beyond",
+    ),
+)
