@@ -1,19 +1,39 @@
 """`limelight probe`: look into a ViT: attention, positions, and what its blocks do to noise."""
 
+import dataclasses
 import shlex
 import sys
 from pathlib import Path
 
 import typer
 
-from limelight.cli.images import BehindOnly, BehindSource, Heads, Images, Pixels, Size, background
+from limelight.cli.images import (
+    Activation,
+    BehindOnly,
+    BehindSource,
+    Epsilon,
+    Heads,
+    Images,
+    Like,
+    Pixels,
+    Pool,
+    Side,
+    Size,
+    SkipBad,
+    Stretch,
+    Vit,
+    background,
+    how_read,
+    read_network,
+    say_read,
+)
 from limelight.cli.options import Json, Seed, check_output
 from limelight.cli.progress import Bar, busy
 from limelight.cli.text import emit, print_table, say
 
 
 def probe(
-    file: Path = typer.Argument(help="A ViT in .safetensors, timm's or Hugging Face's names."),
+    file: Path = Vit,
     images: str | None = Images,
     output: Path | None = typer.Option(
         None,
@@ -36,7 +56,14 @@ def probe(
     behind_only: str = BehindOnly,
     size: float = Size,
     pixels: str = Pixels,
+    stretch: bool = Stretch,
+    skip_bad: bool = SkipBad,
     heads: int | None = Heads,
+    like: str | None = Like,
+    activation: str | None = Activation,
+    epsilon: float | None = Epsilon,
+    pool: str | None = Pool,
+    side: int | None = Side,
     seed: int = Seed,
     json: bool = Json,
 ) -> None:
@@ -66,18 +93,29 @@ def probe(
         from limelight.instruments.page import write_page
         from limelight.instruments.probe import probe as look
         from limelight.instruments.sight import Sight
-        from limelight.models import load_vit
 
-        model = load_vit(file, heads)
-        sight = Sight.of(model)
+        network = read_network(
+            file,
+            heads=heads,
+            like=like,
+            activation=activation,
+            epsilon=epsilon,
+            pool=pool,
+            side=side,
+        )
+        model, sight = network.model, Sight.of(network)
         ground = background(behind, behind_only, size)
         chosen = images or usual_images(sight)
         gallery = None
         if chosen:
-            options = {"limit": limit, "pixels": pixels, "seed": seed, "behind": ground}
-            gallery = Gallery.load(chosen, sight, **options, labelled=False)
+            gallery = Gallery.load(
+                chosen, sight, limit=limit, pixels=pixels, stretch=stretch, skip_bad=skip_bad,
+                seed=seed, behind=ground, labelled=False,
+            )  # fmt: skip
     with Bar(f"probing {file.name}", "images") as bar:
         found = look(model, gallery, shown=shown, noise=noise, share=share, seed=seed, progress=bar)
+    pictures = None if gallery is None else gallery.pictures
+    found = dataclasses.replace(found, settings=found.settings | how_read(network, pictures))
     machine = describe_machine()
     with busy("writing the page"):
         rerun = ["limelight " + shlex.join(sys.argv[1:])]
@@ -87,6 +125,7 @@ def probe(
         return
     if not images:
         say("no --images: the bundled digits" if chosen else "no --images: positions only")
+    say_read(network, pictures)
     print_found(file.name, found)
     say(f"\nwritten: {page}")
 
@@ -102,7 +141,7 @@ def print_found(name: str, found) -> None:
     say(f"{name}: {found.keys} tokens" + (f"; {where}" if where else ""))
     p = found.positions
     if p is None:
-        say("positions: the grid is too small to tell near from far")
+        say("positions: none in a table, or too few to tell near from far")
     else:
         say(
             f"positions: locality {p.locality:.3f} (200 fresh ones at most {p.largest:.3f});"

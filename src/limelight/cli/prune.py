@@ -6,14 +6,33 @@ from pathlib import Path
 
 import typer
 
-from limelight.cli.images import BehindOnly, BehindSource, Heads, Images, Pixels, Size, background
+from limelight.cli.images import (
+    Activation,
+    BehindOnly,
+    BehindSource,
+    Epsilon,
+    Heads,
+    Images,
+    Like,
+    Pixels,
+    Pool,
+    Side,
+    Size,
+    SkipBad,
+    Stretch,
+    Vit,
+    background,
+    how_read,
+    read_network,
+    say_read,
+)
 from limelight.cli.options import Json, Seed
 from limelight.cli.progress import Bar, busy
 from limelight.cli.text import emit, print_table, say
 
 
 def prune(
-    file: Path = typer.Argument(help="A ViT in .safetensors, timm's or Hugging Face's names."),
+    file: Path = Vit,
     images: str | None = Images,
     keep: list[float] = typer.Option(
         [0.9, 0.7, 0.5],
@@ -46,7 +65,14 @@ def prune(
     behind_only: str = BehindOnly,
     size: float = Size,
     pixels: str = Pixels,
+    stretch: bool = Stretch,
+    skip_bad: bool = SkipBad,
     heads: int | None = Heads,
+    like: str | None = Like,
+    activation: str | None = Activation,
+    epsilon: float | None = Epsilon,
+    pool: str | None = Pool,
+    side: int | None = Side,
     batch: int | None = typer.Option(
         None, "--batch", metavar="NUMBER", help="Images per call of the network."
     ),
@@ -79,15 +105,27 @@ def prune(
         from limelight.instruments.prune import kept_patches
         from limelight.instruments.prune import prune as measure
         from limelight.instruments.sight import Sight
-        from limelight.models import load_vit
 
         for share in keep:
             kept_patches(share, 1)
-        model = load_vit(file, heads)
-        sight = Sight.of(model)
+        network = read_network(
+            file,
+            heads=heads,
+            like=like,
+            activation=activation,
+            epsilon=epsilon,
+            pool=pool,
+            side=side,
+        )
+        model, sight = network.model, Sight.of(network)
         ground = background(behind, behind_only, size)
-        gallery = Gallery.load(images, sight, limit=limit, pixels=pixels, seed=seed, behind=ground)
-        classes = group(model.head.weight.shape[1], gallery.pictures, groups)
+        if model.outputs is None:
+            raise InputError(f"{file.name} has no head that names classes", "probe needs none")
+        gallery = Gallery.load(
+            images, sight, limit=limit, pixels=pixels, stretch=stretch, skip_bad=skip_bad,
+            seed=seed, behind=ground,
+        )  # fmt: skip
+        classes = group(model.outputs, gallery.pictures, groups)
     with Bar(f"pruning {file.name}", "images") as bar:
         found = measure(
             model, gallery, classes, keep, policies=policy, at=at, batch=batch, rounds=rounds,
@@ -95,8 +133,10 @@ def prune(
         )  # fmt: skip
     if json:
         made = {"command": "limelight " + shlex.join(sys.argv[1:]), "date": now()}
-        emit(made | {"checkpoint": file.name, "pixels": gallery.scale} | found.as_json())
+        read = {"pixels": gallery.scale, "network": how_read(network, gallery.pictures)}
+        emit(made | {"checkpoint": file.name} | read | found.as_json())
     else:
+        say_read(network, gallery.pictures)
         print_pruned(file.name, gallery.scale, found)
 
 

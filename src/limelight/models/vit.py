@@ -167,9 +167,15 @@ class ViT(Model):
         return x if self.norm_pre is None else self.norm_pre(x)
 
     @property
-    def encodings(self) -> Float[Array, "patches width"] | None:
-        """The trained positions of the patches, where it adds some to them."""
-        return None if self.positions is None else self.positions[self.first :]
+    def encodings(self) -> Float[Array, "patches width"]:
+        """The trained positions of the patches.
+
+        Raises:
+            InputError: Where it has no table of them; see `positions`.
+        """
+        if self.positions is None:
+            raise InputError("this ViT adds no positions to its tokens", "it turns or biases them")
+        return self.positions[self.first :]
 
     def read(
         self,

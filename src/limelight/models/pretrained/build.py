@@ -113,8 +113,8 @@ class _Builder:
                 return Affine(_array(np.tile(np.eye(width), (2, 1)) / 2), None)
             one, other = self._linear("head", width), self._linear("head_dist", width)
             weight = np.concatenate([one[0], other[0]]) / 2
-            biases = [b for b in (one[1], other[1]) if b is not None]
-            return _affine(weight, sum(biases) / 2 if biases else None)
+            biases = [np.zeros(weight.shape[1]) if b is None else b for _, b in (one, other)]
+            return _affine(weight, (biases[0] + biases[1]) / 2)
         if self._has("head.transposed"):
             return _affine(self._need("head.transposed", width, None), None)
         if not self._has("head.weight"):

@@ -52,7 +52,9 @@ def _neurons(shapes: Mapping[str, tuple[int, ...]]) -> int | None:
 @functools.cache
 def architectures() -> dict[str, dict[str, Any]]:
     """All of them, by name."""
-    return json.loads(resources.files(__package__).joinpath("timm.json").read_text())
+    return json.loads(
+        resources.files("limelight.models.pretrained").joinpath("timm.json").read_text()
+    )
 
 
 def named(word: str) -> tuple[str, str] | None:

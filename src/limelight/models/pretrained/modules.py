@@ -38,7 +38,7 @@ def read_module(module: Any, facts: Facts) -> None:
     Raises:
         InputError: Where it is no plain ViT of timm's or Hugging Face's.
     """
-    config = getattr(module, "config", None)
+    config: Any = getattr(module, "config", None)
     if hasattr(config, "to_dict"):
         given = config.to_dict()
         given["architectures"] = [type(module).__name__]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from limelight.core.errors import InputError, check_word
+from limelight.core.errors import InputError
+from limelight.worlds.sources.fit import Fit
 
 #: Mean and deviation by channel of pixels from 0 to 1, where they have a name.
 SCALES = {
@@ -16,7 +17,6 @@ SCALES = {
 }
 #: The same from the images themselves: both moments, or the mean alone.
 OWN = ("data", "centred")
-WAYS = ("bicubic", "bilinear", "nearest", "lanczos")
 #: Pillow's numbers for them, as Hugging Face writes them.
 RESAMPLE = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
 
@@ -33,7 +33,7 @@ class Pixels:
         deviation: By channel.
         crop: What is kept of the shorter side.
         stretch: Whether the image is made a square first, whatever its shape.
-        way: How an image is resized, one of `WAYS`.
+        way: How an image is resized; see `worlds.sources.fit`.
         source: Who says so.
     """
 
@@ -45,14 +45,16 @@ class Pixels:
     source: str = ""
 
     def __post_init__(self) -> None:
-        check_word("interpolation", self.way, WAYS)
-        if not 0 < self.crop <= 1:
-            raise InputError(f"crop = {self.crop:g}", "above 0, at most 1")
+        self.fit(1)
         for values in (self.mean, self.deviation):
             if len(values) not in (1, 3) or not all(isinstance(v, (int, float)) for v in values):
                 raise InputError(f"pixels by {values}", "one number, or one per colour")
         if not all(v > 0 for v in self.deviation):
             raise InputError(f"a deviation of {min(self.deviation):g}", "above 0")
+
+    def fit(self, side: int) -> Fit:
+        """How an image becomes a square of this side."""
+        return Fit(side, self.crop, self.stretch, self.way)
 
     @property
     def word(self) -> str:

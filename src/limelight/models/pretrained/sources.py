@@ -67,7 +67,7 @@ def _from_folder(path: Path, name: str = "") -> Source:
 def _download(name: str) -> Path:
     """The folder of a repository in Hugging Face's cache, filled where the network allows it."""
     try:
-        from huggingface_hub import snapshot_download
+        from huggingface_hub import snapshot_download  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise InputError(
             f"{HUB}{name} needs huggingface_hub, which is not installed",
