@@ -107,7 +107,10 @@ def test_heads_are_concluded_only_where_all_of_timms_agree(tmp_path):
     save_file(widened("tiny", 192, 12, 3, 768, 16), path)
     found = load(path)
     assert found.model.blocks[0].attention.heads == 3
-    assert "only number" in found.notes[0]
+    assert found.notes[0].startswith(
+        "3 heads per block, epsilon 1e-06, activation gelu, pool class"
+    )
+    assert "the only possibility" in found.notes[0]
     assert found.facts["epsilon"]["value"] == 1e-6
     assert found.pixels is None  # DeiT's are ImageNet's, those of the ViT of this size are halves
     save_file(widened("tiny", 192, 11, 3, 768, 16), path)

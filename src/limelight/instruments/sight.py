@@ -77,7 +77,8 @@ class Sight:
             if self.channels == 3:
                 raise InputError(
                     "how this network wants its pixels is not in the file or beside it",
-                    f"say pixels=..., one of {', '.join(words)}",
+                    f"say pixels=..., one of {', '.join(words)}; or like=... with the name of its"
+                    " weights in timm",
                 )
             word = "data"  # grey ones are trained here
         base = self.pixels or Pixels((0.0,), (1.0,))

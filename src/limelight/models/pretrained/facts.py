@@ -91,20 +91,14 @@ class Facts:
                 f"its tensors are those of timm's {one}: {same[one]['refused']}",
                 "such a ViT is not supported",
             )
-        if refused:
+        if refused or not same:
             return
-        for name in missing:
-            values = {repr(one[name]) for one in same.values()}
-            if (
-                len(values) == 1
-                and next(iter(same.values()))[name] is not None
-                or (name == "rotary" and values == {"None"})
-            ):
-                self.add({name: next(iter(same.values()))[name]}, _who(same))
-        if "heads" in missing and "heads" in self.values:
-            self.notes.append(
-                f"{self.values['heads']} heads per block: the only number in {_who(same)}"
-            )
+        values = {name: [one[name] for one in same.values()] for name in missing}
+        agreed = {name: found[0] for name, found in values.items() if _one_value(name, found)}
+        self.add(agreed, _who(same))
+        told = [_in_words(name, value) for name, value in agreed.items() if name in SAID]
+        if told:
+            self.notes.append(f"{', '.join(told)}: the only possibility among {_who(same)}")
 
     def need(self, *names: str) -> None:
         """Ask for what nobody has said, all in one line."""
@@ -130,6 +124,15 @@ class Facts:
             for name in (*FACTS, "side")
             if name in self.values and name not in ("rotary", "centred")
         }
+
+
+def _one_value(name: str, values: list[Any]) -> bool:
+    """Whether all agree, and on something: no rotation is something, no number of heads is not."""
+    return all(v == values[0] for v in values) and (values[0] is not None or name == "rotary")
+
+
+def _in_words(name: str, value: Any) -> str:
+    return f"{value} heads per block" if name == "heads" else f"{name} {value}"
 
 
 def _who(same: Mapping[str, Any]) -> str:
