@@ -5,10 +5,13 @@ more), written to a folder as the library writes it, and read here; both sides c
 images. Networks that are not plain ViTs must be refused. Needs torch, timm, transformers and
 open_clip beside this library:
 
-    python benchmarks/checkpoints.py -o results/benchmarks/checkpoints.json
+    python benchmarks/checkpoints.py -o results/benchmarks/checkpoints.json --deit FILE
+
+with the file of a DeiT-tiny, if there is one, as the only released weights among them.
 """
 
 import argparse
+import itertools
 import json
 import tempfile
 import warnings
@@ -20,7 +23,7 @@ import numpy as np
 import timm
 import torch
 import transformers as hf
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from timm.models._hub import save_for_hf
 
 import limelight as ll
@@ -200,6 +203,14 @@ def rows(folder: Path):
         yield refused("not a plain ViT", f"transformers {name}", folder)
 
 
+def released(path: Path | None):
+    """A DeiT-tiny from its file alone, against timm with the same weights."""
+    if path is not None:
+        model = timm.create_model("deit_tiny_patch16_224")
+        model.load_state_dict({k: v.float() for k, v in load_file(path).items()})
+        yield compared("DeiT", "an export of DeiT-tiny, its file alone", model.eval(), path)
+
+
 def clear(folder: Path) -> None:
     for file in folder.iterdir():
         file.unlink()
@@ -209,13 +220,14 @@ def main() -> None:
     """Make the table."""
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("-o", "--output", type=Path)
+    words.add_argument("--deit", type=Path)
     told = words.parse_args()
     warnings.simplefilter("ignore")
     hf.logging.set_verbosity_error()
     torch.manual_seed(0)
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        for row in rows(Path(folder)):
+        for row in itertools.chain(released(told.deit), rows(Path(folder))):
             found.append(row)
             told_of = row.get("message") or f"error {row.get('error')} of {row.get('scale')}"
             print(f"{row['outcome']:8} {row['source']}: {told_of}", flush=True)

@@ -210,7 +210,10 @@ def test_a_hub_without_its_library_or_network(monkeypatch):
 @pytest.mark.parametrize(
     ("names", "says"),
     [
-        (("layers.0.blocks.0.attn.relative_position_bias_table",), "Swin: windowed attention"),
+        (
+            ("layers.0.blocks.0.attn.relative_position_bias_table",),
+            "Swin, which is not supported: windowed attention",
+        ),
         (("blocks_token_only.0.gamma_1",), "CaiT"),
         (("blocks.0.attn.temperature",), "XCiT"),
         (("patch_embed.backbone.stem.weight",), "hybrid"),

@@ -159,10 +159,7 @@ def _refuse(names: Iterable[str]) -> None:
     one = refusal(names)
     if one is not None:
         raise InputError(
-            f"this is {one.name}: {one.why} is not supported"
-            if not one.why.startswith(("its", "they", "a ", "two", "several", "heads", "tokens"))
-            else f"this is {one.name}, which is not supported: {one.why}",
-            "plain ViTs are read",
+            f"this is {one.name}, which is not supported: {one.why}", "plain ViTs are read"
         )
     text = text_model(names) if rename(names) is None else None
     if text is not None:

@@ -40,7 +40,7 @@ REFUSALS = (
     Refusal(r"pixel_embed\..*|(.*\.)?blocks\.\d+\.(norm_in|attn_in)\..*", "TNT",
             "transformers inside tokens"),
     Refusal(r"(.*\.)?network\.\d+\.\d+\.attn\.v\..*", "VOLO", "outlook attention"),
-    Refusal(r"(.*\.)?shared_rel_pos\..*|.*\.attn\.rel_pos\..*", "ViT with relative positions",
+    Refusal(r"(.*\.)?shared_rel_pos\..*|.*\.attn\.rel_pos\..*", "a ViT with relative positions",
             "its scores have a bias that a network computes"),
     Refusal(r"(.*\.)?patch_embed\.(backbone|conv|stem|blocks|seq)\..*|"
             r".*patch_embeddings\.backbone\..*", "a hybrid ViT",
