@@ -18,7 +18,7 @@ Rules = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class Layout:
+class Naming:
     """A library's names.
 
     Args:
@@ -50,7 +50,7 @@ class Renamed:
         unknown: Those of this one that no rule knows.
     """
 
-    layout: Layout
+    layout: Naming
     names: dict[str, str]
     outside: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Renamed:
 _PART = r"(weight|bias)"
 _BLOCK = r"(?:encoder\.layer|encoder\.layers|model\.layer|layers|layer)\.(\d+)\."
 
-TIMM = Layout(
+TIMM = Naming(
     name="timm ViT or DeiT",
     marks=("patch_embed.proj.weight", "blocks.0.attn.qkv.weight"),
     inside=(
@@ -74,7 +74,7 @@ TIMM = Layout(
     ),
 )
 
-HF_VIT = Layout(
+HF_VIT = Naming(
     name="Hugging Face ViT",
     marks=(
         "embeddings.patch_embeddings.projection.weight",
@@ -115,12 +115,12 @@ HF_VIT = Layout(
 )  # fmt: skip
 
 #: DINOv3 has no `projection` between.
-HF_DINOV3 = Layout(
+HF_DINOV3 = Naming(
     "Hugging Face DINOv3", ("embeddings.patch_embeddings.weight",), HF_VIT.inside, HF_VIT.outside
 )
 
 _LAYERS = r"encoder\.layers\.(\d+)\."
-HF_CLIP = Layout(
+HF_CLIP = Naming(
     name="Hugging Face CLIP or SigLIP",
     marks=("embeddings.patch_embedding.weight",),
     inside=(
@@ -148,7 +148,7 @@ HF_CLIP = Layout(
 )
 
 _RESIDUAL = r"transformer\.resblocks\.(\d+)\."
-OPEN_CLIP = Layout(
+OPEN_CLIP = Naming(
     name="open_clip image tower",
     marks=("conv1.weight",),
     beside="class_embedding",
@@ -170,7 +170,7 @@ OPEN_CLIP = Layout(
 )
 
 _ENCODER = r"encoder\.layers\.encoder_layer_(\d+)\."
-TORCHVISION = Layout(
+TORCHVISION = Naming(
     name="torchvision ViT",
     marks=("conv_proj.weight",),
     inside=(
@@ -203,7 +203,7 @@ def rename(names: Iterable[str]) -> Renamed | None:
     return None
 
 
-def _prefix(names: list[str], layout: Layout) -> str | None:
+def _prefix(names: list[str], layout: Naming) -> str | None:
     """What stands before the names of a layout; `None` where it is another one's."""
     for mark in layout.marks:
         found = [n.removesuffix(mark) for n in names if n.endswith(mark)]
@@ -224,7 +224,7 @@ def _prefix(names: list[str], layout: Layout) -> str | None:
     return None
 
 
-def _renamed(names: list[str], layout: Layout, prefix: str) -> Renamed:
+def _renamed(names: list[str], layout: Naming, prefix: str) -> Renamed:
     new: dict[str, str] = {}
     outside, dropped, unknown = [], [], []
     for name in names:
