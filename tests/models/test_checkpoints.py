@@ -1,5 +1,6 @@
 """Every layout that is loaded, against PyTorch's output (by `fixtures/make_checkpoints.py`)."""
 
+import dataclasses
 import json
 import shutil
 import types
@@ -14,6 +15,7 @@ from safetensors.numpy import load_file, save_file
 
 from limelight.core.errors import InputError
 from limelight.models import load, load_vit, save_vit
+from limelight.models.flops import vit_flops
 from limelight.models.pretrained.known import architectures, signature
 from limelight.models.pretrained.pixels import SCALES, of_processor
 from tests.models.test_pretrained import patches
@@ -319,3 +321,33 @@ def test_processors_of_hugging_face(values, crop, stretch):
     assert (found.crop, found.stretch, found.way, found.word) == (
         crop, stretch, "bicubic", "imagenet",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["timm-dinov3", "timm-beit", "timm-registers-mean", "timm-siglip", "hf-dinov2-classes"]
+)
+def test_tokens_that_are_dropped_take_their_place_with_them(name):
+    """Rotations, biases and pools of the tokens that stay are those of a network that masks."""
+    model, image = load_vit(PLACE / name), patches(IMAGES[0], 4)
+    scores = jnp.asarray(np.random.default_rng(0).permutation(16), jnp.float32)
+    pruned = dataclasses.replace(model, keep=((0, 7),)).read(image, scores)
+    assert len(pruned.tokens[1]) == model.first + 7
+    rows = model.read(image).tokens[1]
+    kept = jnp.concatenate([jnp.ones(model.first, bool), scores >= 9])
+    x, _ = model.blocks[1](rows, kept)
+    np.testing.assert_allclose(pruned.output, model._out(x, kept), atol=1e-5)
+    received = dataclasses.replace(model, keep=((0, 7),)).read(image)
+    assert len(received.tokens[-1]) == model.first + 7
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["timm-dinov3", "timm-beit", "timm-eva02", "timm-registers-mean", "timm-siglip-tanh",
+     "timm-clip-quick", "timm-qk-norm", "hf-deit-teacher", "timm-dinov2-gated"],
+)  # fmt: skip
+def test_costs_are_those_that_xla_counts(name):
+    """Within a tenth: these networks are tiny, and sums that no formula has show in them."""
+    model = load_vit(PLACE / name)
+    program = jax.jit(lambda tokens: model(patches(tokens, 4)))
+    counted = program.lower(IMAGES[0]).compile().cost_analysis()["flops"]
+    assert abs(vit_flops(model).total / counted - 1) < 0.1
