@@ -218,6 +218,7 @@ def test_a_hub_without_its_library_or_network(monkeypatch):
         ),
         (("blocks_token_only.0.gamma_1",), "CaiT"),
         (("blocks.0.attn.temperature",), "XCiT"),
+        (("blocks.2.proj.weight",), "Hiera"),
         (("patch_embed.backbone.stem.weight",), "hybrid"),
         (("blocks.0.attn.norm.weight",), "norm inside attention"),
         (("rope.freqs",), "trained rotations"),

@@ -156,6 +156,11 @@ def _of_vit(opened: Opened) -> Checkpoint:
         )
     numbers = {int(n.split(".")[1]) for n in tensors if re.match(r"blocks\.\d+\.attn\.", n)}
     blocks = tuple(_vit_block(tensors, n, facts["heads"]) for n in sorted(numbers))
+    if len({len(block.query) for block in blocks}) > 1:
+        raise InputError(
+            f"{opened.name}: its blocks differ in width, so tokens are merged between them",
+            "the bound covers attention over all tokens",
+        )
     used = {key for block in blocks for key in block.keys}
     skipped: dict[str, list[str]] = {}
     for name in sorted(set(tensors) - used):
