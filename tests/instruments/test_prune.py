@@ -231,7 +231,7 @@ def test_tokens_are_those_that_the_world_of_images_makes():
         world = WORLD if index < 1400 else WORLD.held_out()
         e = world.sample(jr.key(1), truth, jnp.array(index if index < 1400 else index - 1400))
         np.testing.assert_allclose(shown.tokens(images)[i], e.tokens, atol=1e-6)
-    assert shown.sight == Sight(grid=4, patch=2, channels=1)
+    assert (shown.sight.grid, shown.sight.patch, shown.sight.channels) == (4, 2, 1)
 
 
 def test_sizes_and_colours_are_made_to_fit():

@@ -11,7 +11,9 @@ from limelight.cli.text import emit, print_table, say
 
 def bound(
     key: str = typer.Argument(help="The paper whose bound: edelman2022."),
-    file: Path = typer.Argument(help="A .safetensors file: timm or Hugging Face ViT, BERT, ours."),
+    file: Path = typer.Argument(
+        help="A .safetensors file, a folder or hf:ID: a ViT, BERT, GPT-2 or ours."
+    ),
     tokens: int | None = typer.Option(
         None, "--tokens", "-T", help="Tokens that attention runs over."
     ),
@@ -24,7 +26,10 @@ def bound(
         0.05, "--delta", help="Probability with which the bound on the gap may fail."
     ),
     heads: int | None = typer.Option(
-        None, "--heads", help="Attention heads per block, if the file does not say."
+        None, "--heads", help="Attention heads per block, if nothing else says."
+    ),
+    like: str | None = typer.Option(
+        None, "--like", metavar="NAME", help="Its architecture in timm, which says how many."
     ),
     plot: Path | None = typer.Option(None, "--plot", help="Draw every block to this file."),
     certificate: Path | None = typer.Option(
@@ -65,6 +70,7 @@ def bound(
             softmax_constant=softmax_constant,
             delta=delta,
             heads=heads,
+            like=like,
         )
         if plot is not None:
             from limelight.plot import save

@@ -1,5 +1,6 @@
 """`limelight probe`: look into a ViT: attention, positions, and what its blocks do to noise."""
 
+import dataclasses
 import shlex
 import sys
 from dataclasses import replace
@@ -8,14 +9,25 @@ from pathlib import Path
 import typer
 
 from limelight.cli.images import (
+    Activation,
     BehindOnly,
     BehindSource,
+    Epsilon,
     Heads,
     Images,
+    Like,
     Pixels,
+    Pool,
+    Side,
     Size,
+    SkipBad,
+    Stretch,
+    Vit,
     background,
+    how_read,
     inputs,
+    read_network,
+    say_read,
 )
 from limelight.cli.options import Json, Seed, check_output
 from limelight.cli.progress import Bar, busy
@@ -23,7 +35,7 @@ from limelight.cli.text import emit, print_table, say
 
 
 def probe(
-    file: Path = typer.Argument(help="A ViT in .safetensors, timm's or Hugging Face's names."),
+    file: Path = Vit,
     images: str | None = Images,
     output: Path | None = typer.Option(
         None,
@@ -46,7 +58,14 @@ def probe(
     behind_only: str = BehindOnly,
     size: float = Size,
     pixels: str = Pixels,
+    stretch: bool = Stretch,
+    skip_bad: bool = SkipBad,
     heads: int | None = Heads,
+    like: str | None = Like,
+    activation: str | None = Activation,
+    epsilon: float | None = Epsilon,
+    pool: str | None = Pool,
+    side: int | None = Side,
     seed: int = Seed,
     json: bool = Json,
 ) -> None:
@@ -76,19 +95,30 @@ def probe(
         from limelight.instruments.page import write_page
         from limelight.instruments.probe import probe as look
         from limelight.instruments.sight import Sight
-        from limelight.models import load_vit
 
         use_cache()
-        model = load_vit(file, heads)
-        sight = Sight.of(model)
+        network = read_network(
+            file,
+            heads=heads,
+            like=like,
+            activation=activation,
+            epsilon=epsilon,
+            pool=pool,
+            side=side,
+        )
+        model, sight = network.model, Sight.of(network)
         ground = background(behind, behind_only, size)
         chosen = images or usual_images(sight)
         gallery = None
         if chosen:
-            options = {"limit": limit, "pixels": pixels, "seed": seed, "behind": ground}
-            gallery = Gallery.load(chosen, sight, **options, labelled=False)
+            gallery = Gallery.load(
+                chosen, sight, limit=limit, pixels=pixels, stretch=stretch, skip_bad=skip_bad,
+                seed=seed, behind=ground, labelled=False,
+            )  # fmt: skip
     with Bar(f"probing {file.name}", "images") as bar:
         found = look(model, gallery, shown=shown, noise=noise, share=share, seed=seed, progress=bar)
+    pictures = None if gallery is None else gallery.pictures
+    found = dataclasses.replace(found, settings=found.settings | how_read(network, pictures))
     machine = describe_machine()
     found = replace(found, settings=found.settings | inputs(file, gallery))
     with busy("writing the page"):
@@ -99,6 +129,7 @@ def probe(
         return
     if not images:
         say("no --images: the bundled digits" if chosen else "no --images: positions only")
+    say_read(network, pictures)
     print_found(file.name, found)
     say(f"\nwritten: {page}")
 
@@ -114,7 +145,7 @@ def print_found(name: str, found) -> None:
     say(f"{name}: {found.keys} tokens" + (f"; {where}" if where else ""))
     p = found.positions
     if p is None:
-        say("positions: the grid is too small to tell near from far")
+        say("positions: none in a table, or too few to tell near from far")
     else:
         say(
             f"positions: locality {p.locality:.3f} (200 fresh ones at most {p.largest:.3f});"

@@ -7,14 +7,25 @@ from pathlib import Path
 import typer
 
 from limelight.cli.images import (
+    Activation,
     BehindOnly,
     BehindSource,
+    Epsilon,
     Heads,
     Images,
+    Like,
     Pixels,
+    Pool,
+    Side,
     Size,
+    SkipBad,
+    Stretch,
+    Vit,
     background,
+    how_read,
     inputs,
+    read_network,
+    say_read,
 )
 from limelight.cli.options import Json, Seed
 from limelight.cli.progress import Bar, busy
@@ -22,7 +33,7 @@ from limelight.cli.text import emit, print_table, say
 
 
 def prune(
-    file: Path = typer.Argument(help="A ViT in .safetensors, timm's or Hugging Face's names."),
+    file: Path = Vit,
     images: str | None = Images,
     keep: list[float] = typer.Option(
         [0.9, 0.7, 0.5],
@@ -55,7 +66,14 @@ def prune(
     behind_only: str = BehindOnly,
     size: float = Size,
     pixels: str = Pixels,
+    stretch: bool = Stretch,
+    skip_bad: bool = SkipBad,
     heads: int | None = Heads,
+    like: str | None = Like,
+    activation: str | None = Activation,
+    epsilon: float | None = Epsilon,
+    pool: str | None = Pool,
+    side: int | None = Side,
     batch: int | None = typer.Option(
         None, "--batch", metavar="NUMBER", help="Images per call of the network."
     ),
@@ -89,16 +107,28 @@ def prune(
         from limelight.instruments.prune import kept_patches
         from limelight.instruments.prune import prune as measure
         from limelight.instruments.sight import Sight
-        from limelight.models import load_vit
 
         for share in keep:
             kept_patches(share, 1)
         use_cache()
-        model = load_vit(file, heads)
-        sight = Sight.of(model)
+        network = read_network(
+            file,
+            heads=heads,
+            like=like,
+            activation=activation,
+            epsilon=epsilon,
+            pool=pool,
+            side=side,
+        )
+        model, sight = network.model, Sight.of(network)
         ground = background(behind, behind_only, size)
-        gallery = Gallery.load(images, sight, limit=limit, pixels=pixels, seed=seed, behind=ground)
-        classes = group(model.head.weight.shape[1], gallery.pictures, groups)
+        if model.outputs is None:
+            raise InputError(f"{file.name} has no head that names classes", "probe needs none")
+        gallery = Gallery.load(
+            images, sight, limit=limit, pixels=pixels, stretch=stretch, skip_bad=skip_bad,
+            seed=seed, behind=ground,
+        )  # fmt: skip
+        classes = group(model.outputs, gallery.pictures, groups)
     with Bar(f"pruning {file.name}", "images") as bar:
         found = measure(
             model, gallery, classes, keep, policies=policy, at=at, batch=batch, rounds=rounds,
@@ -106,9 +136,11 @@ def prune(
         )  # fmt: skip
     if json:
         made = {"command": "limelight " + shlex.join(sys.argv[1:]), "date": now()}
-        made |= {"checkpoint": file.name, "pixels": gallery.scale, **inputs(file, gallery)}
-        emit(made | found.as_json())
+        read = {"pixels": gallery.scale, "network": how_read(network, gallery.pictures)}
+        read |= inputs(file, gallery)
+        emit(made | {"checkpoint": file.name} | read | found.as_json())
     else:
+        say_read(network, gallery.pictures)
         print_pruned(file.name, gallery.scale, found)
 
 

@@ -77,6 +77,7 @@ class Classify(Experiment):
         model = self._recipe().init(key, self.world, truth)
         if self.aligned:
             assert isinstance(model, ViT), "checked"
+            assert model.positions is not None, "every ViT that is made here has some"
             rows = model.positions[self.world.order(truth)]
             model = eqx.tree_at(lambda m: m.positions, model, rows)
         return model

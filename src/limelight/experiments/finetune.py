@@ -71,7 +71,7 @@ class Finetune(Experiment):
     def headed(self, key: PRNGKey) -> ViT:
         """The start with a head for the classes of these composites."""
         body = self.starts.model()
-        head = affine(key, body.head.weight.shape[0], self.world.classes)
+        head = affine(key, body.embed.weight.shape[1], self.world.classes)
         return eqx.tree_at(lambda m: m.head, body, head)
 
     def with_room(self, cells: Sequence[Any]) -> "Finetune":

@@ -12,7 +12,7 @@ from limelight.core.arrays import Real
 from limelight.core.errors import InputError, suggest
 from limelight.instruments.sight import Sight
 from limelight.worlds.patches import mostly, tiled
-from limelight.worlds.sources import Pictures, load_pictures
+from limelight.worlds.sources import Fit, Pictures, load_pictures
 
 #: Backgrounds made here: tiles of this share of a side.
 TILES, TILE = "tiles", 0.1
@@ -73,7 +73,7 @@ class Gallery:
         sight: What the ViT takes in.
         pictures: The source.
         numbers: Which of its images, in this order.
-        scale: How pixels are scaled; see `sight.SCALES`.
+        scale: How images are prepared, in words; see `Sight.prepared`.
         seed: Places and backgrounds of pasted images come from it, image by image.
         behind: What images are pasted on; `None` shows them alone.
         backgrounds: Once read.
@@ -95,6 +95,8 @@ class Gallery:
         *,
         limit: int | None = None,
         pixels: str = "",
+        stretch: bool = False,
+        skip_bad: bool = False,
         seed: int = 0,
         behind: Behind | None = None,
         labelled: bool = True,
@@ -105,12 +107,16 @@ class Gallery:
             source: A name or a path; see `worlds.sources.load_pictures`.
             sight: What the ViT takes in.
             limit: Images at most, drawn without replacement.
-            pixels: How they are scaled, see `sight.SCALES`; by default what fits the channels.
+            pixels: How they are scaled; by default as the network's configuration says.
+            stretch: Whether images are made squares whole, and not cut to the middle.
+            skip_bad: Whether files that cannot be read are left out.
             seed: Fixes the draw, and the places of pasted images.
             behind: What to paste the images on.
             labelled: Whether the images must have labels.
         """
-        found = load_seen(source, sight.side, labelled=labelled)
+        sight, word = sight.prepared(pixels, stretch)
+        whole = sight.whole if behind is None else Fit(sight.side, stretch=stretch)
+        found = load_seen(source, whole, labelled=labelled, skip_bad=skip_bad)
         first = found.training if found.official else 0
         numbers = np.arange(first, len(found.labels))
         if limit is not None and limit < 1:
@@ -118,7 +124,6 @@ class Gallery:
         if limit is not None and limit < len(numbers):
             numbers = np.sort(np.random.default_rng(seed).choice(numbers, limit, replace=False))
         backgrounds = None if behind is None else behind.load(sight.side)
-        word = sight.scale(pixels)
         return cls(sight, found, numbers, word, seed, behind, backgrounds)
 
     def __len__(self) -> int:
@@ -127,7 +132,9 @@ class Gallery:
     def __str__(self) -> str:
         part = "test" if self.pictures.official else "of all"
         behind = "" if self.behind is None else f", pasted on {self.behind}"
-        return f"{len(self):,} {part} images of {self.pictures.name}{behind}"
+        bad = len(self.pictures.skipped)
+        skipped = f" ({bad} files could not be read and are left out)" if bad else ""
+        return f"{len(self):,} {part} images of {self.pictures.name}{behind}{skipped}"
 
     @property
     def knows_roles(self) -> bool:
@@ -154,7 +161,8 @@ class Gallery:
     def _image(self, number: int):
         image = np.asarray(self.pictures.images)[number]
         if self.behind is None:
-            return self.sight.fit(image), np.ones(self.sight.patches, bool)
+            fitted = self.sight.coloured(image) if self.pictures.fitted else self.sight.fit(image)
+            return fitted, np.ones(self.sight.patches, bool)
         rng = np.random.default_rng([self.seed, number])
         side = max(1, round(self.behind.size * self.sight.side))
         return paste(rng, self.sight.fit(image, side), self._background(rng), self.sight)
@@ -166,12 +174,19 @@ class Gallery:
         first = found.training if found.official else 0
         chosen = np.asarray(found.images)[rng.integers(first, len(found.labels))]
         scale = self.pictures.brightest / found.brightest
-        return np.rint(sight.fit(chosen) * scale).astype(np.uint8)
+        return np.rint(sight.fit(chosen, sight.side) * scale).astype(np.uint8)
 
 
-def load_seen(source: str, side: int, *, coarse: bool = False, labelled: bool = False) -> Pictures:
+def load_seen(
+    source: str,
+    side: int | Fit,
+    *,
+    coarse: bool = False,
+    labelled: bool = False,
+    skip_bad: bool = False,
+) -> Pictures:
     """Images that a ViT can be shown: grey ones, or ones in colour."""
-    found = load_pictures(source, side, coarse, labelled)
+    found = load_pictures(source, side, coarse, labelled, skip_bad)
     if found.channels not in (1, 3):
         raise InputError(
             f"{found.name}: images of {found.channels} channels",

@@ -142,13 +142,13 @@ def probe(
     """
     if not noise > 0:
         raise InputError(f"noise = {noise:g}", "above 0")
-    patches = len(model.encodings)
+    patches = model.patches
     if not 1 <= round(share * patches) < patches:
         raise InputError(f"share = {share:g}", f"some of the {patches} patches, not all")
     found = positions_of(model, seed)
     settings = {"noise": noise, "noisy_share": share, "feature_noise": FEATURE_NOISE, "seed": seed}
     if gallery is None:
-        return Probe(found, {}, None, (), None, (), len(model.positions), settings)
+        return Probe(found, {}, None, (), None, (), model.tokens, settings)
     read = _read_all(model, gallery, noise, share, seed, progress)
     heads = {name: values.mean(axis=0) for name, values in read["heads"].items()}
     if not gallery.knows_roles:
@@ -167,14 +167,16 @@ def probe(
         shown=drawn,
         noise=_noise(read["stage"], read["feature"]),
         model=_overlays(model, gallery, seed),
-        keys=len(model.positions),
+        keys=model.tokens,
         settings=settings | {"images": str(gallery), "pixels": gallery.scale},
     )
 
 
 def positions_of(model: ViT, seed: int = 0) -> Positions | None:
-    """Scores of positions; `None` for grids that have no two patches far apart."""
-    return read_positions(model.encodings, seed) if len(model.encodings) >= 9 else None
+    """Scores of positions; `None` for grids without two patches far apart, or without a table."""
+    if model.positions is None or model.patches < 9:
+        return None
+    return read_positions(model.encodings, seed)
 
 
 def _read_all(model: ViT, gallery: Gallery, noise: Real, share: Real, seed: int, progress):
@@ -210,10 +212,11 @@ def one_image(model: ViT, tokens, own, key, noise: Number, share: Number) -> dic
     attention = model.read(_whole(tokens)).attention
     hit = hit_patches(k_hit, count, share)
     added = jnp.where(hit[:, None], noise * jr.normal(k_pixels, tokens.shape), 0.0)
-    summaries = [summary(A, model.first, own) for A in attention]
+    classed = model.class_token is not None
+    summaries = [summary(A, model.first, own, classed) for A in attention]
     return {
         "heads": {name: jnp.stack([s[name] for s in summaries]) for name in summaries[0]},
-        "maps": jnp.stack([looked_at(A, model.first) for A in attention]),
+        "maps": jnp.stack([looked_at(A, model.first, classed) for A in attention]),
         "stage": stage_squares(model, tokens, tokens + added, hit),
         "feature": feature_squares(model, k_features, tokens, FEATURE_NOISE),
     }

@@ -1,5 +1,6 @@
 """What a ViT takes in: how many patches of how many pixels, and how those are scaled."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,16 +10,11 @@ from PIL import Image
 from limelight.core.arrays import Real
 from limelight.core.errors import InputError, check_word
 from limelight.measures.locality import side_of
+from limelight.models.pretrained import Pretrained
+from limelight.models.pretrained.pixels import OWN, SCALES, Pixels
 from limelight.models.vit import ViT
-from limelight.worlds.sources import Pictures
+from limelight.worlds.sources import Fit, Pictures
 
-#: Mean and deviation by channel of pixels from 0 to 1.
-SCALES = {
-    "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
-    "half": ((0.5,), (0.5,)),
-}
-#: The same from the images themselves: both moments, or the mean alone.
-OWN = ("data", "centred")
 #: How much of grey there is in red, green and blue.
 LUMA = (0.299, 0.587, 0.114)
 
@@ -31,20 +27,24 @@ class Sight:
         grid: Patches along a side.
         patch: Pixels along the side of one.
         channels: Numbers per pixel.
+        pixels: How the network wants images, where that is known.
     """
 
     grid: int
     patch: int
     channels: int
+    pixels: Pixels | None = None
 
     @classmethod
-    def of(cls, model: ViT) -> "Sight":
+    def of(cls, network: ViT | Pretrained) -> "Sight":
         """Read off the shapes: with 3 channels or 1, only one makes a patch square."""
+        pixels = network.pixels if isinstance(network, Pretrained) else None
+        model = network.model if isinstance(network, Pretrained) else network
         numbers = model.embed.weight.shape[0]
         for channels in (3, 1):
             patch = round((numbers / channels) ** 0.5)
             if patch * patch * channels == numbers:
-                return cls(side_of(len(model.encodings)), patch, channels)
+                return cls(side_of(model.patches), patch, channels, pixels)
         raise InputError(
             f"patches of {numbers} numbers are not square, neither in colour nor in grey",
             "a ViT for images has 3 channels or 1",
@@ -60,21 +60,54 @@ class Sight:
         """Patches of an image."""
         return self.grid**2
 
-    def scale(self, word: str) -> str:
-        """The name of a scale; by default ImageNet's in colour, the images' own in grey."""
-        word = word or ("imagenet" if self.channels == 3 else "data")
-        check_word("pixels", word, (*SCALES, *OWN))
-        return word
+    def prepared(self, word: str = "", stretch: bool = False) -> tuple["Sight", str]:
+        """With the pixels that a word asks for, and in words what is done to them.
+
+        Args:
+            word: One of `SCALES` or `OWN`; by default what the network's configuration says.
+            stretch: Whether images are made squares whole.
+
+        Raises:
+            InputError: Where nobody says how a network in colour wants its pixels.
+        """
+        words = (*SCALES, *OWN)
+        if word:
+            check_word("pixels", word, words)
+        if not word and self.pixels is None:
+            if self.channels == 3:
+                raise InputError(
+                    "how this network wants its pixels is not in the file or beside it",
+                    f"say pixels=..., one of {', '.join(words)}; or like=... with the name of its"
+                    " weights in timm",
+                )
+            word = "data"  # grey ones are trained here
+        base = self.pixels or Pixels((0.0,), (1.0,))
+        if word in SCALES:
+            mean, deviation = SCALES[word]
+            base = dataclasses.replace(base, mean=mean, deviation=deviation)
+        base = dataclasses.replace(base, stretch=base.stretch or stretch)
+        if stretch:
+            base = dataclasses.replace(base, crop=1.0)
+        told = str(base) if word not in OWN else str(base).replace(base.word, word, 1)
+        return dataclasses.replace(self, pixels=base), told
+
+    @property
+    def whole(self) -> Fit:
+        """How an image becomes what the ViT sees."""
+        return Fit(self.side) if self.pixels is None else self.pixels.fit(self.side)
 
     def fit(
         self, image: UInt8[np.ndarray, "height width colours"], side: int | None = None
     ) -> UInt8[np.ndarray, "side side channels"]:
-        """The image with the ViT's channels, resized (bicubic) to this side or to the ViT's own."""
-        side = side or self.side
-        if image.shape[:2] != (side, side):
-            plain = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
-            resized = plain.resize((side, side), Image.Resampling.BICUBIC)
-            image = np.asarray(resized).reshape(side, side, -1)
+        """The image with the ViT's channels and fitted to it, or stretched to a given side."""
+        fit = self.whole if side is None else Fit(side)
+        plain = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
+        return self.coloured(np.asarray(fit(plain)).reshape(fit.side, fit.side, -1))
+
+    def coloured(
+        self, image: UInt8[np.ndarray, "height width colours"]
+    ) -> UInt8[np.ndarray, "height width channels"]:
+        """The image with the ViT's channels."""
         if image.shape[2] == self.channels:
             return image
         if self.channels == 3:
@@ -84,10 +117,13 @@ class Sight:
 
     def moments(self, found: Pictures, scale: str) -> tuple[np.ndarray, np.ndarray]:
         """Mean and deviation by channel that pixels from 0 to 1 are moved and divided by."""
-        mean, deviation = SCALES.get(scale, (found.mean, found.deviation))
+        if scale.split(",")[0] in OWN or self.pixels is None:
+            mean, deviation = found.mean, found.deviation
+        else:
+            mean, deviation = self.pixels.mean, self.pixels.deviation
         if len(mean) == 3 and self.channels == 1:  # the images are in colour, the ViT is not
             mean, deviation = (float(np.dot(LUMA, m)) for m in (mean, deviation))
-        spread = np.ones(self.channels) if scale == "centred" else np.asarray(deviation)
+        spread = np.ones(self.channels) if scale.startswith("centred") else np.asarray(deviation)
         return np.broadcast_to(mean, self.channels), np.broadcast_to(spread, self.channels)
 
     def tokens(

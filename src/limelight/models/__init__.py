@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from limelight.models.heads import HeadWeights
     from limelight.models.layers import Affine, Attention, Block, Norm
     from limelight.models.positional import Activation, Positional, PositionalNet
-    from limelight.models.pretrained import load_vit, save_vit
+    from limelight.models.pretrained import Pixels, Pretrained, load, load_vit, save_vit
     from limelight.models.sequence import Sequence, SequenceNet
     from limelight.models.shallow import GroupedViT, Shallow, ShallowViT, ShallowWeights
     from limelight.models.smoother import Smoother, Smoothing
@@ -77,6 +77,9 @@ __all__ = [
     "AttentionBlock",
     "Checkpoint",
     "load_construction",
+    "Pixels",
+    "Pretrained",
+    "load",
     "load_vit",
     "save_sequence",
     "save_vit",

@@ -39,6 +39,7 @@ def capacity(
     delta: Real = 0.05,
     token_norms: Sequence[float] | None = None,
     heads: int | None = None,
+    like: str | None = None,
 ) -> NetworkReport:
     r"""The capacity of every attention block of a network, from its weights.
 
@@ -47,7 +48,7 @@ def capacity(
         goes into $W_{QK}$, and the LayerNorm only bounds the token length.
 
     Args:
-        weights: A safetensors file, or a checkpoint already read.
+        weights: A safetensors file, a folder or `hf:ID`, or a checkpoint already read.
         tokens: $T$, attended tokens; the number of positions in the file when not given.
         examples: $m$, the size of the training set (a checkpoint does not say).
         resolution: $\epsilon$, at which functions are told apart.
@@ -55,14 +56,15 @@ def capacity(
         delta: Probability that the gap's bound fails.
         token_norms: Measured length of the longest augmented token, one per block; the LayerNorm's
             own bound when not given.
-        heads: Heads per block, where the file cannot say.
+        heads: Heads per block, where nothing beside the file says.
+        like: The name of its architecture in timm, likewise.
 
     Returns:
         Norms, bounds and vacuity, block by block and head by head.
 
     Reference: edelman2022, Corollaries 4.4 and A.12.
     """
-    loaded = weights if isinstance(weights, Checkpoint) else Checkpoint.load(weights, heads)
+    loaded = weights if isinstance(weights, Checkpoint) else Checkpoint.load(weights, heads, like)
     tokens = loaded.tokens if tokens is None else tokens
     if tokens is None:
         raise InputError(f"{loaded.source} does not say how many tokens", "give it with tokens=...")

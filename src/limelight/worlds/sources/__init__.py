@@ -14,6 +14,7 @@ import numpy as np
 from limelight.core.errors import InputError
 from limelight.worlds.sources import cifar, files
 from limelight.worlds.sources.base import NO_COARSE, WHERE, Pictures, pictures
+from limelight.worlds.sources.fit import Fit
 from limelight.worlds.sources.known import KNOWN, Shape, find_known, known_shape
 
 #: The bundled data set.
@@ -23,7 +24,11 @@ DIGITS_TRAINING = 1_400
 
 
 def load_pictures(
-    source: str, side: int | None = None, coarse: bool = False, labelled: bool = True
+    source: str,
+    side: int | Fit | None = None,
+    coarse: bool = False,
+    labelled: bool = True,
+    skip_bad: bool = False,
 ) -> Pictures:
     """Images by name or path.
 
@@ -31,10 +36,11 @@ def load_pictures(
         source: `digits`; `cifar10`, `cifar100` or `fashion-mnist`, looked for in the folder that
             the variable `LIMELIGHT_DATA` names; or a path to an official CIFAR archive (or the
             folder in it), a folder of sheets, of IDX files, or of images by class, or an npz.
-        side: Pixels along a side, to which images in folders are resized.
+        side: Pixels along a side, to which images in folders are stretched; or how they are fitted.
         coarse: Whether the label is the coarse one, where there are two (CIFAR-100).
         labelled: Whether labels are needed, and images to test on; else one image will do, and a
             folder with images in it, each a class of its own.
+        skip_bad: Whether images that cannot be read are left out, and listed in `skipped`.
 
     Raises:
         InputError: In one line, for what is missing, damaged, or not a data set.
@@ -50,14 +56,17 @@ def load_pictures(
         raise InputError(f"there are no images at {source}", WHERE)
     if not (path.is_dir() or path.is_file()):
         raise InputError(f"{source} is neither a file nor a folder", WHERE)
-    found = _read(path, side, coarse, labelled, path.stat().st_mtime)
+    fit = Fit(side) if isinstance(side, int) else side
+    found = _read(path, fit, coarse, labelled, skip_bad, path.stat().st_mtime)
     if labelled and not found.testing:
         raise InputError(f"{found.name} has no image to test on", "at least two images are needed")
     return found
 
 
 @functools.lru_cache(maxsize=4)
-def _read(path: Path, side: int | None, coarse: bool, labelled: bool, changed: float) -> Pictures:
+def _read(
+    path: Path, fit: Fit | None, coarse: bool, labelled: bool, skip_bad: bool, changed: float
+) -> Pictures:
     if cifar.is_folder(path):
         return cifar.load_folder(path, coarse)
     if cifar.is_archive(path):
@@ -70,9 +79,9 @@ def _read(path: Path, side: int | None, coarse: bool, labelled: bool, changed: f
         return files.load_idx(path)
     loose = [] if labelled else files.loose_images(path)
     if loose:
-        return files.load_loose(path, loose, side)
+        return files.load_loose(path, loose, fit, skip_bad)
     if path.is_dir():
-        return files.load_folders(path, side)
+        return files.load_folders(path, fit, skip_bad)
     if path.suffix == ".npz":
         return files.load_npz(path)
     raise InputError(f"{path.name} is no kind of data set that is read here", WHERE)
@@ -92,4 +101,4 @@ def digits() -> Pictures:
     return pictures(DIGITS, (images, labels), None, names, brightest=16, training=DIGITS_TRAINING)
 
 
-__all__ = ["DIGITS", "KNOWN", "Pictures", "Shape", "digits", "known_shape", "load_pictures"]
+__all__ = ["DIGITS", "KNOWN", "Fit", "Pictures", "Shape", "digits", "known_shape", "load_pictures"]

@@ -37,6 +37,8 @@ class Pictures(eqx.Module):
         deviation: Of the same.
         name: Of the data set.
         names: Of the classes.
+        fitted: Whether the files' images were fitted to a size when they were read.
+        skipped: What is wrong with each file that could not be read and was left out.
     """
 
     images: UInt8[Array | np.ndarray, "count side side channels"]
@@ -48,6 +50,8 @@ class Pictures(eqx.Module):
     deviation: tuple[float, ...] = eqx.field(static=True)
     name: str = eqx.field(static=True, default="images")
     names: tuple[str, ...] = eqx.field(static=True, default=())
+    fitted: bool = eqx.field(static=True, default=False)
+    skipped: tuple[str, ...] = eqx.field(static=True, default=())
 
     @property
     def side(self) -> int:

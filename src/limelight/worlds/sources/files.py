@@ -1,5 +1,6 @@
 """Images from other files: sheets with labels, folders by class, npz, and IDX."""
 
+import dataclasses
 import gzip
 import io
 import warnings
@@ -8,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 
 from limelight.core.errors import InputError
 from limelight.core.files import read_regular
@@ -20,6 +21,7 @@ from limelight.worlds.sources.base import (
     content,
     pictures,
 )
+from limelight.worlds.sources.fit import Fit
 from limelight.worlds.sources.npz import read_arrays
 
 #: Names under which an npz may hold training images and labels, test images and labels.
@@ -88,16 +90,20 @@ def _sheet(path: Path) -> np.ndarray:
     return cells.reshape(-1, CELL, CELL, 3)
 
 
-def load_folders(path: Path, side: int | None = None) -> Pictures:
+def load_folders(path: Path, fit: Fit | None = None, skip_bad: bool = False) -> Pictures:
     """Images in folders named for their class, perhaps under `train` and `test`."""
     split = (path / "train").is_dir() and (path / "test").is_dir()
     roots = [path / "train", path / "test"] if split else [path]
     names = sorted(folder.name for folder in roots[0].iterdir() if folder.is_dir())
-    parts = [_by_class(root, names, side) for root in roots]
-    return pictures(path.name, parts[0], parts[1] if split else None, names)
+    bad: list[str] | None = [] if skip_bad else None
+    parts = [_by_class(root, names, fit, bad) for root in roots]
+    found = pictures(path.name, parts[0], parts[1] if split else None, names)
+    return dataclasses.replace(found, fitted=fit is not None, skipped=tuple(bad or ()))
 
 
-def _by_class(root: Path, names: list[str], side: int | None) -> tuple[np.ndarray, np.ndarray]:
+def _by_class(
+    root: Path, names: list[str], fit: Fit | None, bad: list[str] | None
+) -> tuple[np.ndarray, np.ndarray]:
     found = [(file, label) for label, name in enumerate(names) for file in _images_in(root / name)]
     if not found:
         raise InputError(
@@ -105,7 +111,8 @@ def _by_class(root: Path, names: list[str], side: int | None) -> tuple[np.ndarra
             f"expected {root.name}/CLASS/IMAGE.jpg; only a probe and backgrounds need no classes",
         )
     files, labels = zip(*found, strict=True)
-    return _squares(root, files, side), np.array(labels, dtype=np.int32)
+    images, kept = _squares(root, files, fit, bad)
+    return images, np.array(labels, dtype=np.int32)[kept]
 
 
 def loose_images(path: Path) -> list[Path]:
@@ -116,10 +123,15 @@ def loose_images(path: Path) -> list[Path]:
     return [] if classed else _images_in(path)
 
 
-def load_loose(path: Path, files: Sequence[Path], side: int | None = None) -> Pictures:
+def load_loose(
+    path: Path, files: Sequence[Path], fit: Fit | None = None, skip_bad: bool = False
+) -> Pictures:
     """Images without labels: each is a class of its own, named for its file."""
-    images = _squares(path, files, side)
-    return pictures(path.name, (images, np.arange(len(files))), None, [f.name for f in files])
+    bad: list[str] | None = [] if skip_bad else None
+    images, kept = _squares(path, files, fit, bad)
+    names = [files[number].name for number in kept]
+    found = pictures(path.name, (images, np.arange(len(names))), None, names)
+    return dataclasses.replace(found, fitted=fit is not None, skipped=tuple(bad or ()))
 
 
 def _images_in(folder: Path) -> list[Path]:
@@ -128,22 +140,35 @@ def _images_in(folder: Path) -> list[Path]:
     return sorted(file for file in files if file.is_file())
 
 
-def _squares(root: Path, files: Sequence[Path], side: int | None) -> np.ndarray:
+def _squares(
+    root: Path, files: Sequence[Path], fit: Fit | None, bad: list[str] | None
+) -> tuple[np.ndarray, list[int]]:
+    """The images and which files they are of; those that cannot be read go to `bad`, if allowed."""
     images: list[np.ndarray] = []
-    for file in files:
-        images.append(_decode(file, side))
+    kept: list[int] = []
+    for number, file in enumerate(files):
+        try:
+            images.append(_decode(file, fit))
+        except InputError as error:
+            if bad is None:
+                raise
+            bad.append(error.message)
+            continue
+        kept.append(number)
         if len(images) * images[0].nbytes > MOST_BYTES or len(images) > MOST_IMAGES:
             raise InputError(f"{root} has too many images", "name a smaller folder")
+    if not images:
+        raise InputError(f"no image of {root} can be read: {(bad or [''])[0]}", "repair one")
     shapes = {image.shape for image in images}
     if len(shapes) > 1 or images[0].shape[0] != images[0].shape[1]:
         raise InputError(
             f"{root}: images are not squares of one size",
             "resize them; the world of images does it with world.side",
         )
-    return np.stack(images)
+    return np.stack(images), kept
 
 
-def _decode(path: Path, side: int | None = None) -> np.ndarray:
+def _decode(path: Path, fit: Fit | None = None) -> np.ndarray:
     """The pixels of one image file, whatever its name says, of a format that is meant here.
 
     Pillow knows many more, and some of them run programs.
@@ -154,10 +179,9 @@ def _decode(path: Path, side: int | None = None) -> np.ndarray:
             warnings.simplefilter("ignore")  # on odd colour profiles; sizes are checked here
             with Image.open(raw, formats=FORMATS) as image:
                 _check_size(path, image.width, image.height)
-                plain = _eight_bits(path, image).convert("RGB")
-                if side is not None:
-                    plain = plain.resize((side, side), Image.Resampling.BICUBIC)
-                return np.asarray(plain)
+                turned = ImageOps.exif_transpose(_eight_bits(path, image))
+                plain = turned.convert("RGB")
+                return np.asarray(plain if fit is None else fit(plain))
     except InputError:
         raise
     except Exception as error:  # whatever hostile bytes lead to

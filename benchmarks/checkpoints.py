@@ -1,0 +1,243 @@
+"""The ViTs that people have: loaded with their largest error against PyTorch, or refused and why.
+
+Every network is built by its own library with random weights (full width, two blocks where it has
+more), written to a folder as the library writes it, and read here; both sides compute the same two
+images. Networks that are not plain ViTs must be refused. Needs torch, timm, transformers and
+open_clip beside this library:
+
+    python benchmarks/checkpoints.py -o results/benchmarks/checkpoints.json --deit FILE
+
+with the file of a DeiT-tiny, if there is one, as the only released weights among them.
+"""
+
+import argparse
+import itertools
+import json
+import tempfile
+import warnings
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import timm
+import torch
+import transformers as hf
+from safetensors.torch import load_file, save_file
+from timm.models._hub import save_for_hf
+
+import limelight as ll
+from limelight.core.errors import InputError
+from limelight.core.types import Example
+from limelight.instruments.sight import Sight
+from limelight.models import Checkpoint
+
+AGREES = 1e-4  # of the output's largest number: float32 on both sides, up to 1,664 columns
+SHALLOW = {"depth": 2}
+
+#: Family, and architectures of timm.
+TIMM = {
+    "ViT": ("vit_tiny_patch16_224", "vit_base_patch32_224", "vit_huge_patch14_224"),
+    "ViT, no class token": ("vit_base_patch16_gap_224", "vit_medium_patch16_reg4_gap_256"),
+    "DeiT": ("deit_tiny_patch16_224", "deit_tiny_distilled_patch16_224"),
+    "DeiT-3": ("deit3_small_patch16_224",),
+    "DINOv2": ("vit_small_patch14_dinov2", "vit_small_patch14_reg4_dinov2"),
+    "DINOv3": ("vit_small_patch16_dinov3",),
+    "CLIP": ("vit_base_patch32_clip_224", "vit_base_patch32_clip_quickgelu_224"),
+    "SigLIP": ("vit_base_patch16_siglip_224", "vit_so400m_patch14_siglip_224"),
+    "BEiT": ("beit_base_patch16_224",),
+    "EVA": ("eva_giant_patch14_224", "eva02_tiny_patch14_224", "eva02_base_patch14_448"),
+}
+REFUSED_TIMM = (
+    "swin_tiny_patch4_window7_224", "swinv2_tiny_window8_256", "cait_xxs24_224",
+    "xcit_nano_12_p16_224", "pvt_v2_b0", "convit_tiny", "pit_ti_224", "crossvit_9_240",
+    "vit_relpos_small_patch16_224", "vit_tiny_r_s16_p8_224", "convnext_atto", "resnet18",
+    "vit_base_patch16_rpn_224", "vit_base_patch16_rope_mixed_224", "vit_pe_core_base_patch16_224",
+    "eva02_base_patch16_clip_224", "hiera_tiny_224", "maxvit_tiny_rw_224",
+)  # fmt: skip
+
+
+def hugging_face() -> dict[str, tuple[str, object]]:
+    """Family and network; the sizes are those of the released ones, but for the depth."""
+    two, classes = {"num_hidden_layers": 2}, {"num_labels": 10}
+    small = {"hidden_size": 384, "num_attention_heads": 6, **two}
+    text = {"num_hidden_layers": 1, "vocab_size": 50, "bos_token_id": 1, "eos_token_id": 2}
+    return {
+        "ViTForImageClassification": ("ViT", lambda: hf.ViTForImageClassification(
+            hf.ViTConfig(**two, **classes))),
+        "ViTModel, gelu_new": ("ViT", lambda: hf.ViTModel(
+            hf.ViTConfig(**two, hidden_act="gelu_new"))),
+        "DeiTForImageClassificationWithTeacher": ("DeiT", lambda:
+            hf.DeiTForImageClassificationWithTeacher(hf.DeiTConfig(**two, **classes))),
+        "Dinov2Model": ("DINOv2", lambda: hf.Dinov2Model(
+            hf.Dinov2Config(**small, image_size=518))),
+        "Dinov2WithRegistersModel": ("DINOv2", lambda: hf.Dinov2WithRegistersModel(
+            hf.Dinov2WithRegistersConfig(**small, patch_size=14))),
+        "DINOv3ViTModel": ("DINOv3", lambda: hf.DINOv3ViTModel(
+            hf.DINOv3ViTConfig(**small, num_register_tokens=4))),
+        "ViTMAEForPreTraining": ("MAE", lambda: hf.ViTMAEForPreTraining(
+            hf.ViTMAEConfig(**two, mask_ratio=0.0, decoder_num_hidden_layers=1))),
+        "BeitForImageClassification": ("BEiT", lambda: hf.BeitForImageClassification(
+            hf.BeitConfig(**two, **classes, use_relative_position_bias=True))),
+        "CLIPModel": ("CLIP", lambda: hf.CLIPModel(
+            hf.CLIPConfig(vision_config=two, text_config=text))),
+        "SiglipModel": ("SigLIP", lambda: hf.SiglipModel(
+            hf.SiglipConfig(vision_config=two, text_config=text))),
+    }  # fmt: skip
+
+
+REFUSED_HF = {
+    "SwinModel": lambda: hf.SwinModel(hf.SwinConfig(depths=[1, 1], num_heads=[3, 6])),
+    "SegformerModel": lambda: hf.SegformerModel(hf.SegformerConfig()),
+    "ConvNextModel": lambda: hf.ConvNextModel(hf.ConvNextConfig(depths=[1, 1, 1, 1])),
+    "BertModel": lambda: hf.BertModel(hf.BertConfig(num_hidden_layers=1, vocab_size=50)),
+    "Siglip2VisionModel": lambda: hf.Siglip2VisionModel(
+        hf.Siglip2VisionConfig(num_hidden_layers=1)
+    ),
+}
+
+
+def shaken(model: torch.nn.Module) -> torch.nn.Module:
+    """Away from the start, so that no gain, bias, scale or shift is idle."""
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(0.02 * torch.randn_like(parameter))
+    return model.eval()
+
+
+def output(model: torch.nn.Module, images: torch.Tensor) -> np.ndarray:
+    """What PyTorch says: logits, or what a head would read."""
+    with torch.no_grad():
+        if isinstance(model, hf.ViTMAEForPreTraining):
+            return model.vit(images).last_hidden_state[:, 0].numpy()
+        if isinstance(model, (hf.CLIPModel, hf.SiglipModel)):
+            found = model.get_image_features(images)
+            return getattr(found, "pooler_output", found).numpy()
+        found = model(images)
+        if isinstance(model, hf.ViTModel):
+            found = found.last_hidden_state[:, 0]
+        for name in ("logits", "pooler_output"):
+            found = found if torch.is_tensor(found) else getattr(found, name, found)
+        return found.numpy()
+
+
+def ours(model, images: np.ndarray) -> np.ndarray:
+    """The same here."""
+    sight = Sight.of(model)
+    tokens = sight.tokens(images, 1.0, (np.zeros(3), np.ones(3)))
+    example = lambda t: Example(t, jnp.zeros(1), jnp.ones(len(t), bool), jnp.zeros(len(t), int))
+    with jax.default_matmul_precision("highest"):
+        return np.stack([np.asarray(model(example(jnp.asarray(t)))) for t in tokens])
+
+
+def compared(family: str, source: str, model: torch.nn.Module, given: object) -> dict:
+    """One row: loaded or refused, and how far from PyTorch."""
+    row = {"family": family, "source": source}
+    try:
+        loaded = ll.load(given)
+    except InputError as error:
+        return row | {"outcome": "NOT LOADED", "message": str(error)}
+    side = Sight.of(loaded).side
+    images = np.random.default_rng(0).normal(size=(2, side, side, 3)).astype(np.float32)
+    wanted = output(model, torch.from_numpy(images.transpose(0, 3, 1, 2)))
+    found = ours(loaded.model, images)
+    error, scale = float(np.abs(found - wanted).max()), float(np.abs(wanted).max())
+    row |= {
+        "outcome": "loaded" if error <= AGREES * scale else "WRONG",
+        "error": float(f"{error:.2g}"),
+        "scale": float(f"{scale:.3g}"),
+        "heads": loaded.facts["heads"]["value"],
+        "pixels": None if loaded.pixels is None else str(loaded.pixels),
+        "bound": bound(given),
+    }
+    return row
+
+
+def bound(given: object) -> str:
+    """Whether the capacity bound describes its attention."""
+    try:
+        return f"described, {Checkpoint.load(given).tokens} tokens"
+    except InputError as error:
+        return f"refused: {error}"
+
+
+def refused(family: str, source: str, given: object) -> dict:
+    """One row for a network that must not load."""
+    try:
+        ll.load(given)
+    except InputError as error:
+        return {"family": family, "source": source, "outcome": "refused", "message": str(error)}
+    return {"family": family, "source": source, "outcome": "WRONG"}
+
+
+def rows(folder: Path):
+    """All of them, one at a time."""
+    for family, names in TIMM.items():
+        for name in names:
+            clear(folder)
+            model = shaken(timm.create_model(name, num_classes=10, **SHALLOW))
+            model.pretrained_cfg = {**model.pretrained_cfg, "architecture": name}
+            arguments = {"num_classes": 10, **SHALLOW}
+            save_for_hf(model, folder, model_args=arguments, safe_serialization=True)
+            yield compared(family, f"timm {name}", model, folder)
+            if name in ("vit_huge_patch14_224", "eva02_tiny_patch14_224"):
+                yield compared(family, f"timm {name}, the module itself", model, model)
+            if name in ("vit_huge_patch14_224", "vit_base_patch32_clip_quickgelu_224"):
+                (folder / "config.json").unlink()
+                yield refused(family, f"timm {name}, without config.json", folder)
+    for name, (family, make) in hugging_face().items():
+        clear(folder)
+        model = shaken(make())
+        model.save_pretrained(folder)
+        yield compared(family, f"transformers {name}", model, folder)
+        yield compared(family, f"transformers {name}, the module itself", model, model)
+    for name in REFUSED_TIMM:
+        clear(folder)
+        model = timm.create_model(name)
+        save_file({k: v.contiguous() for k, v in model.state_dict().items()},
+                  folder / "model.safetensors")  # fmt: skip
+        yield refused("not a plain ViT", f"timm {name}, without config.json", folder)
+    for name, make in REFUSED_HF.items():
+        clear(folder)
+        make().save_pretrained(folder)
+        yield refused("not a plain ViT", f"transformers {name}", folder)
+
+
+def released(path: Path | None):
+    """A DeiT-tiny from its file alone, against timm with the same weights."""
+    if path is not None:
+        model = timm.create_model("deit_tiny_patch16_224")
+        model.load_state_dict({k: v.float() for k, v in load_file(path).items()})
+        yield compared("DeiT", "an export of DeiT-tiny, its file alone", model.eval(), path)
+
+
+def clear(folder: Path) -> None:
+    for file in folder.iterdir():
+        file.unlink()
+
+
+def main() -> None:
+    """Make the table."""
+    words = argparse.ArgumentParser(description=__doc__)
+    words.add_argument("-o", "--output", type=Path)
+    words.add_argument("--deit", type=Path)
+    told = words.parse_args()
+    warnings.simplefilter("ignore")
+    hf.logging.set_verbosity_error()
+    torch.manual_seed(0)
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for row in itertools.chain(released(told.deit), rows(Path(folder))):
+            found.append(row)
+            told_of = row.get("message") or f"error {row.get('error')} of {row.get('scale')}"
+            print(f"{row['outcome']:8} {row['source']}: {told_of}", flush=True)
+    wrong = sum(row["outcome"].isupper() for row in found)
+    versions = {m.__name__: m.__version__ for m in (torch, timm, hf, jax)}
+    print(f"{len(found)} checkpoints, {wrong} wrong")
+    if told.output:
+        text = json.dumps({"versions": versions, "wrong": wrong, "rows": found}, indent=1)
+        told.output.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

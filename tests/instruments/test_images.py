@@ -1,0 +1,114 @@
+"""How images are prepared: torchvision's squares, rotations in files, what cannot be read."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from limelight.core.errors import InputError
+from limelight.instruments.gallery import Gallery
+from limelight.instruments.sight import Sight
+from limelight.models import load
+from limelight.models.pretrained.pixels import SCALES, Pixels
+from limelight.worlds.sources import Fit, load_pictures
+
+FITTED = np.load(Path(__file__).parents[1] / "fixtures" / "images" / "fitted.npz")
+NETWORKS = Path(__file__).parents[1] / "fixtures" / "checkpoints"
+
+
+@pytest.mark.parametrize("name", [name for name in FITTED.files if "-" in name])
+def test_squares_are_those_of_torchvision(name):
+    shape, side, crop, stretch, way = name.split("-")
+    fit = Fit(int(side), float(crop), stretch == "1", way)
+    np.testing.assert_array_equal(np.asarray(fit(Image.fromarray(FITTED[shape]))), FITTED[name])
+
+
+def photos(folder, **save):
+    """Two pictures of other shapes than a square, one of them named for a class."""
+    (folder / "cat").mkdir(parents=True)
+    for name in ("wide", "tall"):
+        Image.fromarray(FITTED[name]).save(folder / "cat" / f"{name}.png", **save)
+    return folder
+
+
+def test_the_network_s_configuration_prepares_images(tmp_path):
+    """timm-vit wants halves and .9 of the middle; hf-vit is stretched, bilinear."""
+    folder = str(photos(tmp_path / "a") / "cat")
+    for network, fit in (
+        ("timm-vit", Fit(16, 0.9, stretch=False)),
+        ("hf-vit", Fit(16, 1.0, stretch=True, way="bilinear")),
+    ):
+        shown = Gallery.load(folder, Sight.of(load(NETWORKS / network)), labelled=False)
+        images, _ = shown.images(np.arange(2))
+        for image, name in zip(images, ("tall", "wide"), strict=True):
+            np.testing.assert_array_equal(image, np.asarray(fit(Image.fromarray(FITTED[name]))))
+        tokens = shown.tokens(images)
+        first = (images[0][:4, :4] / 255 - 0.5) / 0.5
+        np.testing.assert_allclose(tokens[0, 0], first.reshape(-1), atol=1e-6)
+        assert shown.scale.startswith("half")
+
+
+def test_stretching_is_a_word_away(tmp_path):
+    folder = str(photos(tmp_path / "a") / "cat")
+    sight = Sight.of(load(NETWORKS / "timm-vit"))
+    shown = Gallery.load(folder, sight, labelled=False, stretch=True)
+    wanted = Image.fromarray(FITTED["tall"]).resize((16, 16), Image.Resampling.BICUBIC)
+    np.testing.assert_array_equal(shown.images(np.arange(1))[0][0], np.asarray(wanted))
+    assert "stretched" in shown.scale
+
+
+def test_arrays_are_prepared_the_same_way(tmp_path):
+    """Images of an npz are cut like those of a folder."""
+    square = FITTED["wide"][:30, :30]
+    np.savez(tmp_path / "a.npz", images=np.stack([square] * 2), labels=np.arange(2))
+    shown = Gallery.load(str(tmp_path / "a.npz"), Sight.of(load(NETWORKS / "timm-vit")))
+    wanted = Fit(16, 0.9, stretch=False)(Image.fromarray(square))
+    np.testing.assert_array_equal(shown.images(np.arange(1))[0][0], np.asarray(wanted))
+
+
+def test_pixels_that_nobody_knows_are_asked_for():
+    sight = dataclasses.replace(Sight.of(load(NETWORKS / "torchvision", heads=2)))
+    assert sight.pixels is None
+    with pytest.raises(InputError, match="how this network wants its pixels") as caught:
+        Gallery.load("digits", sight)
+    assert "pixels=..." in caught.value.hint
+    prepared, told = sight.prepared("clip")
+    assert prepared.pixels.mean == SCALES["clip"][0]
+    assert told == "clip, cut to the middle square, bicubic"
+    assert Gallery.load("digits", sight, pixels="data").scale.startswith("data")
+    with pytest.raises(InputError, match="a deviation of 0"):
+        Pixels((0.0,), (0.0,))
+
+
+def test_a_picture_is_turned_as_its_file_says(tmp_path):
+    turned = Image.Exif()
+    turned[0x0112] = 6  # to be shown a quarter turn clockwise
+    path = tmp_path / "a.png"
+    Image.fromarray(FITTED["wide"]).save(path, exif=turned)
+    found = load_pictures(str(path), Fit(16), labelled=False)
+    upright = Image.fromarray(np.rot90(FITTED["wide"], -1).copy())
+    np.testing.assert_array_equal(found.images[0], np.asarray(Fit(16)(upright)))
+
+
+def test_files_that_cannot_be_read_are_left_out_if_asked(tmp_path):
+    folder = photos(tmp_path / "a")
+    (folder / "cat" / "broken.png").write_bytes(b"no image")
+    (folder / "dog").mkdir()
+    Image.fromarray(FITTED["tall"]).save(folder / "dog" / "one.png")
+    sight = Sight.of(load(NETWORKS / "timm-vit"))
+    with pytest.raises(InputError, match="broken.png is not a readable image"):
+        Gallery.load(str(folder), sight)
+    shown = Gallery.load(str(folder), sight, skip_bad=True)
+    assert len(shown) == 3
+    assert shown.labels().tolist() == [0, 0, 1]
+    assert len(shown.pictures.skipped) == 1
+    assert "broken.png" in shown.pictures.skipped[0]
+    assert "1 files could not be read" in str(shown)
+    loose = load_pictures(str(folder / "cat"), Fit(16), labelled=False, skip_bad=True)
+    assert loose.names == ("tall.png", "wide.png")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "broken.png").write_bytes(b"no image")
+    with pytest.raises(InputError, match="no image of .* can be read"):
+        load_pictures(str(tmp_path / "b"), Fit(16), labelled=False, skip_bad=True)
