@@ -154,6 +154,23 @@ def test_a_probe_on_the_command_line(call):
     assert "Content-Security-Policy" in Path("page.html").read_text()
 
 
+def test_a_probe_reads_only_what_is_named(call):
+    words = ("--similarity", "--norms", "--limit", 4)
+    told = call("probe", DIGITS, *words)
+    assert told.code == 0, told.err
+    for line in ("- Tokens ", "Similarity of tokens by depth", "Lengths of patch tokens"):
+        assert line in told.out
+    assert "locality" not in told.out
+    assert max(map(len, told.out.splitlines())) <= 100
+    found = call("probe", DIGITS, *words, "--json").json
+    assert len(found["similarity"]["cosine"]) == len(found["norms"]) == 3
+    assert found["positions"] is None
+    assert "blocks" not in found
+    page = Path("digits.probe.html").read_text()
+    assert "How alike tokens are" in page
+    assert "Noise, block by block" not in page
+
+
 def test_a_probe_takes_pictures_without_classes(call, tmp_path):
     """One file, or a folder of them, of any size; a folder of one class with one image too."""
     photos = tmp_path / "here" / "photos"
@@ -166,7 +183,7 @@ def test_a_probe_takes_pictures_without_classes(call, tmp_path):
     assert told.code == 0, told.err
     assert "1 of all images of a.png" in told.out
     assert "nan" not in told.out
-    assert "this image (a.png)" in Path("digits.probe.html").read_text()
+    assert "This image (a.png)" in Path("digits.probe.html").read_text()
     sight = Sight.of(load_vit(DIGITS))
     load = lambda path: Gallery.load(str(path), sight, labelled=False).pictures
     assert load(photos).names == ("a.png", "b.png")
@@ -195,6 +212,9 @@ def test_without_images_that_fit_only_positions_are_read(call, tmp_path):
         (("-o", "page.pdf"), "cannot write page.pdf"),
         (("-o", "no/page.html"), "there is no folder no"),
         (("--shown", "-1"), "--shown -1"),
+        (("--block", "9"), "--block 9"),
+        (("--head", "0"), "--head 0"),
+        (("--cut", "-1"), "--cut -1"),
         (("--noise", "-1"), "--noise -1"),
         (("--share", "0"), "--share 0"),
         (("--limit", "0"), "--limit 0"),
