@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from limelight.experiments import Experiment, Study
     from limelight.models.base import Model, Recipe
     from limelight.models.construct import construct
+    from limelight.models.pretrained import load
     from limelight.papers.published import resume
     from limelight.table import Table
     from limelight.train import Train
@@ -61,6 +62,7 @@ __all__ = [
     "papers",
     "theory",
     # Weights: constructed, certified, checked; real ViTs.
+    "load",
     "construct",
     "certify",
     "check",
@@ -100,6 +102,7 @@ _FROM = {
     "certify": "certificate",
     "check": "certificate",
     "construct": "models.construct",
+    "load": "models.pretrained",
     "named": "core.keys",
     "open": "engine.store:open_table",
     "resume": "papers.published",

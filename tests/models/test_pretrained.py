@@ -18,6 +18,7 @@ from limelight.worlds import Patterns
 
 PLACE = Path(__file__).parents[1] / "fixtures" / "vit"
 HEADS = 3
+SAID = {"timm": {}, "hf": {"epsilon": 1e-12, "activation": "gelu", "pool": "class"}}
 call = eqx.filter_jit(lambda model, images: jax.vmap(lambda x: model(patches(x, 4)))(images))
 
 
@@ -33,7 +34,7 @@ def patches(image, patch: int) -> Example:
 @pytest.mark.parametrize("layout", ["timm", "hf"])
 def test_logits_are_those_of_the_libraries(layout):
     oracle = np.load(PLACE / "logits.npz")
-    model = load_vit(PLACE / f"{layout}.safetensors", HEADS)
+    model = load_vit(PLACE / f"{layout}.safetensors", HEADS, **SAID[layout])
     found = np.asarray(call(model, jnp.asarray(oracle["images"], jnp.float32)))
     assert found.shape == (4, 5)
     assert np.abs(found - oracle[layout]).max() <= 1e-4
@@ -43,7 +44,7 @@ def test_logits_are_those_of_the_libraries(layout):
 @pytest.mark.parametrize("layout", ["timm", "hf"])
 def test_a_file_read_and_written_again_is_the_same_file(layout, tmp_path):
     source, copy = PLACE / f"{layout}.safetensors", tmp_path / "copy.safetensors"
-    save_vit(load_vit(source, HEADS), copy, layout)
+    save_vit(load_vit(source, HEADS, **SAID[layout]), copy, layout)
     one, two = load_file(source), load_file(copy)
     assert one.keys() == two.keys()
     for name in one:
@@ -79,43 +80,44 @@ def changed(tmp_path, change) -> Path:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda t: t.pop("head.weight"), "head.weight is missing"),
-        (lambda t: t.pop("blocks.0.attn.qkv.weight"), "expected blocks.0"),
-        (lambda t: t.update({"blocks.0.ls1.gamma": np.ones(24, "f4")}), "no place"),
-        (lambda t: t.update({"dist_token": np.ones((1, 1, 24), "f4")}), "no place"),
+        (lambda t: t.pop("head.weight"), "head.bias has no place"),
+        (lambda t: t.pop("blocks.0.attn.qkv.weight"), "blocks.0.attn.q_proj.weight is missing"),
+        (lambda t: [t.pop(n) for n in list(t) if n.startswith("blocks.0.")], "blocks.0 is missing"),
+        (lambda t: t.update({"blocks.0.extra.gamma": np.ones(24, "f4")}), "no place"),
+        (lambda t: t.update({"dist_token": np.ones((1, 1, 24), "f4")}), "2 that are no patches"),
         (lambda t: t.update({"norm.weight": np.ones(23, "f4")}), "norm.weight has shape"),
         (lambda t: t.update({"pos_embed": np.ones((17, 24), "f4")}), "pos_embed has shape"),
-        (lambda t: t.update({"pos_embed": np.ones((1, 1, 24), "f4")}), "no row for a patch"),
+        (lambda t: t.update({"pos_embed": np.ones((1, 3, 24), "f4")}), "no row for a patch"),
         (
             lambda t: t.update({"blocks.1.mlp.fc1.weight": np.ones((40, 23), "f4")}),
             "fc1.weight",
         ),
         (lambda t: t.update({"patch_embed.proj.weight": np.ones((24, 48), "f4")}), "has shape"),
         (lambda t: t.update({"head.weight": np.full((5, 24), np.nan, "f4")}), "NaN"),
-        (lambda t: t.pop("cls_token"), None),
+        (lambda t: t.pop("cls_token"), "17 rows beside 0 that are no patches"),
     ],
 )
 def test_what_is_not_a_plain_vit_is_refused_in_one_line(change, says, tmp_path):
     path = changed(tmp_path, change)
-    if says is None:  # no class token: a mean over patches, with a position for each
-        assert load_vit(path, HEADS).pool == "mean"
-        return
+    said = {"epsilon": 1e-6, "activation": "gelu", "pool": "class"}
     with pytest.raises(InputError, match=says) as error:
-        load_vit(path, HEADS)
+        load_vit(path, HEADS, **said)
     assert "\n" not in str(error.value)
     assert error.value.hint
 
 
 def test_what_a_layout_cannot_say_is_refused(tmp_path):
-    model = load_vit(PLACE / "hf.safetensors", HEADS)
-    with pytest.raises(InputError, match="epsilon"):
-        save_vit(model, tmp_path / "a.safetensors", "timm")
+    model = load_vit(PLACE / "hf.safetensors", HEADS, **SAID["hf"])
     with pytest.raises(InputError, match="no layout"):
         save_vit(model, tmp_path / "a.safetensors", "tim")
     with pytest.raises(InputError, match="not square"):
         save_vit(model, tmp_path / "a.safetensors", "hf", channels=5)
-    bare = dataclasses.replace(model, pool="mean")
-    save_vit(bare, tmp_path / "b.safetensors", "hf")
+    gated = load_vit(PLACE.parent / "checkpoints" / "timm-dinov2-gated")
+    with pytest.raises(InputError, match="registers"):
+        save_vit(gated, tmp_path / "a.safetensors", "hf")
+    save_vit(model, tmp_path / "b.safetensors", "timm")  # the metadata keeps its epsilon
+    assert load_vit(tmp_path / "b.safetensors").norm.epsilon == 1e-12
+    save_vit(dataclasses.replace(model, pool="odd"), tmp_path / "c.safetensors", "hf")
     with pytest.raises(InputError, match="does not fit"):
-        load_vit(tmp_path / "b.safetensors")
+        load_vit(tmp_path / "c.safetensors")
     assert not (tmp_path / "a.safetensors").exists()

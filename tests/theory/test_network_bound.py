@@ -5,6 +5,7 @@ import math
 import os
 import pickle
 import zipfile
+from pathlib import Path
 
 import jax.random as jr
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from limelight.core.errors import InputError
-from limelight.models import Sequence, load_construction, save_sequence
+from limelight.models import Sequence, load_construction, load_vit, save_sequence
 from limelight.models.checkpoint import Checkpoint
 from limelight.models.construct import construct
 from limelight.theory.edelman2022 import capacity
@@ -90,11 +91,109 @@ def test_hugging_face_against_the_slow_reference(tmp_path, vit):
 
 
 def test_heads_that_the_file_does_not_name(tmp_path):
-    write(tmp_path / "m.safetensors", timm(np.random.default_rng(0), blocks=1, d=128))
-    found = Checkpoint.load(tmp_path / "m.safetensors")
-    assert found.blocks[0].heads == 2  # 128 columns, 64 a head
-    assert "assumed" in found.notes[0]
-    assert Checkpoint.load(tmp_path / "m.safetensors", heads=4).blocks[0].heads == 4
+    path = tmp_path / "m.safetensors"
+    write(path, timm(np.random.default_rng(0), blocks=1, d=128))
+    with pytest.raises(InputError, match="how many heads"):  # 2, 4, 8: nothing is assumed
+        Checkpoint.load(path)
+    assert Checkpoint.load(path, heads=4).blocks[0].heads == 4
+    (tmp_path / "config.json").write_text('{"num_attention_heads": 8}')
+    found = Checkpoint.load(path)
+    assert found.blocks[0].heads == 8
+    assert found.notes == ("8 heads per block, from its config.json",)
+
+
+def gpt2(rng, d=12, T=7):
+    w = {"transformer.wpe.weight": rng.normal(size=(T, d)), "wte.weight": rng.normal(size=(9, d))}
+    for n in range(2):
+        stem = f"transformer.h.{n}."
+        w |= {stem + f"ln_1.{x}": rng.normal(size=d) for x in ("weight", "bias")}
+        w[stem + "attn.c_attn.weight"] = rng.normal(size=(d, 3 * d))
+        w[stem + "attn.c_attn.bias"] = rng.normal(size=3 * d)
+    return w
+
+
+def test_gpt2_is_a_vit_with_its_maps_upright(tmp_path):
+    """Its last token attends to all: the causal mask leaves that head as it is."""
+    w = gpt2(np.random.default_rng(3))
+    write(tmp_path / "gpt2.safetensors", w)
+    turned = {"pos_embed": w["transformer.wpe.weight"][None]}
+    for n in range(2):
+        stem, new = f"transformer.h.{n}.", f"blocks.{n}."
+        turned |= {new + f"norm1.{x}": w[stem + f"ln_1.{x}"] for x in ("weight", "bias")}
+        turned[new + "attn.qkv.weight"] = w[stem + "attn.c_attn.weight"].T
+        turned[new + "attn.qkv.bias"] = w[stem + "attn.c_attn.bias"]
+    write(tmp_path / "vit.safetensors", turned)
+    one = capacity(tmp_path / "gpt2.safetensors", heads=3, examples=100)
+    two = capacity(tmp_path / "vit.safetensors", heads=3, examples=100)
+    assert one.settings.tokens == two.settings.tokens == 7
+    for a, b in zip(one.as_json()["blocks"], two.as_json()["blocks"], strict=True):
+        compare({**a, "name": ""}, {**b, "name": ""})
+    (tmp_path / "config.json").write_text('{"n_head": 3, "scale_attn_weights": false}')
+    with pytest.raises(InputError, match="scaled in another way"):
+        capacity(tmp_path / "gpt2.safetensors")
+
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "checkpoints"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("timm-eva02", "turned by their position"),
+        ("timm-eva02-packed", "turned by their position"),
+        ("timm-dinov3", "turned by their position"),
+        ("hf-dinov3", "turned by their position"),
+        ("timm-rope", "turned by their position"),
+        ("timm-beit", "changes the scores"),
+        ("hf-beit", "changes the scores"),
+    ],
+)
+def test_attention_that_the_bound_does_not_describe_is_refused(name, says):
+    with pytest.raises(InputError, match=says) as caught:
+        capacity(FIXTURES / name)
+    assert "\n" not in str(caught.value)
+
+
+def test_kinds_of_attention_known_by_their_tensors_are_refused(tmp_path):
+    for names, says in (
+        (("layers.0.blocks.0.attn.relative_position_bias_table",), "Swin"),
+        (("blocks.0.attn.proj_l.weight", "blocks_token_only.0.gamma_1"), "CaiT"),
+        (("model.layers.0.self_attn.q_proj.weight",), "Llama"),
+    ):
+        write(tmp_path / "m.safetensors", {name: np.ones((2, 2)) for name in names})
+        with pytest.raises(InputError, match=f"this is {says}.* does not describe"):
+            capacity(tmp_path / "m.safetensors", heads=2)
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("timm-vit", 17),
+        ("timm-deit-distilled", 18),
+        ("timm-deit3", 17),  # no position for the class token
+        ("timm-no-class-token", 16),
+        ("timm-dinov2-registers", 21),
+        ("timm-registers-mean", 20),
+        ("hf-dinov2-registers", 21),
+        ("hf-clip-both", 17),
+        ("open-clip", 17),
+        ("timm-siglip", 16),
+        ("timm-eva", 17),  # queries and values have a bias of their own
+    ],
+)
+def test_tokens_heads_and_maps_are_those_that_the_network_computes_with(name, tokens):
+    """Against the ViT whose output PyTorch vouches for."""
+    found, model = Checkpoint.load(FIXTURES / name), load_vit(FIXTURES / name)
+    assert found.tokens == model.tokens == tokens
+    for block, real in zip(found.blocks, model.blocks, strict=True):
+        assert block.heads == real.attention.heads
+        for part in ("query", "key", "value"):
+            affine = getattr(real.attention, part)
+            np.testing.assert_array_equal(getattr(block, part).astype("f4"), affine.weight)
+            bias = getattr(block, f"{part}_bias")
+            if part != "key":
+                np.testing.assert_array_equal(bias.astype("f4"), affine.bias)
+        np.testing.assert_array_equal(block.gain.astype("f4"), real.norm_attention.gain)
 
 
 def test_our_own_files(tmp_path):
@@ -182,8 +281,12 @@ def test_wrong_files_get_one_clear_line(tmp_path):
         archive.writestr("data.pkl", b"x")
     with pytest.raises(InputError, match="unpickled"):
         capacity(tmp_path / "torch.pt")
-    with pytest.raises(InputError, match="is a folder"):
-        capacity(tmp_path)
+    (tmp_path / "bare").mkdir()
+    with pytest.raises(InputError, match="holds no safetensors file"):
+        capacity(tmp_path / "bare")
+    (tmp_path / "bare" / "pytorch_model.bin").write_bytes(b"x")
+    with pytest.raises(InputError, match="nothing is ever unpickled"):
+        capacity(tmp_path / "bare")
 
 
 def test_wrong_contents_get_one_clear_line(tmp_path):
@@ -194,7 +297,7 @@ def test_wrong_contents_get_one_clear_line(tmp_path):
         change(w)
         write(path, w)
         with pytest.raises(InputError, match=message) as caught:
-            capacity(path, **settings)
+            capacity(path, **{"heads": 2} | settings)
         assert "\n" not in caught.value.message
         return caught.value
 
@@ -204,7 +307,7 @@ def test_wrong_contents_get_one_clear_line(tmp_path):
     nan = np.full((384, 128), np.nan)
     refuse(lambda w: w.update({"blocks.1.attn.qkv.weight": nan}), "NaN or infinite")
     refuse(lambda w: w.pop("blocks.0.norm1.weight"), "norm1.weight is missing")
-    refuse(lambda w: w.pop("pos_embed"), "how many tokens")
+    refuse(lambda w: w.pop("pos_embed"), "turned by their position: not in the file")
     refuse(lambda w: w.update({"blocks.0.attn.q_norm.weight": np.ones(64)}), "changes the scores")
     refuse(lambda w: None, "do not share", heads=5)
     refuse(lambda w: None, "softmax_constant = 3", softmax_constant=3)
@@ -213,7 +316,7 @@ def test_wrong_contents_get_one_clear_line(tmp_path):
     for settings, message in (
         ({"tokens": 0}, "tokens = 0"), ({"examples": math.inf}, "examples = inf"),
         ({"resolution": math.nan}, "resolution = nan"), ({"resolution": math.inf}, "= inf"),
-        ({"token_norms": [-1.0, 1.0]}, "token_norm = -1"), ({"heads": 0}, "0 heads"),
+        ({"token_norms": [-1.0, 1.0]}, "token_norm = -1"), ({"heads": 0}, "heads = 0"),
         ({"resolution": 1e-300}, "beyond 1e308"),
     ):  # fmt: skip
         refuse(lambda w: None, message, **settings)
@@ -222,9 +325,10 @@ def test_wrong_contents_get_one_clear_line(tmp_path):
     with pytest.raises(InputError, match="how many heads"):
         capacity(path)
     whole = {"blocks.0.attn.qkv.weight": np.ones((384, 128), dtype=np.int32)}
-    save_file({"blocks.0.norm1.weight": np.ones(128), **whole}, path)
+    rest = {"blocks.0.attn.qkv.bias": np.ones(384), "pos_embed": np.ones((1, 4, 128))}
+    save_file({"blocks.0.norm1.weight": np.ones(128), **whole, **rest}, path)
     with pytest.raises(InputError, match="not floating point"):
-        capacity(path)
+        capacity(path, heads=2)
 
 
 SHAPES = {

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from limelight.models.heads import HeadWeights
     from limelight.models.layers import Affine, Attention, Block, Norm
     from limelight.models.positional import Activation, Positional, PositionalNet
-    from limelight.models.pretrained import load_vit, save_vit
+    from limelight.models.pretrained import Pixels, Pretrained, load, load_vit, save_vit
     from limelight.models.sequence import Sequence, SequenceNet
     from limelight.models.shallow import GroupedViT, Shallow, ShallowViT, ShallowWeights
     from limelight.models.smoother import Smoother, Smoothing
@@ -78,6 +78,9 @@ __all__ = [
     "AttentionBlock",
     "Checkpoint",
     "load_construction",
+    "Pixels",
+    "Pretrained",
+    "load",
     "load_vit",
     "save_sequence",
     "save_vit",
@@ -94,7 +97,7 @@ __getattr__ = on_first_use(
         "heads": "HeadWeights",
         "layers": "Affine Attention Block Norm",
         "positional": "Activation Positional PositionalNet",
-        "pretrained": "load_vit save_vit",
+        "pretrained": "Pixels Pretrained load load_vit save_vit",
         "sequence": "Sequence SequenceNet",
         "shallow": "GroupedViT Shallow ShallowViT ShallowWeights",
         "smoother": "Smoother Smoothing",

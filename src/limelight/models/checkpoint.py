@@ -4,11 +4,11 @@ All matrices come out as `x @ weight`, float64, and fit each other: a tensor of 
 refused, because a bound made of norms would take it silently.
 """
 
-import json
+import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +16,7 @@ from jaxtyping import Float
 from limelight.core.arrays import Real
 from limelight.core.errors import InputError
 from limelight.models.layouts import (
+    GPT2,
     LAYOUTS,
     OWN,
     Place,
@@ -23,12 +24,17 @@ from limelight.models.layouts import (
     recognise,
     why_skipped,
 )
-from limelight.models.weights import Tensors, read
+from limelight.models.pretrained.configs import CONFIG
+from limelight.models.pretrained.loading import HEADS, Opened, open_source
+from limelight.models.pretrained.names import rename
+from limelight.models.pretrained.refused import refusal, text_model
+from limelight.models.pretrained.sources import Source, find
+from limelight.models.weights import Tensors
 
-#: Width of a head where neither the file nor a config beside it says: that of every timm ViT.
-USUAL_WIDTH = 64
-#: The entry of a file's metadata that says how many.
-HEADS = "heads"
+#: Tensors of a ViT's attention that the bound knows what to do with.
+KNOWN = re.compile(r"blocks\.\d+\.attn\.((qkv|[qkv]_proj|proj)\.(weight|bias)|[qv]_bias)")
+#: Positions that are counted and not attended to, in kin of BERT.
+PADDED = ("roberta", "xlm-roberta", "camembert")
 
 
 @dataclass(frozen=True)
@@ -89,43 +95,154 @@ class Checkpoint:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def load(cls, path: str | Path, heads: int | None = None) -> "Checkpoint":
+    def load(cls, source: Any, heads: int | None = None, like: str | None = None) -> "Checkpoint":
         """Recognise the layout of a file and read its attention blocks.
 
         Args:
-            path: A safetensors file.
-            heads: Heads of a block; from the file, or from a `config.json` beside it, or by the
-                usual width of 64, when not given.
+            source: See `pretrained.sources.find`.
+            heads: Heads of a block, where nothing beside the file says.
+            like: The name of its architecture in timm, likewise.
 
         Raises:
-            InputError: In one line, for anything that is not such a file.
+            InputError: In one line, for what is no such file, and for attention that the bound does
+                not describe: its numbers would be about another function.
         """
-        tensors = read(path)
-        found = recognise(tensors)
-        if found is not None:
-            return _assemble(*found, tensors, heads)
+        found = find(source)
+        one = refusal(found.tensors)
+        if one is not None:
+            raise InputError(
+                f"{found.name}: this is {one.name}, which the bound does not describe: {one.why}",
+                "attention over all tokens, with a softmax of plain products, is covered",
+            )
+        text = recognise(found.tensors)
+        if text is not None:
+            return _assemble(*text, found, heads)
+        if rename(found.tensors) is not None:
+            return _of_vit(open_source(found, heads=heads, like=like))
+        named = text_model(found.tensors)
+        if named is not None:
+            raise InputError(
+                f"{found.name}: this is {named}, which the bound does not describe:"
+                " its scores depend on relative positions",
+                "BERT, GPT-2 and ViTs without rotations are covered",
+            )
+        tensors = found.tensors
         expected = "; ".join(f"{name}: {', '.join(keys)}" for name, keys in LAYOUTS.items())
         shown = ", ".join(sorted(tensors)[:3]) or "none"
         raise InputError(
-            f"{tensors.path.name}: unknown layout ({len(tensors)} tensors, such as {shown})",
+            f"{found.name}: unknown layout ({len(tensors)} tensors, such as {shown})",
             f"expected one of: {expected}",
         )
 
 
-def _assemble(layout: str, places: list[Place], tensors: Tensors, heads: int | None) -> Checkpoint:
+def _of_vit(opened: Opened) -> Checkpoint:
+    """The attention blocks of a ViT, if the bound describes them."""
+    tensors, facts = opened.tensors, opened.facts
+    strange = [n for n in tensors if re.match(r"blocks\.\d+\.attn\.", n) and not KNOWN.fullmatch(n)]
+    strange += [n for n in tensors if n.startswith("rel_pos_bias.")]
+    if strange:
+        raise InputError(
+            f"{opened.name}: {tensors.label(strange[0])} changes the scores",
+            "the bound does not cover relative positions or norms of queries and keys",
+        )
+    try:
+        facts.need("heads", "rotary")
+    except InputError as error:
+        raise InputError(f"{opened.name}: {error.message}", error.hint) from None
+    if facts["rotary"] is not None:
+        raise InputError(
+            f"{opened.name}: its queries and keys are turned by their position (RoPE)",
+            "the bound covers scores that depend on the tokens alone",
+        )
+    numbers = {int(n.split(".")[1]) for n in tensors if re.match(r"blocks\.\d+\.attn\.", n)}
+    blocks = tuple(_vit_block(tensors, n, facts["heads"]) for n in sorted(numbers))
+    used = {key for block in blocks for key in block.keys}
+    skipped: dict[str, list[str]] = {}
+    for name in sorted(set(tensors) - used):
+        skipped.setdefault(why_skipped(name), []).append(tensors.label(name))
+    others = (*opened.renamed.outside, *opened.renamed.dropped, *opened.renamed.unknown)
+    if others:
+        skipped["not part of this network's attention"] = list(others)
+    source = facts.sources["heads"]
+    notes = [*facts.notes]
+    if source != "the caller" and not facts.notes:
+        notes.append(f"{facts['heads']} heads per block, from {source}")
+    return Checkpoint(
+        source=opened.name,
+        layout=opened.renamed.layout.name,
+        blocks=tuple(_labelled(block, tensors) for block in blocks),
+        tokens=_vit_tokens(tensors),
+        skipped={reason: tuple(names) for reason, names in skipped.items()},
+        notes=tuple(notes),
+    )
+
+
+def _vit_block(tensors: Tensors, number: int, heads: int) -> AttentionBlock:
+    stem = f"blocks.{number}."
+    joint = f"{stem}attn.qkv.weight" in tensors
+    maps = (f"{stem}attn.qkv",) if joint else tuple(f"{stem}attn.{n}_proj" for n in "qkv")
+    block = _block(tensors, Place(stem, number, maps, f"{stem}norm1"), heads)
+    biases = {n: f"{stem}attn.{n}_bias" for n in "qv" if f"{stem}attn.{n}_bias" in tensors}
+    if not biases:
+        return block
+    width = block.query.shape[1]
+    read = {n: tensors.need(name, width) for n, name in biases.items()}
+    return replace(
+        block,
+        query_bias=read.get("q"),
+        value_bias=read.get("v"),
+        keys=(*block.keys, *biases.values()),
+    )
+
+
+def _labelled(block: AttentionBlock, tensors: Tensors) -> AttentionBlock:
+    """The block under the names of its file."""
+    keys = tuple(tensors.label(key) for key in block.keys)
+    first = next((k for k in keys if block.keys[keys.index(k)].startswith(block.name)), keys[0])
+    inner = block.keys[keys.index(first)].removeprefix(block.name)
+    name = (
+        first.removesuffix(inner)
+        if first.endswith(inner)
+        else re.split(r"\.(?:attn|attention|self_attn|self_attention)\b", first)[0]
+    )
+    return replace(block, name=name, keys=keys)
+
+
+def _vit_tokens(tensors: Tensors) -> int | None:
+    """Rows that attention runs over: patches, and those before them, with a position or without."""
+    shape = tensors.shape("pos_embed")
+    if len(shape) < 2:
+        return None
+    count = lambda name: math.prod(tensors.shape(name)[:-1]) if name in tensors else 0
+    classed = count("cls_token")
+    prefix = classed + count("dist_token") + count("reg_token")
+    square = lambda n: n > 0 and math.isqrt(n) ** 2 == n
+    covers = {k for k in (0, classed, prefix) if square(shape[-2] - k)}
+    if len(covers) == 1:
+        return shape[-2] - covers.pop() + prefix
+    return shape[-2] if not prefix else None
+
+
+def _assemble(layout: str, places: list[Place], found: Source, heads: int | None) -> Checkpoint:
+    """The blocks of a network for text, or of our own."""
+    tensors, config = found.tensors, found.configs.get(CONFIG, {})
     notes: list[str] = []
     if layout == OWN:
         table = _own_tokens(tensors)
         blocks, tokens = [_own_block(tensors, table)], len(table) + 1  # [CLS] is attended to
     else:
-        blocks = [_block(tensors, place, heads, notes) for place in places]
+        _plain_scores(layout, found.name, config)
+        count = _count_heads(found, heads, notes)
+        blocks = [_block(tensors, place, count) for place in places]
         tokens = _positions(tensors)
+        if tokens is not None and config.get("model_type") in PADDED:
+            tokens -= 2
     used = {key for block in blocks for key in block.keys}
     skipped: dict[str, list[str]] = {}
     for name in sorted(set(tensors) - used):
         skipped.setdefault(why_skipped(name), []).append(name)
     return Checkpoint(
-        source=tensors.path.name,
+        source=found.name,
         layout=layout,
         blocks=tuple(blocks),
         tokens=tokens,
@@ -134,14 +251,26 @@ def _assemble(layout: str, places: list[Place], tensors: Tensors, heads: int | N
     )
 
 
-def _block(tensors: Tensors, place: Place, heads: int | None, notes: list[str]) -> AttentionBlock:
-    if place.refuse in tensors.names:
+def _plain_scores(layout: str, name: str, config: Mapping[str, Any]) -> None:
+    """Refuse what a configuration says of scores and no tensor shows."""
+    kind = config.get("position_embedding_type", "absolute")
+    if kind != "absolute":
+        raise InputError(f"{name}: positions are {kind!r}", "the bound covers absolute ones")
+    odd = config.get("scale_attn_by_inverse_layer_idx") or not config.get(
+        "scale_attn_weights", True
+    )
+    if layout == GPT2 and odd:
+        raise InputError(f"{name}: its scores are scaled in another way", "by 1/sqrt(k) is covered")
+
+
+def _block(tensors: Tensors, place: Place, count: int) -> AttentionBlock:
+    if place.refuse in tensors:
         raise InputError(
             f"{tensors.path.name}: {place.refuse} changes the scores",
             "attention with normalised queries or relative positions is not covered",
         )
     gain, shift, names = _layer_norm(tensors, place.norm)
-    maps = [tensors.linear(stem, len(gain)) for stem in place.maps]
+    maps = [_map(tensors, stem, len(gain), place.upright) for stem in place.maps]
     if len(maps) == 1:
         (weight, bias) = maps[0]
         if weight.shape[1] % 3:
@@ -153,7 +282,8 @@ def _block(tensors: Tensors, place: Place, heads: int | None, notes: list[str]) 
     query, key, value = weights
     if key.shape != query.shape:
         raise tensors.unfit(f"{place.maps[1]}.weight", key.T, f"{list(query.T.shape)}")
-    count = _count_heads(tensors, query.shape[1], heads, notes)
+    if count < 1 or query.shape[1] % count:
+        raise InputError(f"{count} heads do not share {query.shape[1]} columns", "a divisor of it")
     if value.shape[1] % count:
         raise tensors.unfit(f"{place.maps[2]}.weight", value.T, f"rows for {count} heads")
     keys = [f"{stem}.{kind}" for stem in place.maps for kind in ("weight", "bias")]
@@ -168,16 +298,25 @@ def _block(tensors: Tensors, place: Place, heads: int | None, notes: list[str]) 
         value_bias=biases[2],
         gain=gain,
         shift=shift,
-        keys=tuple(name for name in (*keys, *names) if name in tensors.names),
+        keys=tuple(name for name in (*keys, *names) if name in tensors),
     )
+
+
+def _map(tensors: Tensors, stem: str, inputs: int, upright: bool):
+    """A map as [in, out], and its bias where it has one."""
+    if not upright:
+        return tensors.linear(stem, inputs)
+    weight = tensors.need(f"{stem}.weight", inputs, None)
+    bias = f"{stem}.bias"
+    return weight, tensors.need(bias, weight.shape[1]) if bias in tensors else None
 
 
 def _layer_norm(tensors: Tensors, stem: str) -> tuple[np.ndarray, np.ndarray, list[str]]:
     for names in (("weight", "bias"), ("gamma", "beta")):
         gain, shift = (f"{stem}.{name}" for name in names)
-        if gain in tensors.names:
+        if gain in tensors:
             weight = tensors.need(gain, None)
-            has_shift = shift in tensors.names
+            has_shift = shift in tensors
             bias = tensors.need(shift, len(weight)) if has_shift else np.zeros_like(weight)
             return weight, bias, [gain, shift]
     raise InputError(
@@ -185,54 +324,37 @@ def _layer_norm(tensors: Tensors, stem: str) -> tuple[np.ndarray, np.ndarray, li
     )
 
 
-def _count_heads(tensors: Tensors, width: int, heads: int | None, notes: list[str]) -> int:
-    if heads is None:
-        heads = _whole(tensors.metadata.get(HEADS))
-    if heads is None:
-        heads = _configured(tensors.path.parent / "config.json")
-        if heads is not None:
-            notes.append(f"{heads} heads per block, from the config.json beside the file")
-    if heads is None:
-        if width % USUAL_WIDTH:
-            raise InputError(
-                f"{tensors.path.name}: how many heads share its {width} columns is not in the file",
-                "say it with heads=...",
-            )
-        heads = width // USUAL_WIDTH
-        notes.append(
-            f"{heads} heads per block, assumed: the file does not say, and {USUAL_WIDTH}"
-            " columns per head are usual (change it with heads=...)"
-        )
-    if heads < 1 or width % heads:
-        raise InputError(f"{heads} heads do not share {width} columns", "a divisor of it")
-    return heads
-
-
-def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() else None
-
-
-def _configured(path: Path) -> int | None:
-    try:
-        heads = json.loads(path.read_text())["num_attention_heads"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return heads if isinstance(heads, int) else None
+def _count_heads(found: Source, heads: int | None, notes: list[str]) -> int:
+    """The heads of a network for text: said, or in the file, or in its configuration."""
+    if heads is not None:
+        return heads
+    said = found.tensors.metadata.get(HEADS, "")
+    if said.isdecimal():
+        return int(said)
+    config = found.configs.get(CONFIG, {})
+    for name in ("num_attention_heads", "n_head"):
+        if type(config.get(name)) is int:
+            notes.append(f"{config[name]} heads per block, from the config.json beside the file")
+            return config[name]
+    raise InputError(
+        f"{found.name}: how many heads share the columns is not in the file",
+        "put its config.json beside it, or say heads=...",
+    )
 
 
 def _positions(tensors: Tensors) -> int | None:
     for name in filter(is_position_table, tensors):
-        shape = tensors.raw(name).shape
-        return int(shape[-2]) if len(shape) >= 2 else None
+        shape = tensors.shape(name)
+        return shape[-2] if len(shape) >= 2 else None
     return None
 
 
 def _own_tokens(tensors: Tensors) -> np.ndarray:
     """Both values of every token of one of our own files; a bag's other value is 0."""
     d = len(tensors.need("cls", None))
-    if "tokens" in tensors.names:
+    if "tokens" in tensors:
         return tensors.need("tokens", None, 2, d)
-    if "V" in tensors.names:
+    if "V" in tensors:
         return tensors.need("V", None, d)[:, None]
     return tensors.need("P", None, d)[:, None] + tensors.need("E", 2, d)[None]
 
@@ -259,6 +381,6 @@ def _own_block(tensors: Tensors, table: np.ndarray) -> AttentionBlock:
         scaled=False,
         keys=(
             *(f"head.{h}.{part}" for h in range(heads) for part in stacks),
-            *(name for name in ("cls", "E", "P", "V", "tokens") if name in tensors.names),
+            *(name for name in ("cls", "E", "P", "V", "tokens") if name in tensors),
         ),
     )

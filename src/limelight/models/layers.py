@@ -3,11 +3,13 @@
 Everything acts on the rows of one example: `x @ weight`, one row per token.
 """
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from limelight.core.keys import named
 from limelight.core.numerics import masked_softmax, widened
@@ -47,16 +49,18 @@ class Norm(eqx.Module):
         gain: [width].
         shift: [width].
         epsilon: Added to the variance.
+        centred: Whether the mean is taken off; without, it is the root mean square norm.
     """
 
     gain: Float[Array, " width"]
     shift: Float[Array, " width"]
     epsilon: float = eqx.field(static=True, default=1e-6)
+    centred: bool = eqx.field(static=True, default=True)
 
     def __call__(self, x: Float[Array, "*rows width"]) -> Float[Array, "*rows width"]:
         """The normalised rows."""
         wide = widened(x)
-        centred = wide - jnp.mean(wide, axis=-1, keepdims=True)
+        centred = wide - jnp.mean(wide, axis=-1, keepdims=True) if self.centred else wide
         variance = jnp.mean(centred**2, axis=-1, keepdims=True)
         unit = centred * jax.lax.rsqrt(variance + self.epsilon)
         across = lambda v: jnp.broadcast_to(v, x.shape)
@@ -68,6 +72,35 @@ def norm(width: int) -> Norm:
     return Norm(jnp.ones(width), jnp.zeros(width))
 
 
+class Rotary(eqx.Module):
+    r"""Positions as rotations of queries and keys: pairs of columns turn by an angle per token.
+
+    $$x \mapsto x \cos\theta_t + \mathrm{turned}(x) \sin\theta_t$$
+
+    Args:
+        cos: A row for each token; ones for a class token or register, which do not turn.
+        sin: The same; zeros there.
+        half: Whether column $i$ is paired with $i + d/2$, or with its neighbour.
+    """
+
+    cos: Float[Array, "tokens size"]
+    sin: Float[Array, "tokens size"]
+    half: bool = eqx.field(static=True, default=False)
+
+    def __call__(
+        self, x: Float[Array, "heads some size"], rows: Int[Array, " some"] | None = None
+    ) -> Float[Array, "heads some size"]:
+        """The rows turned; `rows` says which tokens they are, all in order when `None`."""
+        cos, sin = (t if rows is None else t[rows] for t in (self.cos, self.sin))
+        return x * cos[None] + self._turned(x) * sin[None]
+
+    def _turned(self, x):
+        if self.half:
+            first, second = jnp.split(x, 2, axis=-1)
+            return jnp.concatenate([-second, first], axis=-1)
+        return jnp.stack([-x[..., 1::2], x[..., ::2]], axis=-1).reshape(x.shape)
+
+
 class Attention(eqx.Module):
     r"""Heads side by side, $S = \mathrm{softmax}(Q K^\top / \sqrt{d_h})$ in each.
 
@@ -77,12 +110,19 @@ class Attention(eqx.Module):
     $\sum_{j \in \mathcal K} S_{ij} v_j / \sum_{j \in \mathcal K} S_{ij}$, which is the same number
     (`among` gives the weights in it).
 
+    Real networks add to the scores' making: norms of each head's queries and keys, rotations by
+    position, and a bias for every pair of tokens.
+
     Args:
         query: [width, width], its columns divided among the heads.
         key: The same.
         value: The same.
         output: [width, width].
         heads: How many.
+        query_norm: On the queries of each head, where there is one.
+        key_norm: On its keys.
+        rotary: Turns both.
+        bias: Added to the scores, by head, query and key.
     """
 
     query: Affine
@@ -90,21 +130,36 @@ class Attention(eqx.Module):
     value: Affine
     output: Affine
     heads: int = eqx.field(static=True)
+    query_norm: Norm | None = None
+    key_norm: Norm | None = None
+    rotary: Rotary | None = None
+    bias: Heads | None = None
 
     def __call__(
-        self, x: Tokens, kept: Bool[Array, " tokens"], places: Tokens | None = None
+        self,
+        x: Tokens,
+        kept: Bool[Array, " tokens"],
+        places: Tokens | None = None,
+        rows: Int[Array, " tokens"] | None = None,
     ) -> tuple[Tokens, Heads]:
         """What the tokens take in, and the softmax, a row for each query."""
-        mixed, S = self.mix(x, kept, places)
+        mixed, S = self.mix(x, kept, places, rows)
         return self.output(mixed), S
 
     def mix(
-        self, x: Tokens, kept: Bool[Array, " tokens"], places: Tokens | None = None
+        self,
+        x: Tokens,
+        kept: Bool[Array, " tokens"],
+        places: Tokens | None = None,
+        rows: Int[Array, " tokens"] | None = None,
     ) -> tuple[Tokens, Heads]:
-        """Values averaged in every head, before the output map; and the softmax."""
+        """Values averaged in every head, before the output map; and the softmax.
+
+        `rows` says which of the network's tokens these are, where some are gone.
+        """
         values = self.values(x)
         if places is None:
-            S = masked_softmax(self._logits(x), kept).astype(x.dtype)
+            S = masked_softmax(self._logits(x, rows), kept).astype(x.dtype)
             mixed = jnp.einsum("hqk,hkd->hqd", S, values)
         else:
             S = jax.nn.softmax(self._logits(places), axis=-1).astype(x.dtype)
@@ -121,9 +176,16 @@ class Attention(eqx.Module):
         """Heads side by side again."""
         return mixed.transpose(1, 0, 2).reshape(mixed.shape[1], -1)
 
-    def _logits(self, source: Tokens) -> Heads:
+    def _logits(self, source: Tokens, rows: Int[Array, " tokens"] | None = None) -> Heads:
         q, k = self._split(self.query(source)), self._split(self.key(source))
-        return widened(jnp.einsum("hqd,hkd->hqk", q, k)) * q.shape[-1] ** -0.5
+        q = q if self.query_norm is None else self.query_norm(q)
+        k = k if self.key_norm is None else self.key_norm(k)
+        if self.rotary is not None:
+            q, k = self.rotary(q, rows), self.rotary(k, rows)
+        scores = widened(jnp.einsum("hqd,hkd->hqk", q, k)) * q.shape[-1] ** -0.5
+        if self.bias is None:
+            return scores
+        return scores + (self.bias if rows is None else self.bias[:, rows][:, :, rows])
 
     def _split(self, rows: Tokens) -> Float[Array, "heads tokens size"]:
         return rows.reshape(len(rows), self.heads, -1).transpose(1, 0, 2)
@@ -137,6 +199,16 @@ def among(
     return held / jnp.sum(held, axis=-1, keepdims=True)
 
 
+#: What a neuron makes of its input, by name.
+ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "gelu": lambda x: jax.nn.gelu(x, approximate=False),
+    "gelu_tanh": lambda x: jax.nn.gelu(x, approximate=True),
+    "quick_gelu": lambda x: x * jax.nn.sigmoid(1.702 * x),
+    "silu": jax.nn.silu,
+    "relu": jax.nn.relu,
+}
+
+
 class Block(eqx.Module):
     """Attention, then a two-layer perceptron; each reads normalised rows and adds to them.
 
@@ -146,6 +218,9 @@ class Block(eqx.Module):
         norm_mlp: Before the perceptron.
         into: Its first layer, [width, hidden].
         out: Its second layer, [hidden, width].
+        gate: Where neurons are gated, what is activated instead and then multiplied with `into`.
+        norm_hidden: On the neurons, where there is one.
+        activation: One of `ACTIVATIONS`.
     """
 
     norm_attention: Norm
@@ -153,6 +228,9 @@ class Block(eqx.Module):
     norm_mlp: Norm
     into: Affine
     out: Affine
+    gate: Affine | None = None
+    norm_hidden: Norm | None = None
+    activation: str = eqx.field(static=True, default="gelu")
 
     def __call__(
         self,
@@ -160,17 +238,63 @@ class Block(eqx.Module):
         kept: Bool[Array, " tokens"],
         places: Tokens | None = None,
         weights: Float[Array, "2"] | None = None,
+        rows: Int[Array, " tokens"] | None = None,
     ) -> tuple[Tokens, Heads]:
         """The rows after the block, and its softmax.
 
-        `weights` scales the two additions: a branch that is left out has 0.
+        `weights` scales the two additions: a branch that is left out has 0. `rows` says which
+        tokens these are, where some are gone.
         """
         weights = None if weights is None else weights.astype(x.dtype)
-        taken, S = self.attention(self.norm_attention(x), kept, places)
+        taken, S = self.attention(self.norm_attention(x), kept, places, rows)
         x = x + (taken if weights is None else weights[0] * taken)
-        hidden = jax.nn.gelu(self.into(self.norm_mlp(x)), approximate=False)
-        added = self.out(hidden)
+        added = self.out(self._hidden(self.norm_mlp(x)))
         return x + (added if weights is None else weights[1] * added), S
+
+    def _hidden(self, rows: Tokens) -> Float[Array, "tokens hidden"]:
+        active = ACTIVATIONS[self.activation]
+        if self.gate is None:
+            hidden = active(self.into(rows))
+        else:
+            hidden = active(self.gate(rows)) * self.into(rows)
+        return hidden if self.norm_hidden is None else self.norm_hidden(hidden)
+
+
+class AttentionPool(eqx.Module):
+    """One trained query reads all rows; a perceptron adds to what it takes in.
+
+    Args:
+        query: What asks, mapped already: [width], its entries divided among the heads.
+        key: [width, width].
+        value: The same.
+        output: The same.
+        norm: Before the perceptron.
+        into: Its first layer.
+        out: Its second layer.
+        heads: How many.
+        activation: One of `ACTIVATIONS`.
+    """
+
+    query: Float[Array, " width"]
+    key: Affine
+    value: Affine
+    output: Affine
+    norm: Norm
+    into: Affine
+    out: Affine
+    heads: int = eqx.field(static=True)
+    activation: str = eqx.field(static=True, default="gelu")
+
+    def __call__(self, rows: Tokens, kept: Bool[Array, " tokens"]) -> Float[Array, " width"]:
+        """The pooled row."""
+        split = lambda x: x.reshape(len(x), self.heads, -1).transpose(1, 0, 2)
+        q, k, v = split(self.query[None]), split(self.key(rows)), split(self.value(rows))
+        scores = widened(jnp.einsum("hqd,hkd->hqk", q, k)) * q.shape[-1] ** -0.5
+        S = masked_softmax(scores, kept).astype(rows.dtype)
+        mixed = jnp.einsum("hqk,hkd->hqd", S, v).reshape(1, -1)
+        pooled = self.output(mixed)
+        hidden = ACTIVATIONS[self.activation](self.into(self.norm(pooled)))
+        return (pooled + self.out(hidden))[0]
 
 
 def block(key: PRNGKey, width: int, heads: int, hidden: int, qkv_bias: bool) -> Block:

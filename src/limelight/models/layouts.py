@@ -1,39 +1,24 @@
-"""Key names of attention blocks: timm ViT and DeiT, Hugging Face ViT and BERT, and our own.
+"""Key names of attention blocks in networks for text, and why tensors are left out of a bound.
 
-Only names are read here: where the tensors of a block lie, and why the others are left out.
+Only names are read here; those of ViTs are in `pretrained.names`.
 """
 
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-TIMM, HF_VIT, HF_BERT, OWN = (
-    "timm ViT or DeiT",
-    "Hugging Face ViT",
-    "Hugging Face BERT",
-    "limelight sequence",
-)
+HF_BERT, GPT2, OWN = "Hugging Face BERT", "GPT-2", "limelight sequence"
 
 #: What each layout is recognised by, for people whose file is none of them.
 LAYOUTS: dict[str, tuple[str, ...]] = {
-    TIMM: (
-        "blocks.N.attn.qkv.weight",
-        "blocks.N.attn.qkv.bias (optional)",
-        "blocks.N.norm1.weight, blocks.N.norm1.bias",
-        "pos_embed (optional)",
-    ),
-    HF_VIT: (
-        "vit.encoder.layer.N.attention.attention.{query,key,value}.weight",
-        "... .bias (optional)",
-        "vit.encoder.layer.N.layernorm_before.{weight,bias}",
-        "vit.embeddings.position_embeddings (optional)",
-    ),
+    "timm ViT or DeiT": ("blocks.N.attn.qkv.weight", "patch_embed.proj.weight"),
+    "Hugging Face ViT": ("vit.encoder.layer.N.attention.attention.{query,key,value}.weight",),
+    "CLIP or SigLIP": ("vision_model.encoder.layers.N.self_attn.q_proj.weight",),
     HF_BERT: (
         "encoder.layer.N.attention.self.{query,key,value}.weight",
-        "... .bias (optional)",
         "encoder.layer.N.output.LayerNorm.{weight,bias} and embeddings.LayerNorm.{weight,bias}",
-        "embeddings.position_embeddings.weight (optional)",
     ),
+    GPT2: ("h.N.attn.c_attn.weight", "h.N.ln_1.{weight,bias}"),
     OWN: (
         "head.H.{W_Q,W_K,W_V,W_C}",
         "cls, and E with P, or V, or tokens",
@@ -52,6 +37,7 @@ class Place:
         maps: One map that holds query, key and value, or the three of them.
         norm: The LayerNorm whose output the block reads.
         refuse: A tensor that would change the scores in a way no bound covers.
+        upright: Whether a map is stored [in, out].
     """
 
     stem: str
@@ -59,6 +45,7 @@ class Place:
     maps: tuple[str, ...]
     norm: str
     refuse: str = ""
+    upright: bool = False
 
 
 def recognise(names: Iterable[str]) -> tuple[str, list[Place]] | None:
@@ -71,17 +58,6 @@ def recognise(names: Iterable[str]) -> tuple[str, list[Place]] | None:
     if "head.0.W_Q" in names and "cls" in names:
         return OWN, []
     return None
-
-
-def _timm(stem: str, n: str) -> Place:
-    return Place(
-        stem, int(n), (f"{stem}attn.qkv",), f"{stem}norm1", refuse=f"{stem}attn.q_norm.weight"
-    )
-
-
-def _hf_vit(stem: str, n: str) -> Place:
-    maps = tuple(f"{stem}attention.attention.{part}" for part in ("query", "key", "value"))
-    return Place(stem, int(n), maps, f"{stem}layernorm_before")
 
 
 def _hf_bert(stem: str, root: str, n: str) -> Place:
@@ -97,38 +73,47 @@ def _hf_bert(stem: str, root: str, n: str) -> Place:
     )
 
 
+def _gpt2(stem: str, n: str) -> Place:
+    return Place(stem, int(n), (f"{stem}attn.c_attn",), f"{stem}ln_1", upright=True)
+
+
 _PATTERNS: dict[str, tuple[str, Callable[..., Place]]] = {
-    TIMM: (r"(?P<stem>(?:.*\.)?blocks\.(?P<n>[0-9]+)\.)attn\.qkv\.weight", _timm),
-    HF_VIT: (
-        r"(?P<stem>(?:.*\.)?encoder\.layer\.(?P<n>[0-9]+)\.)attention\.attention\.query\.weight",
-        _hf_vit,
-    ),
     HF_BERT: (
         r"(?P<stem>(?P<root>(?:.*\.)?)encoder\.layer\.(?P<n>[0-9]+)\.)attention\.self\.query\.weight",
         _hf_bert,
     ),
+    GPT2: (r"(?P<stem>(?:.*\.)?h\.(?P<n>[0-9]+)\.)attn\.c_attn\.weight", _gpt2),
 }
 
 
 def is_position_table(name: str) -> bool:
     """Whether a tensor holds a vector for every position."""
-    return bool(re.fullmatch(r"(.*\.)?(pos_embed|position_embeddings(\.weight)?)", name))
+    return bool(re.fullmatch(r"(.*\.)?(position_embeddings|wpe)\.weight", name))
 
 
 _REASONS: tuple[tuple[str, str], ...] = (
     (
-        r"pos_embed|position_embeddings",
+        r"pos_embed|position_embeddings|wpe",
         "trained positions: a cover of the table would need a term linear in the tokens",
     ),
-    (r"attn\.proj|attention\.output\.dense|W_C$", "output projection: the bound stops before it"),
     (
-        r"(?i)norm",
+        r"attn\.proj|attn\.c_proj|attention\.output\.dense|W_C$",
+        "output projection: the bound stops before it",
+    ),
+    (r"\bls\d|gamma_\d", "layer scale: behind the output projection"),
+    (r"norm_pre", "a norm before the first block: the bound starts at the tokens"),
+    (r"^attn_pool", "the pool: behind the last block"),
+    (
+        r"(?i)norm|\bln_",
         "LayerNorm behind attention: its Lipschitz constant is up to max|gain|/sqrt(eps),"
         " so blocks are not chained",
     ),
     (r"mlp|intermediate|output\.dense|\bfc\d", "MLP: not part of the attention bound"),
     (r"head|classifier|pooler", "read-out: behind a LayerNorm and an MLP"),
-    (r"embed|patch|cls_token|dist_token", "input embedding: the bound starts at the tokens"),
+    (
+        r"embed|patch|cls_token|dist_token|reg_token|wte",
+        "input embedding: the bound starts at the tokens",
+    ),
 )
 
 

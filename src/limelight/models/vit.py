@@ -16,10 +16,24 @@ from limelight.core.keys import named
 from limelight.core.kinds import kind
 from limelight.core.types import Example, Number, PRNGKey
 from limelight.models.base import Model, Recipe
-from limelight.models.layers import Affine, Block, Norm, Tokens, affine, among, block, norm
+from limelight.models.layers import (
+    Affine,
+    AttentionPool,
+    Block,
+    Norm,
+    Tokens,
+    affine,
+    among,
+    block,
+    norm,
+)
 from limelight.worlds.base import World
 
-POOLS = ("class", "mean", "sum")
+#: What the head reads: the class token, the mean or the sum of the patches, the first two rows side
+#: by side, the class token beside the mean of the patches, or what a trained query takes in.
+POOLS = ("class", "mean", "sum", "pair", "class_mean", "attention")
+#: Those of a ViT that is trained here.
+PLAIN_POOLS = POOLS[:3]
 ATTENTIONS = ("vanilla", "positional")
 
 
@@ -53,34 +67,46 @@ class ViT(Model):
     With `place_norm` attention is positional: queries and keys of every block are made from
     $\mathrm{LN}(P)$, which is not added to the tokens; see `layers.Attention`.
 
+    Rows stand in this order: class token, registers, patches.
+
     Args:
         embed: Patch to token; its weight is [numbers of a patch, width].
-        positions: $P$, [tokens, width]: a row for each token, that of a class token first.
+        positions: $P$, [tokens, width]: a row for each token, zeros for one without a position;
+            `None` where positions enter by rotation or by a bias of the scores alone.
         class_token: Read by the pool `class`, [width]; `None` without one.
         place_norm: The norm of $P$ where attention is positional, else `None`.
         blocks: From the input up; see `layers.Block`.
-        norm: Before the pool, gain and shift [width].
-        head: After it; its weight is [width, outputs].
-        pool: `class`, `mean` or `sum` over the kept tokens.
+        norm: Before the pool, gain and shift [width]; `None` without one.
+        head: After it; its weight is [pooled, outputs]. `None` gives the pooled row itself.
+        pool: One of `POOLS`, over the kept tokens.
         keep: Pairs (block, tokens): behind that block only so many patches go on, those that
             receive most attention from what the pool reads. They are gathered, not masked; where
             all are kept nothing is done.
         drop_path: Probability, in training, that a branch of the last block is left out; it rises
             in a line from 0 at the first block.
+        registers: Trained rows that are no patches, [registers, width]; a distillation token is
+            the first of them.
+        norm_pre: Before the first block, where there is one.
+        norm_pooled: Behind the pool, where there is one.
+        pooler: Of the pool `attention`.
     """
 
     stochastic: ClassVar[bool] = True
 
     embed: Affine
-    positions: Tokens
+    positions: Tokens | None
     class_token: Float[Array, " width"] | None
     place_norm: Norm | None
     blocks: tuple[Block, ...]
-    norm: Norm
-    head: Affine
+    norm: Norm | None
+    head: Affine | None
     pool: str = eqx.field(static=True, default="mean")
     keep: tuple[tuple[int, int], ...] = eqx.field(static=True, default=())
     drop_path: float = eqx.field(static=True, default=0.0)
+    registers: Float[Array, "registers width"] | None = None
+    norm_pre: Norm | None = None
+    norm_pooled: Norm | None = None
+    pooler: AttentionPool | None = None
 
     def prepare(self, example: Example) -> Example:
         """Nothing to prepare."""
@@ -97,25 +123,53 @@ class ViT(Model):
 
     @property
     def first(self) -> int:
-        """The row of the first patch: 1 behind a class token."""
-        return 0 if self.class_token is None else 1
+        """The row of the first patch: 1 behind a class token alone."""
+        registers = 0 if self.registers is None else len(self.registers)
+        return registers + (self.class_token is not None)
+
+    @property
+    def patches(self) -> int:
+        """How many patches it takes."""
+        return self.tokens - self.first
+
+    @property
+    def tokens(self) -> int:
+        """How many rows enter the first block."""
+        if self.positions is not None:
+            return len(self.positions)
+        attention = self.blocks[0].attention
+        if attention.rotary is not None:
+            return len(attention.rotary.cos)
+        assert attention.bias is not None
+        return attention.bias.shape[-1]
+
+    @property
+    def outputs(self) -> int | None:
+        """Classes that the head has a number for; `None` without a head."""
+        return None if self.head is None else self.head.weight.shape[1]
 
     @property
     def places(self) -> Tokens | None:
         """What positional attention is made from."""
-        return None if self.place_norm is None else self.place_norm(self.positions)
+        if self.place_norm is None or self.positions is None:
+            return None
+        return self.place_norm(self.positions)
 
     def embedded(self, patches: Float[Array, "patches numbers"]) -> Tokens:
         """The rows that enter the first block."""
         x = self.embed(patches)
+        if self.registers is not None:
+            x = jnp.concatenate([self.registers, x])
         if self.class_token is not None:
             x = jnp.concatenate([self.class_token[None], x])
-        return x if self.place_norm is not None else x + self.positions
+        if self.place_norm is None and self.positions is not None:
+            x = x + self.positions
+        return x if self.norm_pre is None else self.norm_pre(x)
 
     @property
-    def encodings(self) -> Float[Array, "patches width"]:
-        """The trained positions of the patches."""
-        return self.positions[self.first :]
+    def encodings(self) -> Float[Array, "patches width"] | None:
+        """The trained positions of the patches, where it adds some to them."""
+        return None if self.positions is None else self.positions[self.first :]
 
     def read(
         self,
@@ -132,10 +186,11 @@ class ViT(Model):
         """
         x, places = self.embedded(example.tokens), self.places
         kept = jnp.concatenate([jnp.ones(self.first, bool), example.kept])
-        index, limits = jnp.arange(len(x)), dict(self.keep)
+        index, limits, count = jnp.arange(len(x)), dict(self.keep), len(x)
         passed, tokens = [], [x]
         for number, layer in enumerate(self.blocks):
-            x, S = layer(x, kept, places, self._weights(key, number))
+            gone = None if len(x) == count else index
+            x, S = layer(x, kept, places, self._weights(key, number), gone)
             passed.append((S, kept, index))
             if limits.get(number, len(x)) < len(x) - self.first:
                 rank = self._received(S, kept) if scores is None else self._ranked(scores, index)
@@ -153,22 +208,43 @@ class ViT(Model):
             return None
         return jr.bernoulli(jr.fold_in(key, number), 1 - rate, (2,)).astype(float) / (1 - rate)
 
-    def _out(self, x: Tokens, kept: Bool[Array, " tokens"]) -> Float[Array, "..."]:
-        rows = self.norm(x)
-        if self.pool == "class":
+    def _pooled(self, x: Tokens, kept: Bool[Array, " tokens"]) -> Float[Array, " pooled"]:
+        rows = x if self.norm is None else self.norm(x)
+        if self.pooler is not None:
+            pooled = self.pooler(rows[self.first :], kept[self.first :])
+        elif self.pool == "class":
             pooled = rows[0]
+        elif self.pool == "pair":
+            pooled = rows[:2].reshape(-1)
         else:
-            pooled = jnp.sum(jnp.where(kept[:, None], rows, 0.0), axis=0)
-            pooled = pooled / jnp.sum(kept) if self.pool == "mean" else pooled
+            pooled = self._over_patches(rows, kept)
+            if self.pool == "class_mean":
+                pooled = jnp.concatenate([rows[0], pooled])
+        return pooled if self.norm_pooled is None else self.norm_pooled(pooled)
+
+    def _over_patches(self, rows: Tokens, kept: Bool[Array, " tokens"]) -> Float[Array, " width"]:
+        rows, kept = rows[self.first :], kept[self.first :]
+        total = jnp.sum(jnp.where(kept[:, None], rows, 0.0), axis=0)
+        return total if self.pool == "sum" else total / jnp.sum(kept)
+
+    def _out(self, x: Tokens, kept: Bool[Array, " tokens"]) -> Float[Array, "..."]:
+        pooled = self._pooled(x, kept)
+        if self.head is None:
+            return pooled
         output = self.head(pooled)
         return output[0] if output.shape == (1,) else output
 
+    @property
+    def asks_with_class(self) -> bool:
+        """Whether the head reads the class token, and not the patches alone."""
+        return self.pool in ("class", "pair", "class_mean")
+
     def _received(self, S: Float[Array, "heads tokens tokens"], kept) -> Float[Array, " tokens"]:
         """Attention each token receives from the rows that the pool reads."""
-        if self.pool == "class":
+        if self.asks_with_class:
             return jnp.mean(among(S[:, :1], kept), axis=0)[0]
-        mean = jnp.mean(among(S, kept), axis=0)
-        return kept.astype(mean.dtype) @ mean
+        mean = jnp.mean(among(S, kept), axis=0)[self.first :]
+        return kept[self.first :].astype(mean.dtype) @ mean
 
     def _ranked(self, scores: Float[Array, " patches"], index) -> Float[Array, " tokens"]:
         return jnp.concatenate([jnp.zeros(self.first), scores])[index]
@@ -240,7 +316,7 @@ class Vision(Recipe):
     def check(self, world: World) -> None:
         """Refuse sizes that do not fit, and a class token without a position."""
         check_word("model.attention", self.attention, ATTENTIONS)
-        check_word("model.pool", self.pool, POOLS)
+        check_word("model.pool", self.pool, PLAIN_POOLS)
         for name in ("tokens", "dimension"):
             if not isinstance(getattr(world, name, None), int):
                 raise InputError(

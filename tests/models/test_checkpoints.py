@@ -1,0 +1,315 @@
+"""Every layout that is loaded, against PyTorch's output (by `fixtures/make_checkpoints.py`)."""
+
+import json
+import shutil
+import types
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from limelight.core.errors import InputError
+from limelight.models import load, load_vit, save_vit
+from limelight.models.pretrained.known import architectures, signature
+from limelight.models.pretrained.pixels import SCALES, of_processor
+from tests.models.test_pretrained import patches
+
+PLACE = Path(__file__).parents[1] / "fixtures" / "checkpoints"
+NAMES = sorted(folder.name for folder in PLACE.iterdir() if folder.is_dir())
+SAID = {"torchvision": {"heads": 2}}  # it has no configuration
+ORACLE = np.load(PLACE / "outputs.npz")
+IMAGES = jnp.asarray(ORACLE["images"], jnp.float32)
+
+
+@eqx.filter_jit
+def call(model, images):
+    with jax.default_matmul_precision("highest"):
+        return jax.vmap(lambda image: model(patches(image, 4)))(images)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_output_is_that_of_pytorch(name):
+    found = load(PLACE / name, **SAID.get(name, {}))
+    output = np.asarray(call(found.model, IMAGES))
+    assert output.shape == ORACLE[name].shape
+    assert np.abs(output - ORACLE[name]).max() <= 1e-5
+    assert ORACLE[name].std() > 0.1  # outputs that say something
+    assert set(found.facts) >= {"heads", "epsilon", "activation", "pool"}
+
+
+def copied(tmp_path, name, **changes):
+    """A fixture with another configuration."""
+    folder = tmp_path / name
+    shutil.copytree(PLACE / name, folder)
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("hf-vit", {"num_attention_heads": 4}),
+        ("hf-vit", {"layer_norm_eps": 1e-2}),
+        ("hf-vit", {"hidden_act": "gelu_new"}),
+        ("hf-dinov3", {"rope_theta": 1000.0}),
+        ("hf-beit", {"use_mean_pooling": False}),
+    ],
+)
+def test_what_the_configuration_says_is_what_is_computed(name, changes, tmp_path):
+    """The oracle would notice each fact: another value of it gives another output."""
+    output = np.asarray(call(load_vit(copied(tmp_path, name, **changes)), IMAGES))
+    assert np.abs(output - ORACLE[name]).max() > 1e-4
+
+
+@pytest.mark.parametrize("name", ["timm-vit", "hf-vit", "open-clip", "timm-clip", "torchvision"])
+def test_without_its_configuration_everything_unknown_is_asked_for_at_once(name, tmp_path):
+    (file,) = (PLACE / name).glob("*.safetensors")
+    shutil.copy(file, tmp_path / "a.safetensors")
+    with pytest.raises(InputError, match="how many heads") as caught:
+        load(tmp_path / "a.safetensors")
+    assert "heads=..." in caught.value.hint
+    assert ("activation" in str(caught.value)) == (name not in ("timm-vit", "torchvision"))
+    facts = load(PLACE / name, **SAID.get(name, {})).facts
+    said = {key: facts[key]["value"] for key in ("heads", "epsilon", "activation", "pool")}
+    again = load(tmp_path / "a.safetensors", **said).model
+    np.testing.assert_array_equal(call(again, IMAGES), call(load_vit(PLACE / name, 2), IMAGES))
+
+
+def widened(name, width, depth, heads, hidden, patch, classes=3):
+    """Random tensors of a plain ViT with timm's names; `name` is only a seed."""
+    rng = np.random.default_rng(len(name))
+    draw = lambda *shape: rng.normal(size=shape).astype("f4") / 10
+    tensors = {
+        "cls_token": draw(1, 1, width), "pos_embed": draw(1, 5, width),
+        "patch_embed.proj.weight": draw(width, 3, patch, patch),
+        "patch_embed.proj.bias": draw(width),
+        "norm.weight": draw(width), "norm.bias": draw(width),
+        "head.weight": draw(classes, width), "head.bias": draw(classes),
+    }  # fmt: skip
+    shapes = {
+        "norm1": (width,), "attn.qkv": (3 * width, width), "attn.proj": (width, width),
+        "norm2": (width,), "mlp.fc1": (hidden, width), "mlp.fc2": (width, hidden),
+    }  # fmt: skip
+    for n in range(depth):
+        for part, shape in shapes.items():
+            tensors[f"blocks.{n}.{part}.weight"] = draw(*shape)
+            tensors[f"blocks.{n}.{part}.bias"] = draw(shape[0])
+    return tensors
+
+
+def test_heads_are_concluded_only_where_all_of_timms_agree(tmp_path):
+    path = tmp_path / "a.safetensors"
+    save_file(widened("tiny", 192, 12, 3, 768, 16), path)
+    found = load(path)
+    assert found.model.blocks[0].attention.heads == 3
+    assert "only number" in found.notes[0]
+    assert found.facts["epsilon"]["value"] == 1e-6
+    assert found.pixels is None  # DeiT's are ImageNet's, those of the ViT of this size are halves
+    save_file(widened("tiny", 192, 11, 3, 768, 16), path)
+    with pytest.raises(InputError, match="how many heads"):
+        load(path)
+    assert load(path, heads=4).model.blocks[0].attention.heads == 4
+
+
+def test_a_name_of_timms_says_everything(tmp_path):
+    tensors = widened("tiny", 192, 12, 3, 768, 16)
+    path = tmp_path / "deit_tiny_patch16_224.fb_in1k.safetensors"
+    save_file(tensors, path)
+    found = load(path)
+    assert found.pixels.word == "imagenet"
+    assert found.pixels.crop == 0.9
+    assert "file's name" in found.facts["heads"]["from"]
+    half = load(path, like="vit_tiny_patch16_224.augreg_in21k")
+    assert half.pixels.word == "half"
+    with pytest.raises(InputError, match="are not those of timm's vit_base"):
+        load(path, like="vit_base_patch16_224")
+    with pytest.raises(InputError, match="no plain ViT of timm's"):
+        load(path, like="vit_bas_patch16_224")
+    with pytest.raises(InputError, match="trained, head by head"):
+        load(path, like="vit_base_patch16_rope_mixed_224")
+
+
+def test_the_table_knows_vit_huge():
+    """Its heads are not of 64 columns, which was once assumed."""
+    huge = architectures()["vit_huge_patch14_224"]
+    assert (huge["heads"], huge["sizes"][0]) == (16, 1280)
+    known = [a for a in architectures().values() if "heads" in a]
+    assert sum(a["heads"] * 64 != a["sizes"][0] for a in known) > 20
+
+
+def test_a_module_says_it_of_itself():
+    """A stand-in with timm's attributes; the real ones are in `benchmarks/checkpoints.py`."""
+    thing = lambda **fields: types.SimpleNamespace(**fields)
+    tensors = load_file(PLACE / "timm-vit" / "model.safetensors")
+    norm = type("LayerNorm", (), {"eps": 1e-6})()
+    block = thing(norm1=norm, attn=thing(num_heads=2), mlp=thing(act=type("GELU", (), {})()))
+    fields = {
+        "state_dict": lambda self: tensors,
+        "blocks": [block],
+        "modules": lambda self: [norm],
+        "global_pool": "token",
+        "patch_embed": thing(img_size=(16, 16)),
+        "pretrained_cfg": {"mean": (0.5,) * 3, "std": (0.5,) * 3, "crop_pct": 0.9},
+    }
+    found = load(type("VisionTransformer", (), fields)())
+    np.testing.assert_allclose(call(found.model, IMAGES), ORACLE["timm-vit"], atol=1e-5)
+    assert found.facts["heads"]["from"] == "the module"
+    assert found.pixels.word == "half"
+
+
+def test_a_divided_checkpoint_is_the_whole_one(tmp_path):
+    shutil.copy(PLACE / "hf-vit" / "config.json", tmp_path)
+    tensors = load_file(PLACE / "hf-vit" / "model.safetensors")
+    names = sorted(tensors)
+    parts = {"one.safetensors": names[::2], "two.safetensors": names[1::2]}
+    for file, held in parts.items():
+        save_file({name: tensors[name] for name in held}, tmp_path / file)
+    places = {name: file for file, held in parts.items() for name in held}
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": places}))
+    np.testing.assert_array_equal(
+        call(load_vit(tmp_path), IMAGES), call(load_vit(PLACE / "hf-vit"), IMAGES)
+    )
+    index.write_text(json.dumps({"weight_map": places | {"classifier.bias": "../a.safetensors"}}))
+    with pytest.raises(InputError, match="parts lie beside it"):
+        load_vit(tmp_path)
+    (tmp_path / "two.safetensors").unlink()
+    index.write_text(json.dumps({"weight_map": places}))
+    with pytest.raises(InputError, match="cannot read"):
+        load_vit(tmp_path)
+
+
+def test_a_hub_without_its_library_or_network(monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(InputError, match="needs huggingface_hub") as caught:
+        load("hf:facebook/dinov2-small")
+    assert "limelight[hub]" in caught.value.hint
+
+    def offline(name, **_):
+        raise OSError("no network")
+
+    hub = types.ModuleType("huggingface_hub")
+    hub.snapshot_download = offline
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    with pytest.raises(InputError, match="dinov2-small: OSError, no network"):
+        load("hf:facebook/dinov2-small")
+    hub.snapshot_download = lambda name, **_: str(PLACE / "hf-dinov2")
+    assert load("hf:any/name").layout == "Hugging Face ViT"
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (("layers.0.blocks.0.attn.relative_position_bias_table",), "Swin: windowed attention"),
+        (("blocks_token_only.0.gamma_1",), "CaiT"),
+        (("blocks.0.attn.temperature",), "XCiT"),
+        (("patch_embed.backbone.stem.weight",), "hybrid"),
+        (("blocks.0.attn.norm.weight",), "norm inside attention"),
+        (("rope.freqs",), "trained rotations"),
+        (("layer1.0.conv1.weight",), "ResNet"),
+        (("bert.encoder.layer.0.attention.self.query.weight",), "BERT.*network for text"),
+        (("h.0.attn.c_attn.weight",), "GPT-2.*network for text"),
+        (("something.weight",), "unknown layout"),
+    ],
+)
+def test_what_is_no_plain_vit_is_refused_by_what_it_is(names, says, tmp_path):
+    save_file({name: np.ones((2, 2), "f4") for name in names}, tmp_path / "a.safetensors")
+    with pytest.raises(InputError, match=says) as caught:
+        load(tmp_path / "a.safetensors")
+    assert "\n" not in str(caught.value)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "says"),
+    [
+        ("hf-vit", {"model_type": "swin"}, "this is swin: windowed attention"),
+        ("hf-vit", {"hidden_act": "mish"}, "activated by 'mish'"),
+        ("hf-vit", {"num_attention_heads": 3}, "3 heads do not share 16 columns"),
+        ("hf-vit", {"num_attention_heads": "two"}, "says heads = 'two'"),
+        ("timm-vit", {"architecture": "swin_tiny_patch4_window7_224"}, "no plain ViT of timm's"),
+        ("timm-vit", {"architecture": "vit_base_patch16_rpn_224"}, "stand behind attention"),
+        ("timm-vit", {"model_args": {"scale_attn_norm": True}}, "changes scale_attn_norm"),
+        ("timm-vit", {"model_args": {}}, "16 columns and 2 blocks are not those of"),
+        ("timm-vit", {"global_pool": "max"}, "its head reads 'max'"),
+        ("timm-vit", {"global_pool": "map"}, "attn_pool.latent is missing"),
+    ],
+)
+def test_configurations_of_other_networks_are_refused(name, changes, says, tmp_path):
+    with pytest.raises(InputError, match=says) as caught:
+        load(copied(tmp_path, name, **changes))
+    assert "\n" not in str(caught.value)
+
+
+def test_tokens_of_the_released_dinov2_names(tmp_path):
+    """Its own release calls registers otherwise, and gives the class token a position."""
+    folder = copied(tmp_path, "timm-dinov2-registers")
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    tensors["register_tokens"] = tensors.pop("reg_token")
+    tensors["mask_token"] = np.ones((1, 16), "f4")
+    extra = np.full((1, 1, 16), 0.25, "f4")
+    tensors["cls_token"] = tensors["cls_token"] - extra
+    tensors["pos_embed"] = np.concatenate([extra, tensors["pos_embed"]], axis=1)
+    save_file(tensors, path)
+    output = np.asarray(call(load_vit(folder), IMAGES))
+    np.testing.assert_allclose(output, ORACLE["timm-dinov2-registers"], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name", ["timm-vit", "timm-dinov2-gated", "timm-clip-quick", "timm-mean-pool", "timm-qk-norm"]
+)
+def test_what_is_loaded_is_written_and_loaded_again(name, tmp_path):
+    model = load_vit(PLACE / name)
+    save_vit(model, tmp_path / "again.safetensors")
+    again = load_vit(tmp_path / "again.safetensors")
+    np.testing.assert_allclose(call(again, IMAGES), ORACLE[name], atol=1e-5)
+
+
+def test_what_cannot_be_written_is_refused(tmp_path):
+    for name, says in (("timm-eva02", "rotations"), ("timm-beit", "bias"), ("timm-siglip", "pool")):
+        with pytest.raises(InputError, match=says):
+            save_vit(load_vit(PLACE / name), tmp_path / "a.safetensors")
+
+
+def test_the_side_is_the_callers_where_there_is_no_table():
+    assert load(PLACE / "hf-dinov3", side=24).model.patches == 36
+    with pytest.raises(InputError, match="for images of 16 pixels"):
+        load(PLACE / "hf-vit", side=24)
+    with pytest.raises(InputError, match="images of 18 pixels"):
+        load(PLACE / "hf-dinov3", side=18)
+
+
+def test_signatures_tell_a_packed_gate_from_a_wide_layer():
+    shapes = {"patch_embed.proj.weight": (8, 3, 4, 4), "blocks.0.mlp.fc1.weight": (32, 8)}
+    wide = signature(shapes | {"blocks.0.mlp.fc2.weight": (8, 32)})
+    gated = signature(shapes | {"blocks.0.mlp.fc2.weight": (8, 16)})
+    assert wide.parts != gated.parts
+    assert wide.sizes == gated.sizes == (8, 1, 32, 4)
+
+
+@pytest.mark.parametrize(
+    ("values", "crop", "stretch"),
+    [
+        ({"size": {"height": 224, "width": 224}}, 1.0, True),
+        ({"size": {"shortest_edge": 256}, "crop_size": 224, "do_center_crop": True}, 0.875, False),
+        ({"size": 224, "image_processor_type": "ViTFeatureExtractor"}, 1.0, True),
+        ({"size": 224, "crop_size": 224, "do_center_crop": True,
+          "feature_extractor_type": "CLIPFeatureExtractor"}, 1.0, False),
+        ({"size": {"height": 256, "width": 256}, "crop_size": {"height": 224, "width": 224},
+          "do_center_crop": True}, 0.875, True),
+    ],
+)  # fmt: skip
+def test_processors_of_hugging_face(values, crop, stretch):
+    mean, deviation = SCALES["imagenet"]
+    found = of_processor(values | {"image_mean": mean, "image_std": deviation, "resample": 3}, "it")
+    assert (found.crop, found.stretch, found.way, found.word) == (
+        crop, stretch, "bicubic", "imagenet",
+    )  # fmt: skip
