@@ -174,7 +174,7 @@ def probe(
     wanted = frozenset(only or SUBJECTS)
     if not noise > 0:
         raise InputError(f"noise = {noise:g}", "above 0")
-    patches = len(model.encodings)
+    patches = model.patches
     if not 1 <= round(share * patches) < patches:
         raise InputError(f"share = {share:g}", f"some of the {patches} patches, not all")
     if gallery is None and only and POSITIONS not in wanted:
@@ -182,7 +182,7 @@ def probe(
     use_cache()
     found = positions_of(model, seed) if POSITIONS in wanted else None
     settings: dict[str, Any] = {"seed": seed}
-    keys = len(model.positions)
+    keys = model.tokens
     if gallery is None or not wanted - {POSITIONS}:
         return Probe(found, {}, None, (), None, (), keys, settings)
     read = read_images(
@@ -211,8 +211,9 @@ def probe(
 
 
 def positions_of(model: ViT, seed: int = 0) -> Positions | None:
-    """Scores of positions; `None` for grids that have no two patches far apart."""
-    return read_positions(model.encodings, seed) if len(model.encodings) >= 9 else None
+    """Scores of positions; `None` for grids without two patches far apart, or without a table."""
+    P = model.encodings
+    return None if P is None or len(P) < 9 else read_positions(P, seed)
 
 
 def _heads(read: Read, roles: bool) -> dict[str, np.ndarray]:

@@ -265,7 +265,7 @@ class _Program:
         self.policy, self.keep, self.batch = policy, keep, batch
         count = kept_patches(keep, patches)
         self.model = dataclasses.replace(model, keep=((at - 1, count),))
-        self.tokens = count + len(model.positions) - patches
+        self.tokens = count + model.first
         self.arrays, rest = eqx.partition(self.model, eqx.is_array)
         inputs = jax.ShapeDtypeStruct((batch, patches, model.embed.weight.shape[0]), jnp.float32)
         scores = jax.ShapeDtypeStruct((batch, patches), jnp.float32)

@@ -88,7 +88,7 @@ def read_images(
 
 def _chunk(model: ViT, tokens, noise, own, wanted: frozenset[str], drawn: int, fitted: int, seed):
     """A few images through all blocks; arrays by image and block, and the cluster model's fits."""
-    begin, step = map(by_library, _programs(model.first, wanted))
+    begin, step = map(by_library, _programs(model.first, model.class_token is not None, wanted))
     state, at_start = begin(model, tokens, noise.pixels)
     rows, fits = [], []
     for block in model.blocks:
@@ -127,7 +127,7 @@ class _Noise:
 
 
 @functools.cache
-def _programs(first: int, wanted: frozenset[str]) -> tuple[Callable, Callable]:
+def _programs(first: int, classed: bool, wanted: frozenset[str]) -> tuple[Callable, Callable]:
     """What happens before the first block, and in a block, for several images."""
 
     def begin(model: ViT, tokens, noise):
@@ -137,7 +137,7 @@ def _programs(first: int, wanted: frozenset[str]) -> tuple[Callable, Callable]:
     def step(block: Block, norm, state, own, hit, noise):
         places = state["places"]
         rest = {name: value for name, value in state.items() if name != "places"}
-        one = lambda s, o, h, n: _step(block, norm, places, s, o, h, n, first, wanted)
+        one = lambda s, o, h, n: _step(block, norm, places, s, o, h, n, first, classed, wanted)
         on, read, inner = jax.vmap(one)(rest, own, hit, noise)
         return on | {"places": places}, read, inner
 
@@ -160,7 +160,7 @@ def _begin(model: ViT, tokens, noise, wanted: frozenset[str]) -> tuple[Read, Rea
     return state, read
 
 
-def _step(block: Block, norm, places, state: Read, own, hit, noise, first: int, wanted):
+def _step(block: Block, norm, places, state: Read, own, hit, noise, first, classed, wanted):
     """One image through one block: what goes on, what is read, what the cluster model reads."""
     x = state["x"]
     clean, kept = passage(block, x, places), jnp.ones(len(x), bool)
@@ -168,10 +168,10 @@ def _step(block: Block, norm, places, state: Read, own, hit, noise, first: int, 
     A = among(clean.weights, kept)
     if ATTENTION in wanted:
         on["rolled"] = rolled = rolled_out(A, state["rolled"])
-        read["heads"] = summary(A, first, own)
-        read["maps"] = looked_at(A, first)
-        read["rollout"] = looked_at(rolled[None], first)[0]
-        read["rollout_mass"] = relevant_mass(rolled[None], first, own)[0]
+        read["heads"] = summary(A, first, own, classed)
+        read["maps"] = looked_at(A, first, classed)
+        read["rollout"] = looked_at(rolled[None], first, classed)[0]
+        read["rollout_mass"] = relevant_mass(rolled[None], first, own, classed)[0]
     if NOISE in wanted:
         noisy = passage(block, state["y"], places)
         on["y"] = noisy.leaving

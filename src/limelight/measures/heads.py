@@ -32,7 +32,7 @@ def effective_keys(attention: Heads) -> Each:
 
 
 def summary(
-    attention: Heads, first: int, relevant: Bool[Array, " patches"]
+    attention: Heads, first: int, relevant: Bool[Array, " patches"], classed: bool = True
 ) -> dict[str, Float[Array, " heads"]]:
     r"""Numbers of every head, on one image.
 
@@ -43,36 +43,37 @@ def summary(
 
     Args:
         attention: Of one block.
-        first: The row of the first patch: 1 behind a class token, else 0.
+        first: The row of the first patch: 1 behind a class token alone, 0 without one.
         relevant: Which patches matter to the label.
+        classed: Whether the first row is a class token, where rows stand before the patches.
     """
-    rows = attention[:, first:]
-    asking = attention[:, :1] if first else jnp.mean(attention, axis=1, keepdims=True)
+    rows, classed = attention[:, first:], classed and first > 0
+    asking = attention[:, :1] if classed else jnp.mean(rows, axis=1, keepdims=True)
     own = lambda A: A[..., first:] @ relevant.astype(A.dtype) / jnp.sum(A[..., first:], axis=-1)
     mean = lambda each: jnp.mean(each, axis=-1)
     return {
         "class_entropy": mean(entropy(asking)),
         "class_relevant": mean(own(asking)),
-        "class_itself": asking[:, 0, 0] if first else jnp.full(len(asking), jnp.nan),
+        "class_itself": asking[:, 0, 0] if classed else jnp.full(len(asking), jnp.nan),
         "entropy": mean(entropy(rows)),
         "effective_keys": mean(effective_keys(rows)),
         "itself": mean(jnp.diagonal(rows[..., first:], axis1=1, axis2=2)),
         "relevant": mean(own(rows)),
-        "class": mean(rows[..., 0]) if first else jnp.full(len(rows), jnp.nan),
+        "class": mean(rows[..., 0]) if classed else jnp.full(len(rows), jnp.nan),
     }
 
 
 def relevant_mass(
-    attention: Heads, first: int, relevant: Bool[Array, " patches"]
+    attention: Heads, first: int, relevant: Bool[Array, " patches"], classed: bool = True
 ) -> Float[Array, " heads"]:
     """Of what `looked_at` gives to patches, the share of those that matter."""
-    seen = looked_at(attention, first)
+    seen = looked_at(attention, first, classed)
     return seen @ relevant.astype(seen.dtype) / jnp.sum(seen, axis=-1)
 
 
-def looked_at(attention: Heads, first: int) -> Float[Array, "heads patches"]:
-    """Weight of every patch in the class token's row, or in the mean row where there is none."""
-    row = attention[:, 0] if first else jnp.mean(attention, axis=1)
+def looked_at(attention: Heads, first: int, classed: bool = True) -> Float[Array, "heads patches"]:
+    """Weight of every patch in the class token's row, or in the mean patch's without one."""
+    row = attention[:, 0] if classed and first else jnp.mean(attention[:, first:], axis=1)
     return row[:, first:]
 
 

@@ -69,13 +69,13 @@ def mean_cosine(rows: Rows) -> Float[Array, ""]:
     return (jnp.sum(jnp.sum(u, axis=0) ** 2) - jnp.sum(u * u)) / (n * (n - 1))
 
 
-def similarities(rows: Rows, first: int, last_norm: Norm) -> dict[str, Float[Array, ""]]:
+def similarities(rows: Rows, first: int, last_norm: Norm | None) -> dict[str, Float[Array, ""]]:
     """Every one of `DEFINITIONS`, and the residual.
 
     Args:
         rows: All tokens of one image; at least two of them are patches.
         first: The row of the first patch.
-        last_norm: The norm before the network's output.
+        last_norm: The norm before the network's output; `None` without one.
     """
     patches = rows[first:]
     n, u, every, columns = len(patches), unit(patches), unit(rows), unit(rows.T)
@@ -84,7 +84,7 @@ def similarities(rows: Rows, first: int, last_norm: Norm) -> dict[str, Float[Arr
         "absolute": (jnp.sum(jnp.abs(u @ u.T)) - jnp.sum(u * u)) / (n * (n - 1)),
         "whole": jnp.mean(jnp.abs(every @ every.T)),
         "columns": jnp.mean(jnp.abs(columns @ columns.T)),
-        "normed": mean_cosine(last_norm(patches)),
+        "normed": mean_cosine(patches if last_norm is None else last_norm(patches)),
         RESIDUAL: residual(patches),
     }
 
