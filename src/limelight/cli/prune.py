@@ -108,7 +108,9 @@ def prune(
         sight = Sight.of(model)
         ground = background(behind, behind_only, size)
         gallery = Gallery.load(images, sight, limit=limit, pixels=pixels, seed=seed, behind=ground)
-        classes = group(model.head.weight.shape[1], gallery.pictures, groups)
+        if model.outputs is None:
+            raise InputError(f"{file.name} has no head that names classes", "probe needs none")
+        classes = group(model.outputs, gallery.pictures, groups)
     with Bar(f"pruning {file.name}", "images") as bar:
         found = measure(
             model, gallery, classes, keep, policies=policy, at=at or None, batch=batch,

@@ -1,7 +1,7 @@
 """Accuracy of a pruned ViT against what it costs, as a picture."""
 
 from limelight.instruments.prune import NONE, Pruned, PrunedRow
-from limelight.plot import Axis, Panel, Picture, Points, Reference, Series
+from limelight.plot import Axis, Mark, Panel, Picture, Points, Reference, Series
 from limelight.plot.picture import TWO_COLUMNS
 
 
@@ -18,7 +18,7 @@ def draw_curve(found: Pruned) -> Picture:
 
     def lines(x):
         star = {"colour": "ink", "marker": "*", "size": 9}
-        marks = [Points("whole network", [x(whole)], [100 * whole.accuracy], **star)]
+        marks: list[Mark] = [Points("whole network", [x(whole)], [100 * whole.accuracy], **star)]
         for (policy, at), rows in groups.items():
             places, accuracy = [x(r) for r in rows], [100 * r.accuracy for r in rows]
             marks.append(Series(name(policy, at), places, accuracy))

@@ -44,7 +44,7 @@ class Sight:
         for channels in (3, 1):
             patch = round((numbers / channels) ** 0.5)
             if patch * patch * channels == numbers:
-                return cls(side_of(len(model.encodings)), patch, channels)
+                return cls(side_of(model.patches), patch, channels)
         raise InputError(
             f"patches of {numbers} numbers are not square, neither in colour nor in grey",
             "a ViT for images has 3 channels or 1",

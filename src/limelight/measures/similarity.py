@@ -62,7 +62,7 @@ def mean_cosine(rows: Rows) -> Float[Array, ""]:
     r"""$s$: the mean cosine of two different rows, through $|\sum_i u_i|^2 = n + \sum_{i \ne j}$.
 
     Example:
-        >>> mean_cosine(jnp.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])).round(4).item()
+        >>> round(float(mean_cosine(jnp.array([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]]))), 4)
         0.3333
     """
     u, n = unit(rows), len(rows)
@@ -106,7 +106,7 @@ def mixed_residual(rows: Rows) -> Float[Array, ""]:
     r"""$|X - 1 \bar x^\top|$ in the norm $(|\cdot|_1 |\cdot|_\infty)^{1/2}$ of Dong et al. 2021.
 
     Example:
-        >>> mixed_residual(jnp.array([[1.0, 0.0], [-1.0, 0.0]])).round(4).item()
+        >>> round(float(mixed_residual(jnp.array([[1.0, 0.0], [-1.0, 0.0]]))), 4)
         1.4142
     """
     size = jnp.abs(rows - jnp.mean(rows, axis=0, keepdims=True))

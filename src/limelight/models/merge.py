@@ -51,6 +51,7 @@ class Weighted(Attention):
 
     def __call__(self, x, kept, places=None, rows=None):
         """What the tokens take in, and the weights."""
+        assert self.sizes is not None
         _, S = self.mix(x, kept, places, rows)
         held = S * self.sizes[None, None, :]  # softmax(logits + log s)
         A = held / jnp.sum(held, axis=-1, keepdims=True)
