@@ -14,6 +14,7 @@ from limelight.instruments.prune import Pruned, PrunedRow
 from limelight.instruments.sight import Sight
 from limelight.measures.locality import locality
 from limelight.models import load_vit, save_vit
+from limelight.models.schedule import Schedule, read_schedule
 from tests.instruments.vits import DIGITS, larger, shaken
 
 
@@ -27,11 +28,15 @@ def tiny(tmp_path) -> Path:
 
 def test_pruning_on_the_command_line(call):
     words = ("prune", DIGITS, "--images", "digits", "--pixels", "centred", "--keep", 0.5)
-    told = call(*words, "--keep", 1, "--json")
+    told = call(*words, "--keep", 1, "--json", "--plot", "curve.png")
     assert told.code == 0, told.err
     found = told.json
     rows = {(row["policy"], row["keep"]): row for row in found["rows"]}
-    assert set(rows) == {("none", 1.0), ("attention", 0.5), ("random", 0.5)}
+    every = ("attention", "similarity", "norm", "random")
+    assert set(rows) == {("none", 1.0), *((policy, 0.5) for policy in every)}
+    assert Path("curve.png").read_bytes().startswith(b"\x89PNG")
+    # merged patches are not lost
+    assert rows["similarity", 0.5]["accuracy"] > rows["random", 0.5]["accuracy"]
     assert rows["none", 1.0]["accuracy"] > 0.94  # most of these digits it was trained on
     assert rows["random", 0.5]["difference_interval"][1] < 0  # half the patches do not say it all
     assert found["checkpoint"] == "digits.safetensors"
@@ -40,16 +45,27 @@ def test_pruning_on_the_command_line(call):
     assert found["command"].startswith("limelight ")
 
 
+def test_a_schedule_is_written_for_other_programs(call):
+    words = ("prune", DIGITS, "--images", "digits", "--limit", 20, "-o", "pruned.safetensors")
+    told = call(*words, "--keep", 0.5, "--policy", "similarity", "--rounds", 1)
+    assert told.code == 0, told.err
+    assert "written: pruned.safetensors" in told.out
+    assert read_schedule("pruned.safetensors") == Schedule("similarity", 1, 0.5)
+    slip = call(*words, "--keep", 0.5, "--keep", 0.7)
+    assert (slip.code, slip.out) == (2, "")
+    assert "which schedule" in slip.err
+
+
 def test_the_table_for_people(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    row = PrunedRow("none", 1.0, 197, 0.58, (0.56, 0.6), 0.0, (0.0, 0.0), 2_640_000_000,
+    row = PrunedRow("none", 3, 1.0, 197, 0.58, (0.56, 0.6), 0.0, (0.0, 0.0), 2_640_000_000,
                     2_500_000_000, 2.6e9, 19.4, 1.0, None)  # fmt: skip
     fewer = dataclasses.replace(
         row, policy="attention", keep=0.5, tokens=99, difference=-0.0715, speedup=1.68,
         difference_interval=(-0.086, -0.057), flops=1_610_000_000,
     )  # fmt: skip
     machine = {"device": {"platform": "cpu", "cores": 2, "kind": "cpu"}}
-    print_pruned("vit", "imagenet", Pruned((row, fewer), 3, "2,000 images", 16, 125, machine))
+    print_pruned("vit", "imagenet", Pruned((row, fewer), (3,), "2,000 images", 16, 125, machine))
     printed = capsys.readouterr().out
     for words in ("behind block 3", "2 CPU cores", "58.00", "-7.15", "-8.6 to -5.7", "1.68x",
                   "no fused kernel", "GFLOPs by formula", "counts the compiled program",
@@ -60,10 +76,10 @@ def test_the_table_for_people(capsys, monkeypatch):
 
 def test_small_networks_are_counted_in_small_units_and_gpus_before_compilation(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    row = PrunedRow("attention", 0.5, 9, 0.85, (0.739, 0.919), -0.15, (-0.238, -0.052), 376_500,
+    row = PrunedRow("attention", 1, 0.5, 9, 0.85, (0.739, 0.919), -0.15, (-0.238, -0.052), 376_500,
                     350_000, 377_000.0, 0.0365, 1.17, None)  # fmt: skip
     machine = {"device": {"platform": "gpu", "cores": 2, "kind": "an H200"}}
-    print_pruned("vit", "centred", Pruned((row,), 1, "60 images", 16, 10, machine))
+    print_pruned("vit", "centred", Pruned((row,), (1,), "60 images", 16, 10, machine))
     printed = capsys.readouterr().out
     table = printed.splitlines()
     assert table[2].split() == [
@@ -154,6 +170,23 @@ def test_a_probe_on_the_command_line(call):
     assert "Content-Security-Policy" in Path("page.html").read_text()
 
 
+def test_a_probe_reads_only_what_is_named(call):
+    words = ("--similarity", "--norms", "--limit", 4)
+    told = call("probe", DIGITS, *words)
+    assert told.code == 0, told.err
+    for line in ("- Tokens ", "Similarity of tokens by depth", "Lengths of patch tokens"):
+        assert line in told.out
+    assert "locality" not in told.out
+    assert max(map(len, told.out.splitlines())) <= 100
+    found = call("probe", DIGITS, *words, "--json").json
+    assert len(found["similarity"]["cosine"]) == len(found["norms"]) == 3
+    assert found["positions"] is None
+    assert "blocks" not in found
+    page = Path("digits.probe.html").read_text()
+    assert "How alike tokens are" in page
+    assert "Noise, block by block" not in page
+
+
 def test_a_probe_takes_pictures_without_classes(call, tmp_path):
     """One file, or a folder of them, of any size; a folder of one class with one image too."""
     photos = tmp_path / "here" / "photos"
@@ -166,7 +199,7 @@ def test_a_probe_takes_pictures_without_classes(call, tmp_path):
     assert told.code == 0, told.err
     assert "1 of all images of a.png" in told.out
     assert "nan" not in told.out
-    assert "this image (a.png)" in Path("digits.probe.html").read_text()
+    assert "This image (a.png)" in Path("digits.probe.html").read_text()
     sight = Sight.of(load_vit(DIGITS))
     load = lambda path: Gallery.load(str(path), sight, labelled=False).pictures
     assert load(photos).names == ("a.png", "b.png")
@@ -195,6 +228,9 @@ def test_without_images_that_fit_only_positions_are_read(call, tmp_path):
         (("-o", "page.pdf"), "cannot write page.pdf"),
         (("-o", "no/page.html"), "there is no folder no"),
         (("--shown", "-1"), "--shown -1"),
+        (("--block", "9"), "--block 9"),
+        (("--head", "0"), "--head 0"),
+        (("--cut", "-1"), "--cut -1"),
         (("--noise", "-1"), "--noise -1"),
         (("--share", "0"), "--share 0"),
         (("--limit", "0"), "--limit 0"),

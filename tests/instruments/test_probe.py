@@ -12,9 +12,10 @@ import pytest
 
 from limelight.core.errors import InputError
 from limelight.engine import device
+from limelight.instruments.draw import pictures
 from limelight.instruments.gallery import Behind, Gallery
 from limelight.instruments.overlay import overlay, silhouette
-from limelight.instruments.page import pictures, write_page
+from limelight.instruments.page import write_page
 from limelight.instruments.positions import partitions, read_positions
 from limelight.instruments.probe import KINDS, distils, probe, with_interval
 from limelight.instruments.sight import Sight
@@ -384,7 +385,7 @@ def alone():
 
 def test_on_a_gpu_products_are_calls_of_its_library(alone):
     """What a GPU's compiler must be told a CPU's hears and ignores."""
-    for program in ("_read", "_several", "_reads"):
+    for program in ("begin", "step"):
         assert alone[1][program] == device.LIBRARY
 
 
@@ -408,7 +409,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(found, tmp_path):
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert not re.search(r'(src|href)="(?!data:|#)', page)
-    assert page.count("data:image/png;base64,") == len(pictures(found)) == 7
+    assert page.count("data:image/png;base64,") == len(pictures(found)) == 11
     for words in ("Positions", "Attention", "Noise, block by block", "2 x 2 cells", "distils"):
         assert words in page
     assert len(page) < 2_000_000

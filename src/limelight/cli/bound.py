@@ -109,14 +109,12 @@ def draw_blocks(report):
     here = tokens.index(settings.tokens)
     order = np.log(settings.examples * np.array(tokens))
     parts = []
-    for block, lines in zip(report.blocks, report.against_tokens(tokens), strict=True):
-        grown = {name: values / values[here] for name, values in lines.items() if values[here] > 0}
-        single = np.array([grown[name] for name in grown if name.startswith("head ")])
-        drawn = [Series("all heads", tokens, grown["all heads"])] if "all heads" in grown else []
-        if len(single):
-            drawn.append(
-                Series("one head", tokens, np.median(single, 0), single.min(0), single.max(0))
-            )
+    for block, (heads, every) in zip(report.blocks, report.against_tokens(tokens), strict=True):
+        drawn = [Series("all heads", tokens, every / every[here])] if every[here] > 0 else []
+        heads = heads[heads[:, here] > 0]
+        if len(heads):
+            one = heads / heads[:, [here]]
+            drawn.append(Series("one head", tokens, np.median(one, 0), one.min(0), one.max(0)))
         drawn += [Series("order, ln(mT)", tokens, order / order[here])]
         drawn += [Series("parameters", tokens, np.ones(len(tokens)))]
         parts.append(Panel(f"{block.name}: {block.explicit:.1e}", drawn, "bound(T) / bound(T0)"))

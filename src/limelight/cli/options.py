@@ -70,7 +70,7 @@ def check_stall(seconds: float) -> None:
 def check_output(path: Path, *suffixes: str) -> None:
     """Refuse a file that could not be written, before any work is done for it."""
     if path.suffix.lower() not in suffixes:
-        listed = ", ".join(suffixes[:-1]) + " or " + suffixes[-1]
+        listed = ", ".join(suffixes[:-1]) + " or " + suffixes[-1] if suffixes[1:] else suffixes[0]
         raise InputError(f"cannot write {path}", f"the name must end in {listed}")
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}", "make it first, or choose another")

@@ -27,7 +27,7 @@ from limelight.cli.images import (
     read_network,
     say_read,
 )
-from limelight.cli.options import Json, Seed
+from limelight.cli.options import Json, Seed, check_output
 from limelight.cli.progress import Bar, busy
 from limelight.cli.text import emit, print_table, say
 
@@ -45,13 +45,24 @@ def prune(
         [],
         "--policy",
         metavar="WORD",
-        help="How patches are chosen: attention, random or truth; may be repeated.",
+        help="How patches are chosen: attention, similarity, norm, random or truth; may be"
+        " repeated.",
     ),
-    at: int | None = typer.Option(
-        None,
+    at: list[int] = typer.Option(
+        [],
         "--at",
         metavar="BLOCK",
-        help="Drop patches after this block; by default a quarter of the way.",
+        help="Drop patches after this block; by default a quarter of the way. May be repeated.",
+    ),
+    output: Path | None = typer.Option(
+        None,
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write the network with this schedule in its metadata, for limelight.torch.prune.",
+    ),
+    plot: Path | None = typer.Option(
+        None, "--plot", metavar="FILE", help="Draw accuracy against time and FLOPs."
     ),
     groups: Path | None = typer.Option(
         None,
@@ -86,27 +97,37 @@ def prune(
     """Drop patches inside a ViT and measure accuracy, FLOPs and time beside the whole network.
 
     After one block, the patches that the policy ranks lowest are removed. The policy `attention`
-    removes those that the class token attends to least, `random` removes any, and `truth` removes
-    the background (for images pasted onto others). Every variant sees the same images. Test images
-    are used where a source has them. In a folder, the name of each subfolder is the class of its
-    images: photos/CLASS/*.jpg.
+    removes those that the class token attends to least (without one, what patches attend to),
+    `similarity` merges those most alike as ToMe does, `norm` removes the shortest tokens, `random`
+    removes any, and `truth` removes the background (for images pasted onto others). Every variant
+    sees the same images. Test images are used where a source has them. In a folder, the name of
+    each subfolder is the class of its images: photos/CLASS/*.jpg.
 
     Examples:
       limelight prune vit.safetensors --images cifar10 --groups groups.json
-      limelight prune vit.safetensors --images photos/ --keep 0.8 --at 4
+      limelight prune vit.safetensors --images photos/ --keep 0.8 --at 4 -o pruned.safetensors
+      limelight prune vit.safetensors --images photos/ --at 3 --at 6 --plot curve.png
       limelight prune vit.safetensors --images cifar10 --behind tiles
     """
     from limelight.core.errors import InputError
 
     if images is None:
         raise InputError("no images", "add --images with a folder, or a name such as cifar10")
+    if output is not None:
+        check_output(output, ".safetensors")
+        if len(keep) != 1 or len(policy) > 1 or len(at) > 1:
+            raise InputError(
+                "which schedule to write is not clear", "one --keep, --policy and --at"
+            )
+    if plot is not None:
+        check_output(plot, ".png", ".svg", ".pdf")
     with busy("reading"):
         from limelight.engine.device import use_cache
         from limelight.engine.store import now
         from limelight.instruments.gallery import Gallery, group
-        from limelight.instruments.prune import kept_patches
         from limelight.instruments.prune import prune as measure
         from limelight.instruments.sight import Sight
+        from limelight.models.schedule import Schedule, kept_patches, write_schedule
 
         for share in keep:
             kept_patches(share, 1)
@@ -131,9 +152,19 @@ def prune(
         classes = group(model.outputs, gallery.pictures, groups)
     with Bar(f"pruning {file.name}", "images") as bar:
         found = measure(
-            model, gallery, classes, keep, policies=policy, at=at, batch=batch, rounds=rounds,
-            progress=bar,
+            model, gallery, classes, keep, policies=policy, at=at or None, batch=batch,
+            rounds=rounds, progress=bar,
         )  # fmt: skip
+    written = []
+    if output is not None:
+        chosen = Schedule(policy[0] if policy else "attention", found.at[0], keep[0])
+        write_schedule(file, output, chosen)
+        written.append(str(output))
+    if plot is not None:
+        from limelight.instruments.curve import draw_curve
+
+        draw_curve(found).save(plot)
+        written.append(str(plot))
     if json:
         made = {"command": "limelight " + shlex.join(sys.argv[1:]), "date": now()}
         read = {"pixels": gallery.scale, "network": how_read(network, gallery.pictures)}
@@ -142,17 +173,23 @@ def prune(
     else:
         say_read(network, gallery.pictures)
         print_pruned(file.name, gallery.scale, found)
+        if written:
+            say("\nwritten: " + ", ".join(written))
 
 
 def print_pruned(name: str, pixels: str, found) -> None:
     """The table for people."""
+    from limelight.instruments.curve import unit_of
+
     device = found.machine["device"]
     where = f"{device['cores']} CPU cores" if device["platform"] == "cpu" else device["kind"]
-    say(f"{name} on {found.images}; pruned behind block {found.at}; pixels {pixels}; {where}")
-    unit, size = flops_unit(max(row.flops for row in found.rows))
-    titles = ("policy", "keep", "tokens", "acc. %", "95 %", "change", "95 %", unit,
-              "by XLA", "ms", "faster")  # fmt: skip
-    rows = [row_cells(row, size) for row in found.rows]
+    several = len(found.at) > 1
+    behind = "" if several else f"pruned behind block {found.at[0]}; "
+    say(f"{name} on {found.images}; {behind}pixels {pixels}; {where}")
+    unit, size = unit_of(max(row.flops for row in found.rows))
+    titles = ("policy", *(["at"] if several else []), "keep", "tokens", "acc. %", "95 %", "change",
+              "95 %", unit, "by XLA", "ms", "faster")  # fmt: skip
+    rows = [row_cells(row, size, several) for row in found.rows]
     print_table(titles, rows, right=titles[1:])
     from limelight.instruments.prune import counted, kernel
 
@@ -172,17 +209,6 @@ def print_pruned(name: str, pixels: str, found) -> None:
         )
 
 
-def flops_unit(largest: int) -> tuple[str, float]:
-    """The unit for counts up to this one, and its size.
-
-    Example:
-        >>> flops_unit(423_000), flops_unit(2_600_000_000)
-        (('kFLOPs', 1000.0), ('GFLOPs', 1000000000.0))
-    """
-    units = (("TFLOPs", 1e12), ("GFLOPs", 1e9), ("MFLOPs", 1e6))
-    return next((unit for unit in units if largest >= unit[1]), ("kFLOPs", 1e3))
-
-
 def three_digits(number: float) -> str:
     """Three digits, zeros at the end too, so that a column reads as one.
 
@@ -193,12 +219,13 @@ def three_digits(number: float) -> str:
     return f"{number:#.3g}".removesuffix(".")
 
 
-def row_cells(row, size: float) -> tuple[str, ...]:
-    """One line of the table, FLOPs in a unit of this size."""
+def row_cells(row, size: float, several: bool = False) -> tuple[str, ...]:
+    """One line of the table, FLOPs in a unit of this size, the block where there are several."""
     ends = lambda pair, sign="": " to ".join(f"{100 * end:{sign}.1f}" for end in pair)
     plain = row.policy == "none"
     return (
         row.policy,
+        *(["" if plain else str(row.at)] if several else []),
         f"{row.keep:g}",
         str(row.tokens),
         f"{100 * row.accuracy:.2f}",

@@ -128,29 +128,48 @@ def best_clusters(points: Tokens, seed: int = 0) -> tuple[Labels, float]:
     """Spherical k-means with the number of clusters of the best silhouette."""
     unit = points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-30)
     rng, found = np.random.default_rng(seed), []
-    for count in (c for c in CLUSTERS if c < len(points)):
-        runs = [_spherical(rng, unit, count) for _ in range(STARTS)]
-        labels, _ = max(runs, key=lambda run: run[1])
+    counts = [c for c in CLUSTERS if c < len(points)]
+    starts = [
+        rng.choice(len(unit), count, replace=False) for count in counts for _ in range(STARTS)
+    ]
+    runs, apart = _spherical(unit, starts), 1.0 - unit @ unit.T
+    for i in range(len(counts)):
+        labels, _ = max(runs[i * STARTS : (i + 1) * STARTS], key=lambda run: run[1])
         labels = np.unique(labels, return_inverse=True)[1]
         if labels.max():
-            found.append((labels, silhouette(unit, labels)))
+            found.append((labels, _silhouette(apart, labels)))
     return max(found, key=lambda pair: pair[1])
 
 
-def _spherical(rng: np.random.Generator, unit: Tokens, count: int) -> tuple[Labels, float]:
-    """Labels, and the sum of cosines with the centres."""
-    centres = unit[rng.choice(len(unit), count, replace=False)]
-    labels = np.full(len(unit), -1)
+def _spherical(unit: Tokens, starts: list[np.ndarray]) -> list[tuple[Labels, float]]:
+    """Labels from every start, and the sum of cosines with the centres; all starts at once."""
+    most, n = max(map(len, starts)), len(unit)
+    there = np.arange(most) < np.array([len(start) for start in starts])[:, None]
+    centres = np.zeros((len(starts), most, unit.shape[1]))
+    for run, start in enumerate(starts):
+        centres[run, : len(start)] = unit[start]
+    labels, going = np.full((len(starts), n), -1), np.arange(len(starts))
     for _ in range(STEPS):
-        cosines = unit @ centres.T
-        new = cosines.argmax(axis=1)
-        if (new == labels).all():
+        new = _cosines(centres[going], unit, there[going]).argmax(axis=1)
+        moved = (new != labels[going]).any(axis=1)
+        going, new = going[moved], new[moved]
+        if not len(going):
             break
-        labels = new
-        sums = np.stack([unit[labels == k].sum(axis=0) for k in range(count)])
+        labels[going] = new
+        member = (new[:, None, :] == np.arange(most)[None, :, None]).astype(float)
+        sums = member.reshape(-1, n) @ unit
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        centres = np.where(lengths > 0, sums / np.maximum(lengths, 1e-30), centres)
-    return labels, float((unit @ centres.T).max(axis=1).sum())
+        old = centres[going].reshape(sums.shape)
+        moved_to = np.where(lengths > 0, sums / np.maximum(lengths, 1e-30), old)
+        centres[going] = moved_to.reshape(len(going), most, -1)
+    best = _cosines(centres, unit, there).max(axis=1).sum(axis=1)
+    return [(labels[run], float(best[run])) for run in range(len(starts))]
+
+
+def _cosines(centres: np.ndarray, unit: Tokens, there: np.ndarray) -> np.ndarray:
+    """Of every centre with every point, by run; a place without a centre is never the nearest."""
+    found = (centres.reshape(-1, centres.shape[2]) @ unit.T).reshape(*there.shape, len(unit))
+    return np.where(there[:, :, None], found, -np.inf)
 
 
 def silhouette(unit: Tokens, labels: Labels) -> float:
@@ -161,9 +180,13 @@ def silhouette(unit: Tokens, labels: Labels) -> float:
         >>> silhouette(points, np.array([0, 0, 0, 1, 1, 1]))
         1.0
     """
-    apart, sizes = 1.0 - unit @ unit.T, np.bincount(labels)
-    sums = np.stack([apart[:, labels == k].sum(axis=1) for k in range(len(sizes))], axis=1)
-    rows, own = np.arange(len(unit)), sizes[labels]
+    return _silhouette(1.0 - unit @ unit.T, labels)
+
+
+def _silhouette(apart: Float[np.ndarray, "patches patches"], labels: Labels) -> float:
+    sizes = np.bincount(labels)
+    sums = apart @ np.eye(len(sizes))[labels]
+    rows, own = np.arange(len(apart)), sizes[labels]
     inside = sums[rows, labels] / np.maximum(own - 1, 1)
     others = sums / sizes
     others[rows, labels] = np.inf

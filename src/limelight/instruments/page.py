@@ -1,179 +1,40 @@
-"""What a probe found, as pictures and one HTML page that needs nothing else."""
+"""What a probe found, on one HTML page that needs nothing else."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from limelight.instruments.overlay import Overlay
-from limelight.instruments.probe import KINDS, PARTS, Noise, Probe, Shown, distils, with_interval
-from limelight.measures.denoising import CONTROLS, POPULATIONS, STAGES
+from limelight.instruments.draw import KIND_WORDS, pictures
+from limelight.instruments.findings import findings
+from limelight.instruments.probe import KINDS, Noise, Probe, distils, with_interval
+from limelight.measures.similarity import ALONE, DEFINITIONS
 from limelight.page.report import Illustration, Numbers, Section, write_report
-from limelight.plot import (
-    Axis,
-    Panel,
-    Picture,
-    Series,
-    attention_over_image,
-    panels,
-    similarity_maps,
-)
 from limelight.plot.files import render
-from limelight.plot.patches import MOST
 
-#: As in jelassi2022, Figure 1(a): what is drawn darkest.
-DARKEST = 0.55
 #: Of pictures on the page: sharp on a screen, light in a mail.
 DOTS = 160
-#: What the stages and the stand-ins for attention are called in pictures.
-STAGE_WORDS = {
-    "entering": "entering the block",
-    "normed": "behind the norm",
-    "mixed": "behind attention",
-    "attended": "behind the first sum",
-    "leaving": "leaving the block",
-}
-CONTROL_WORDS = {
-    "attention": "attention",
-    "identity": "none (A = I)",
-    "even": "even",
-    "local": "3 x 3 average",
-    "masked": "without diagonal",
-}
-KIND_WORDS = {"hit": "noisy patches", "spared": "spared patches", "feature": "noise on tokens"}
-
-
-def pictures(found: Probe) -> dict[str, Picture]:
-    """Every picture of the page, by name."""
-    drawn: dict[str, Picture] = {}
-    if found.positions is not None:
-        drawn["positions"] = similarity_maps(
-            [("drawn afresh", found.positions.fresh), ("trained", found.positions.similarity)],
-            DARKEST,
-            "similarity of positions",
-        )
-    for number, shown in enumerate(found.shown, 1):
-        drawn[f"attention-{number}"] = draw_attention(shown)
-    if found.noise is not None:
-        drawn["heads"] = draw_heads(found)
-        drawn["stages"] = draw_stages(found.noise)
-        drawn["controls"] = draw_controls(found.noise)
-        drawn["parts"] = draw_parts(found.noise)
-        drawn["model"] = draw_model(found.model)
-    return drawn
-
-
-def draw_attention(shown: Shown) -> Picture:
-    """Attention of every block and head over one image."""
-    return attention_over_image(shown.image, shown.maps, bar_label="weight over even weight")
-
-
-def draw_heads(found: Probe) -> Picture:
-    """How widely heads attend, and to what: means over heads, from the lowest to the highest."""
-    most = np.log(found.keys)
-    classed = bool(np.isfinite(found.heads["class"]).all())
-    asking = "class token" if classed else "mean of queries"
-    both = lambda of_class, of_patches, by=1.0: [
-        _spread(asking, found.heads[of_class] / by),
-        _spread("patches", found.heads[of_patches] / by),
-    ]
-    alone = lambda name: [_spread("patches", found.heads[name])]
-    itself = both("class_itself", "itself") if classed else alone("itself")
-    parts = [
-        Panel("entropy over its largest", both("class_entropy", "entropy", most)),
-        Panel("effective keys", alone("effective_keys"), Axis(log=True)),
-        Panel("weight on itself", itself, Axis(log=True)),
-    ]
-    if classed:
-        parts.append(Panel("weight on the class token", alone("class")))
-    if found.relevant_share is not None:
-        even = ("even attention", *_level(found, found.relevant_share))
-        lines = [*both("class_relevant", "relevant"), even]
-        parts.append(Panel("mass on the image's patches", lines))
-    return panels(parts, x_label="block", columns=2 if len(parts) == 4 else 3, height=1.7)
-
-
-def draw_stages(noise: Noise) -> Picture:
-    """Noise over signal at every stage of every block."""
-    words = [STAGE_WORDS[stage] for stage in STAGES]
-    parts = _by_kind(noise.stages, POPULATIONS, words, "noise over signal, $g$")
-    return panels(parts, x_label="block", columns=2, height=2.2)
-
-
-def draw_controls(noise: Noise) -> Picture:
-    """What attention and its stand-ins let through."""
-    words = [CONTROL_WORDS[control] for control in CONTROLS]
-    parts = _by_kind(noise.gains, KINDS, words, "noise out over noise in")
-    return panels(parts, x_label="block", columns=3, height=2.0)
-
-
-def draw_parts(noise: Noise) -> Picture:
-    """Noise on tokens behind averaging: how it comes about."""
-    words = {
-        "total": "all of it",
-        "frozen": "attention kept clean",
-        "response": "response of attention",
-        "predicted": "kept clean, by formula",
-    }
-    blocks = np.arange(1, len(noise.gains) + 1)
-    lines = [(words[name], blocks, _drawable(noise.parts[name])) for name in PARTS]
-    part = Panel("noise on tokens, before $W_O$", lines, Axis("noise out over noise in", log=True))
-    return panels([part], x_label="block", height=2.0)
-
-
-def draw_model(fits: tuple[tuple[Overlay, ...], ...]) -> Picture:
-    """What attention leaves of the spread around centres, beside the law; and how well it fits."""
-    mean = lambda name: np.mean([[getattr(b, name) for b in image] for image in fits], axis=0)
-    left = [_spread("by the head", mean("measured")), _spread("by the law", mean("predicted"))]
-    fit = [_spread("$R^2$ of the slope", mean("r_squared"))]
-    parts = [Panel("spread left by attention", left), Panel("fit of the logits", fit)]
-    return panels(parts, x_label="block", columns=2, height=2.0)
-
-
-def _by_kind(
-    values: np.ndarray, kinds: Sequence[str], words: Sequence[str], y_label: str
-) -> list[Panel]:
-    """One panel per kind of noise and one line per word; values by block, word and kind."""
-    blocks = np.arange(1, len(values) + 1)
-    lines = lambda k: [(word, blocks, _drawable(values[:, i, k])) for i, word in enumerate(words)]
-    return [
-        Panel(KIND_WORDS[kind], lines(k), Axis("" if k else y_label, log=True))
-        for k, kind in enumerate(kinds)
-    ]
-
-
-def _spread(label: str, values: np.ndarray) -> Series:
-    """Means over heads, from the lowest head to the highest."""
-    blocks = np.arange(1, len(values) + 1)
-    return Series(label, blocks, values.mean(axis=1), values.min(axis=1), values.max(axis=1))
-
-
-def _level(found: Probe, value: float) -> tuple[np.ndarray, np.ndarray]:
-    blocks = np.arange(1, len(found.heads["entropy"]) + 1)
-    return blocks, np.full(len(blocks), value)
-
-
-def _drawable(values: np.ndarray) -> np.ndarray:
-    """Nothing where there is no noise: a logarithm has no place for it."""
-    return np.where(values > 0, values, np.nan)
-
-
-# --- the page ---------------------------------------------------------------------------------
 
 
 def write_page(
-    path: Path, name: str, found: Probe, machine: dict[str, Any], rerun: Sequence[str]
+    path: Path,
+    name: str,
+    found: Probe,
+    machine: dict[str, Any],
+    rerun: Sequence[str],
+    block: int | None = None,
+    head: int | None = None,
 ) -> None:
-    """Write the page; whole or not at all."""
-    drawn = {key: render(figure, dots_per_inch=DOTS) for key, figure in pictures(found).items()}
-    parts = (_positions(found, drawn), _attention(found, drawn), _denoising(found, drawn))
+    """Write the page; whole or not at all. `block` and `head`: see `draw.pictures`."""
+    every = pictures(found, block, head)
+    drawn = {key: render(figure, dots_per_inch=DOTS) for key, figure in every.items()}
+    makers = (_attention, _similarity, _norms, _denoising, _positions)
+    parts = [make(found, drawn) for make in makers]
     versions = {"commit": machine["commit"], **machine["versions"], **machine["device"]}
     how = Section("", "How it was read", settings=found.settings, versions=versions, rerun=rerun)
     write_report(
         path,
-        f"{name}: attention, positions and noise",
-        statement="What this ViT attends to, what its positions know, what its blocks do to noise.",
+        f"{name}, looked into",
+        statement=" ".join(findings(found)),
         sections=[*(part for part in parts if part), how],
     )
 
@@ -216,23 +77,114 @@ def _positions(found: Probe, drawn: dict[str, bytes]) -> Section | None:
 
 
 def _attention(found: Probe, drawn: dict[str, bytes]) -> Section | None:
-    if found.noise is None:
+    if not found.heads:
         return None
-    figures = [
-        Illustration(
-            drawn[f"attention-{number}"],
-            f"Attention to every patch of this image ({shown.name}), by block and head"
-            + ("" if max(shown.maps.shape[:2]) <= MOST else f"; {MOST} of each at most are shown")
-            + ". 1 is even attention.",
-        )
-        for number, shown in enumerate(found.shown, 1)
-    ]
+    figures = []
+    for number, one in enumerate(found.shown, 1):
+        figures += [
+            Illustration(
+                drawn[f"attention-{number}"],
+                f"This image ({one.name}), what one block attends to in it, and the rollout: how"
+                " much of each patch reaches the output if every block passes on half of what it"
+                " gets. Grey: even attention or less. The warmest patches have the darkest red.",
+            ),
+            Illustration(drawn[f"blocks-{number}"], f"{one.name}: every block, mean of its heads."),
+            Illustration(drawn[f"heads-{number}"], f"{one.name}: the heads of one block."),
+        ]
     text = (
         "Means over heads and images; bands reach from the lowest head to the highest. Effective"
         " keys are one over the sum of squared weights: over so many keys independent noise is"
         " averaged."
     )
-    return Section("", "Attention", figures=[*figures, Illustration(drawn["heads"], text)])
+    mass = [] if found.relevant_share is None else [_mass(found)]
+    figures.append(Illustration(drawn["heads"], text))
+    return Section("", "Attention", figures=figures, numbers=mass)
+
+
+def _mass(found: Probe) -> Numbers:
+    """Mass on the object, block by block."""
+    heads, rolled = found.heads["class_relevant"], found.rollout_mass
+    assert rolled is not None
+    best = lambda row: f"{row.max():.3f} (head {row.argmax() + 1})"
+    rows = [
+        (str(b + 1), f"{row.mean():.3f}", best(row), f"{rolled[b]:.3f}")
+        for b, row in enumerate(heads)
+    ]
+    return Numbers(
+        f"Of the attention to patches, the part on the object's own; even attention has"
+        f" {found.relevant_share:.3f}.",
+        ("block", "mean of heads", "best head", "rollout up to here"),
+        rows,
+    )
+
+
+def _similarity(found: Probe, drawn: dict[str, bytes]) -> Section | None:
+    alike = found.similarity
+    if alike is None:
+        return None
+    means = {name: alike.mean(name) for name in (*DEFINITIONS, ALONE)}
+    rows = [
+        (str(depth), *(f"{path[depth]:.3f}" for path in means.values()))
+        for depth in range(len(means["cosine"]))
+    ]
+    definitions = [(name, d.words, d.source, alike.trend(name)) for name, d in DEFINITIONS.items()]
+    low, high = alike.grip.min(), alike.grip.max()
+    law = (
+        "Rank collapse (Dong et al. 2021) is about attention alone. It bounds the distance of"
+        " tokens from a common one, and says something where its number 4 beta H |res|^2 / sqrt(d)"
+        f" is below 1; in these blocks it is {low:.2g} to {high:.2g}, so"
+        + (" the theorem is silent, whatever is measured." if low >= 1 else " it speaks in some.")
+        + " The line of attention alone is measured: the same maps, without sums and perceptrons."
+    )
+    inside = (
+        "The law of xu2022 is about the inside of clusters, not about all tokens: see the cluster"
+        " model in the section on noise. Tokens of one cluster can draw together while clusters"
+        " move apart, and then the mean cosine says nothing of either."
+    )
+    text = (
+        "Mean cosine of two different patches of one image, tokens as they leave a block; 0 is what"
+        " enters the first. Bands: lowest to highest image. Beside it, the definitions that others"
+        " use, and the same tokens through attention alone."
+    )
+    return Section(
+        "",
+        "How alike tokens are",
+        "Papers and threads report opposite trends of token similarity with depth. They measure"
+        " different things: here they are side by side, on the same images.",
+        figures=[Illustration(drawn["similarity"], text)],
+        numbers=[
+            Numbers(
+                "What each definition does.", ("name", "what it is", "from", "trend"), definitions
+            ),
+            Numbers("Means over images by depth.", ("depth", *means), rows),
+        ],
+        notes=[law, inside],
+    )
+
+
+def _norms(found: Probe, drawn: dict[str, bytes]) -> Section | None:
+    if found.norms is None:
+        return None
+    rows = [
+        (str(d["depth"]), f"{d['median']:.3g}", f"{d['percentile_99']:.3g}", f"{d['largest']:.3g}",
+         f"{d['cut']:.3g}", f"{d['long_tokens']:,}", f"{d['long_share']:.2%}",
+         f"{d['images_with_any']:.0%}")
+        for d in found.norms.as_json()
+    ]  # fmt: skip
+    text = (
+        "Euclidean lengths of the patch tokens that leave a block, before any norm; 0 is what"
+        " enters the first block. A token is long above twice the median and six deviations (median"
+        " distance from the median, times 1.4826), or above the length that was given."
+    )
+    titles = ("depth", "median", "99 %", "longest", "long above", "long", "of patches", "of images")
+    return Section(
+        "",
+        "Artifact tokens",
+        "Large ViTs keep notes in a few patches, whose tokens grow several times as long as the"
+        " others (Darcet et al. 2024). Behind the last norm they cannot be seen.",
+        figures=[Illustration(drawn["norms"], text)],
+        numbers=[Numbers("By depth.", titles, rows)],
+    )
 
 
 def _denoising(found: Probe, drawn: dict[str, bytes]) -> Section | None:

@@ -1,53 +1,57 @@
-r"""Read a ViT: where its attention goes, and what its blocks do to noise.
+r"""Read a ViT: where its attention goes, how alike and how long its tokens are, what noise does.
 
 All numbers are read off one network on the same images; nothing is trained.
 """
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
-from jaxtyping import Array
 
 from limelight.core.arrays import Real
-from limelight.core.errors import InputError
-from limelight.core.keys import named
-from limelight.core.types import Example, Number
-from limelight.engine.device import by_library
+from limelight.core.errors import InputError, check_word
+from limelight.engine.device import use_cache
 from limelight.engine.run import Progress
 from limelight.fit.intervals import mean_interval
+from limelight.instruments.collapse import Similarity, grip
+from limelight.instruments.findings import findings
 from limelight.instruments.gallery import Gallery
-from limelight.instruments.overlay import Overlay, overlay
+from limelight.instruments.norms import Norms, find_long
+from limelight.instruments.overlay import Overlay
 from limelight.instruments.positions import Positions, read_positions
-from limelight.measures.denoising import (
-    CONTROLS,
-    POPULATIONS,
-    STAGES,
-    feature_squares,
-    hit_patches,
-    stage_squares,
+from limelight.instruments.reading import (
+    ATTENTION,
+    FEATURE_NOISE,
+    NOISE,
+    NORMS,
+    SIMILARITY,
+    Read,
+    read_images,
 )
-from limelight.measures.heads import looked_at, summary
+from limelight.measures.denoising import CONTROLS, POPULATIONS, STAGES
 from limelight.models.vit import ViT
 
-#: Images in one call.
-CHUNK = 4
-#: Length of noise on tokens over their spread: small, so that the answer is nearly linear.
-FEATURE_NOISE = 0.1
+#: What can be read; all of it when nothing is said.
+POSITIONS = "positions"
+SUBJECTS = (ATTENTION, SIMILARITY, NORMS, NOISE, POSITIONS)
 
 
 @dataclass(frozen=True)
 class Shown:
-    """One image and what every head makes of it: `maps` by block, head, row and column."""
+    """One image and what every head makes of it.
+
+    Args:
+        image: Its pixels.
+        name: Of its class, or of its file.
+        maps: Attention by block, head, row and column.
+        rollout: By block, row and column; see `measures.heads.rolled_out`.
+    """
 
     image: np.ndarray
     name: str
     maps: np.ndarray
+    rollout: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,6 @@ class Noise:
 
 #: Of noise on features behind averaging: all of it, and how it comes about.
 PARTS = ("total", "frozen", "response", "predicted")
-#: Images to which the cluster model is fitted.
-OVERLAID = 4
 #: Which noise a gain is of: on hit and on spared patches of noisy images; on tokens.
 KINDS = (*POPULATIONS, "feature")
 
@@ -92,6 +94,9 @@ class Probe:
         model: The cluster model beside attention, for some images, block by block.
         keys: Tokens of a block.
         settings: How it was read.
+        rollout_mass: Of the rollout on patches that matter, by block, where roles are known.
+        similarity: How alike tokens are.
+        norms: How long they are.
     """
 
     positions: Positions | None
@@ -102,30 +107,52 @@ class Probe:
     model: tuple[tuple[Overlay, ...], ...]
     keys: int
     settings: dict[str, Any]
+    rollout_mass: np.ndarray | None = None
+    similarity: Similarity | None = None
+    norms: Norms | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values, NaN as null."""
         found: dict[str, Any] = {"settings": self.settings, "tokens": self.keys}
+        found["findings"] = findings(self)
         found["positions"] = None if self.positions is None else self.positions.as_json()
-        if self.noise is None:
-            return found
-        roles = {} if self.relevant_share is None else {"relevant_patches": self.relevant_share}
-        per_block = [
-            {"block": b + 1, "heads": {k: _plain(v[b]) for k, v in self.heads.items()}}
-            | _noise_json(self.noise, b)
-            | {"cluster_model": _model_json([image[b] for image in self.model])}
-            for b in range(len(self.noise.stages))
-        ]
-        return found | roles | {"blocks": per_block}
+        if self.relevant_share is not None:
+            found["relevant_patches"] = self.relevant_share
+        if self.similarity is not None:
+            found["similarity"] = self.similarity.as_json()
+        if self.norms is not None:
+            found["norms"] = self.norms.as_json()
+        blocks = [self._block_json(b) for b in range(self.blocks)]
+        return found | ({"blocks": blocks} if blocks else {})
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of which something was read one by one."""
+        if self.noise is not None:
+            return len(self.noise.stages)
+        return len(self.heads["entropy"]) if self.heads else 0
+
+    def _block_json(self, b: int) -> dict[str, Any]:
+        found: dict[str, Any] = {"block": b + 1}
+        if self.heads:
+            found["heads"] = {k: _plain(v[b]) for k, v in self.heads.items()}
+        if self.rollout_mass is not None:
+            found["rollout_relevant"] = _plain(self.rollout_mass[b])
+        if self.noise is not None:
+            found |= _noise_json(self.noise, b)
+            found["cluster_model"] = _model_json([image[b] for image in self.model])
+        return found
 
 
 def probe(
     model: ViT,
     gallery: Gallery | None = None,
     *,
+    only: Collection[str] = (),
     shown: int = 2,
     noise: Real = 0.5,
     share: Real = 0.25,
+    cut: Real | None = None,
     seed: int = 0,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Probe:
@@ -134,41 +161,52 @@ def probe(
     Args:
         model: The ViT.
         gallery: Images; without them only positions are read.
+        only: What to read, of `SUBJECTS`; everything when empty.
         shown: How many of them to keep attention maps of.
         noise: Standard deviation of the noise on scaled pixels.
         share: Share of patches that get it.
+        cut: Length above which a token counts as long; by the rule of `norms` when not given.
         seed: Of noise, and of fresh positions.
         progress: Called with the state of the work after every few images.
     """
+    for word in only:
+        check_word("only", word, SUBJECTS)
+    wanted = frozenset(only or SUBJECTS)
     if not noise > 0:
         raise InputError(f"noise = {noise:g}", "above 0")
     patches = model.patches
     if not 1 <= round(share * patches) < patches:
         raise InputError(f"share = {share:g}", f"some of the {patches} patches, not all")
-    found = positions_of(model, seed)
-    settings = {"noise": noise, "noisy_share": share, "feature_noise": FEATURE_NOISE, "seed": seed}
-    if gallery is None:
-        return Probe(found, {}, None, (), None, (), model.tokens, settings)
-    read = _read_all(model, gallery, noise, share, seed, progress)
-    heads = {name: values.mean(axis=0) for name, values in read["heads"].items()}
-    if not gallery.knows_roles:
-        heads = {name: values for name, values in heads.items() if "relevant" not in name}
-    kept = min(shown, len(gallery))
-    images, _ = gallery.images(np.arange(kept)) if kept else ((), ())
-    names, side = gallery.pictures.names, gallery.sight.grid
-    drawn = tuple(
-        Shown(image, names[label], maps.reshape(*maps.shape[:2], side, side))
-        for image, label, maps in zip(images, gallery.labels(), read["maps"][:kept], strict=False)
-    )
+    if gallery is None and only and POSITIONS not in wanted:
+        raise InputError("there are no images to read", "give some, or read positions")
+    use_cache()
+    found = positions_of(model, seed) if POSITIONS in wanted else None
+    settings: dict[str, Any] = {"seed": seed}
+    keys = model.tokens
+    if gallery is None or not wanted - {POSITIONS}:
+        return Probe(found, {}, None, (), None, (), keys, settings)
+    read = read_images(
+        model, gallery, wanted - {POSITIONS}, shown=min(shown, len(gallery)),
+        noise=noise, share=share, seed=seed, progress=progress,
+    )  # fmt: skip
+    if NOISE in wanted:
+        settings |= {"noise": noise, "noisy_share": share, "feature_noise": FEATURE_NOISE}
+    alike = None
+    if SIMILARITY in wanted:
+        alike = Similarity(read["similarity"], grip(model, read["collapse"].mean(axis=0)))
+    mass = read.get("rollout_mass") if gallery.knows_roles else None
     return Probe(
         positions=found,
-        heads=heads,
+        heads=_heads(read, gallery.knows_roles),
         relevant_share=float(read["own"].mean()) if gallery.knows_roles else None,
-        shown=drawn,
-        noise=_noise(read["stage"], read["feature"]),
-        model=_overlays(model, gallery, seed),
-        keys=model.tokens,
+        shown=_shown(gallery, read),
+        noise=_noise(read["stage"], read["feature"]) if NOISE in wanted else None,
+        model=read["overlays"],
+        keys=keys,
         settings=settings | {"images": str(gallery), "pixels": gallery.scale},
+        rollout_mass=None if mass is None else mass.mean(axis=0),
+        similarity=alike,
+        norms=find_long(read["lengths"], cut) if NORMS in wanted else None,
     )
 
 
@@ -179,71 +217,22 @@ def positions_of(model: ViT, seed: int = 0) -> Positions | None:
     return read_positions(model.encodings, seed)
 
 
-def _read_all(model: ViT, gallery: Gallery, noise: Real, share: Real, seed: int, progress):
-    """Everything of every image, stacked; a few images at a time."""
-    sizes = (jnp.asarray(noise, float), jnp.asarray(share, float))
-    began, found, chunk = time.perf_counter(), [], min(CHUNK, len(gallery))
-    report = Progress(total=len(gallery), compiling=True)
-    progress(report)
-    keys = jr.split(jr.key(seed), len(gallery))
-    for first in range(0, len(gallery), chunk):
-        places = np.arange(first, first + chunk) % len(gallery)  # the last call is filled up
-        images, own = gallery.images(places)
-        inputs = (jnp.asarray(gallery.tokens(images)), jnp.asarray(own), keys[places])
-        with jax.default_matmul_precision("highest"):
-            out = by_library(_several)(model, *inputs, *sizes)
-        found.append(jax.tree.map(np.asarray, out) | {"own": own})
-        if not first:
-            report.compiling, report.compile_seconds = False, time.perf_counter() - began
-        report.done = report.computed = min(first + chunk, len(gallery))
-        report.seconds = time.perf_counter() - began
-        progress(report)
-    return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(gallery)], *found)
+def _heads(read: Read, roles: bool) -> dict[str, np.ndarray]:
+    """Means over images; without what needs to know which patches matter, where nobody does."""
+    heads = {name: values.mean(axis=0) for name, values in read.get("heads", {}).items()}
+    return heads if roles else {k: v for k, v in heads.items() if "relevant" not in k}
 
 
-def _several(model: ViT, tokens, own, keys, noise: Array, share: Array) -> dict[str, Any]:
-    return jax.vmap(lambda t, o, k: one_image(model, t, o, k, noise, share))(tokens, own, keys)
-
-
-def one_image(model: ViT, tokens, own, key, noise: Number, share: Number) -> dict[str, Any]:
-    """All that is read of one image."""
-    k_hit, k_pixels, k_features = named(key, "hit", "pixels", "features")
-    count = len(tokens)
-    attention = model.read(_whole(tokens)).attention
-    hit = hit_patches(k_hit, count, share)
-    added = jnp.where(hit[:, None], noise * jr.normal(k_pixels, tokens.shape), 0.0)
-    classed = model.class_token is not None
-    summaries = [summary(A, model.first, own, classed) for A in attention]
-    return {
-        "heads": {name: jnp.stack([s[name] for s in summaries]) for name in summaries[0]},
-        "maps": jnp.stack([looked_at(A, model.first, classed) for A in attention]),
-        "stage": stage_squares(model, tokens, tokens + added, hit),
-        "feature": feature_squares(model, k_features, tokens, FEATURE_NOISE),
-    }
-
-
-def _overlays(model: ViT, gallery: Gallery, seed: int) -> tuple[tuple[Overlay, ...], ...]:
-    """The cluster model fitted to every block, for a few images."""
-    images, _ = gallery.images(np.arange(min(OVERLAID, len(gallery))))
-    read = (by_library(_reads)(model, jnp.asarray(tokens)) for tokens in gallery.tokens(images))
-    plain = lambda array: np.asarray(array, dtype=float)
-    return tuple(
-        tuple(overlay(plain(rows), plain(A), seed) for rows, A in zip(*parts, strict=True))
-        for parts in read
-    )
-
-
-def _reads(model: ViT, tokens):
-    """Patches behind the norm of every block, and attention among them."""
-    first, found = model.first, model.read(_whole(tokens))
-    rows = [b.norm_attention(x)[first:] for b, x in zip(model.blocks, found.tokens, strict=False)]
-    return rows, [A[:, first:, first:] for A in found.attention]
-
-
-def _whole(tokens) -> Example:
-    """An image of which every patch takes part."""
-    count = len(tokens)
-    return Example(tokens, jnp.zeros(1), jnp.ones(count, bool), jnp.zeros(count, int))
+def _shown(gallery: Gallery, read: Read) -> tuple[Shown, ...]:
+    """The images that are drawn, with their maps."""
+    count = len(read.get("maps", ()))
+    if not count:
+        return ()
+    images, _ = gallery.images(np.arange(count))
+    names, side = gallery.pictures.names, gallery.sight.grid
+    grid = lambda maps: maps.reshape(*maps.shape[:-1], side, side)
+    parts = zip(images, gallery.labels(), read["maps"], read["rollout"], strict=False)
+    return tuple(Shown(image, names[label], grid(m), grid(r)) for image, label, m, r in parts)
 
 
 def _noise(stage: dict[str, np.ndarray], feature: dict[str, np.ndarray]) -> Noise:

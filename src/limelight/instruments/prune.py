@@ -1,8 +1,8 @@
 r"""Token sparsification on a real ViT: what keeping fewer tokens costs, and what it saves.
 
-Behind one block the class token and $k$ patches go on; the others are gone, not masked, so later
-blocks are smaller programs. Which patches stay is a policy; all are held against no pruning on the
-same images, in one table.
+Behind one block the class token and $k$ patches go on; the others are gone, not masked, or merged
+into those that stay, so later blocks are smaller programs. Which patches stay is a policy; all are
+held against no pruning on the same images, in one table.
 """
 
 import dataclasses
@@ -29,11 +29,22 @@ from limelight.engine.run import Progress
 from limelight.fit.intervals import paired_interval, wilson
 from limelight.fit.trends import median_interval
 from limelight.instruments.gallery import Gallery, Groups
-from limelight.models.flops import vit_flops
+from limelight.models.flops import NORM as NORM_FLOPS
+from limelight.models.flops import Flops, vit_flops
+from limelight.models.merge import merged_output
+from limelight.models.schedule import (
+    NORM,
+    POLICIES,
+    RANDOM,
+    SIMILARITY,
+    TRUTH,
+    kept_patches,
+    usual_cut,
+)
 from limelight.models.vit import ViT
 
-#: By what the class token attends to; by chance; by what is known of the patches.
-POLICIES = ATTENTION, RANDOM, TRUTH = ("attention", "random", "truth")
+#: Those that rank patches by what is given to them, not by what the network computes.
+SCORED = (RANDOM, TRUTH)
 NONE = "none"
 #: How far XLA's count of FLOPs may be from the formula.
 AGREES = 0.02
@@ -47,6 +58,7 @@ class PrunedRow:
 
     Args:
         policy: Which patches stay; `none` where all do.
+        at: The block behind which the others go.
         keep: Share of the patches that stay.
         tokens: Tokens of the blocks behind the cut, a class token included.
         accuracy: Share of images named rightly.
@@ -62,6 +74,7 @@ class PrunedRow:
     """
 
     policy: str
+    at: int
     keep: Real
     tokens: int
     accuracy: float
@@ -90,7 +103,7 @@ class Pruned:
     """The table, and how it came about; `load` is that of the machine, before and after."""
 
     rows: tuple[PrunedRow, ...]
-    at: int
+    at: tuple[int, ...]
     images: str
     batch: int
     rounds: int
@@ -101,7 +114,7 @@ class Pruned:
         """Plain JSON values."""
         return {
             "images": self.images,
-            "pruned_behind_block": self.at,
+            "pruned_behind_block": self.at[0] if len(self.at) == 1 else list(self.at),
             "rows": [row.as_json() for row in self.rows],
             "kernel": kernel(self.backend),
             "batch": self.batch,
@@ -129,30 +142,6 @@ def counted(backend: str) -> str:
     return "the program before compilation" if backend == "gpu" else "the compiled program"
 
 
-def usual_cut(depth: int) -> int:
-    """The block behind which to prune by default: a quarter of the way, at least one.
-
-    Earlier saves more; but the first blocks have not yet found what matters.
-
-    Example:
-        >>> usual_cut(12), usual_cut(2)
-        (3, 1)
-    """
-    return max(1, round(depth / 4))
-
-
-def kept_patches(keep: Real, patches: int) -> int:
-    """Patches that a share stands for, at least one.
-
-    Example:
-        >>> [kept_patches(r, 196) for r in (1, 0.9, 0.7, 0.5, 0.001)]
-        [196, 176, 137, 98, 1]
-    """
-    if not 0 < keep <= 1:
-        raise InputError(f"keep = {keep:g}", "above 0, at most 1")
-    return max(1, round(keep * patches))
-
-
 def prune(
     model: ViT,
     gallery: Gallery,
@@ -160,7 +149,7 @@ def prune(
     keep: Sequence[Real],
     *,
     policies: Sequence[str] = (),
-    at: int | None = None,
+    at: int | Sequence[int] | None = None,
     batch: int | None = None,
     rounds: int = 10,
     progress: Callable[[Progress], None] = lambda _: None,
@@ -176,22 +165,24 @@ def prune(
         groups: How its outputs name their classes.
         keep: Shares of patches to keep; 1 is the whole ViT, which is always measured.
         policies: Of `POLICIES`; by default all that the images allow.
-        at: The block behind which tokens are dropped, counted from 1.
+        at: The block behind which tokens are dropped, counted from 1; or several, each tried.
         batch: Images in one call.
         rounds: Timed rounds at least; batches are gone through again where there are fewer.
         progress: Called with the state of the work after every batch.
     """
     at = usual_cut(len(model.blocks)) if at is None else at
+    places = sorted({at} if isinstance(at, int) else set(at))
     batch = BATCH.get(jax.default_backend(), 16) if batch is None else batch
     batch = min(batch, len(gallery))
-    _check(model, gallery, policies, at, batch, rounds)
-    policies = policies or (POLICIES if gallery.knows_roles else (ATTENTION, RANDOM))
+    _check(model, gallery, policies, places, batch, rounds)
+    policies = policies or [p for p in POLICIES if p != TRUTH or gallery.knows_roles]
     shares = sorted({r for r in keep if kept_patches(r, gallery.sight.patches) and r < 1})[::-1]
-    cases = [(NONE, 1.0), *((policy, r) for r in shares for policy in policies)]
+    cases = [(NONE, 1.0, places[0])]
+    cases += [(policy, r, place) for place in places for r in shares for policy in policies]
     before = os.getloadavg()[0]
     clock = _Clock(Progress(total=len(cases) * len(gallery), compiling=True), progress)
     patches = gallery.sight.patches
-    programs = [_Program(model, policy, r, at, batch, patches) for policy, r in cases]
+    programs = [_Program(model, policy, r, place, batch, patches) for policy, r, place in cases]
     with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), "compiler") as pool:
         list(pool.map(_Program.compile, programs))
     clock.compiled()
@@ -200,7 +191,7 @@ def prune(
         _row(*parts, right[0], seconds[0]) for parts in zip(programs, right, seconds, strict=True)
     ]
     load, machine = (before, os.getloadavg()[0]), describe_machine()
-    return Pruned(tuple(rows), at, str(gallery), batch, seconds.shape[1], machine, load)
+    return Pruned(tuple(rows), tuple(places), str(gallery), batch, seconds.shape[1], machine, load)
 
 
 def _measure(
@@ -262,18 +253,18 @@ class _Program:
     """A ViT that keeps so many patches, traced when it is made; `compile` before it is called."""
 
     def __init__(self, model: ViT, policy: str, keep: Real, at: int, batch: int, patches: int):
-        self.policy, self.keep, self.batch = policy, keep, batch
+        self.policy, self.keep, self.at, self.batch = policy, keep, at, batch
         count = kept_patches(keep, patches)
         self.model = dataclasses.replace(model, keep=((at - 1, count),))
         self.tokens = count + model.first
         self.arrays, rest = eqx.partition(self.model, eqx.is_array)
         inputs = jax.ShapeDtypeStruct((batch, patches, model.embed.weight.shape[0]), jnp.float32)
         scores = jax.ShapeDtypeStruct((batch, patches), jnp.float32)
-        scored = policy in (RANDOM, TRUTH)
+        scored = policy in SCORED
 
         def run(arrays, inputs, scores=None):
             vit = eqx.combine(arrays, rest)
-            return jax.vmap(lambda x, s: output(vit, x, s))(inputs, scores)
+            return jax.vmap(lambda x, s: output(vit, x, s, policy))(inputs, scores)
 
         program = jax.jit(run, compiler_options=for_gpu(LIBRARY))
         given = self.arrays, inputs, *([scores] if scored else [])
@@ -290,7 +281,7 @@ class _Program:
         self(*(jnp.zeros(given.shape, given.dtype) for given in self.shapes))
 
     def __call__(self, inputs, scores) -> tuple[np.ndarray, float]:
-        given = (scores,) if self.policy in (RANDOM, TRUTH) else ()
+        given = (scores,) if self.policy in SCORED else ()
         began = time.perf_counter()
         logits = jax.block_until_ready(self.run(self.arrays, inputs, *given))
         spent = time.perf_counter() - began
@@ -298,16 +289,51 @@ class _Program:
 
 
 def output(
-    model: ViT, tokens: Float[Array, "patches numbers"], scores: Float[Array, " patches"] | None
+    model: ViT,
+    tokens: Float[Array, "patches numbers"],
+    scores: Float[Array, " patches"] | None,
+    policy: str = "",
 ) -> Float[Array, "..."]:
-    """The output for one image; patches of the highest scores are kept first."""
+    """The output for one image; patches of the highest scores are kept first.
+
+    Args:
+        model: Its `keep` says behind which block, and how many.
+        tokens: The image.
+        scores: Of the patches, for policies that do not ask the network.
+        policy: `similarity` merges, `norm` ranks by length; otherwise scores or attention decide.
+    """
     count = len(tokens)
     image = Example(tokens, jnp.zeros(1), jnp.ones(count, bool), jnp.zeros(count, int))
+    (block, left), *_ = model.keep or ((0, count),)
+    if policy == SIMILARITY and left < count:
+        return merged_output(model, tokens, block + 1, left)
+    if policy == NORM and left < count:
+        behind = dataclasses.replace(model, keep=()).read(image).tokens[block + 1]
+        scores = jnp.linalg.norm(behind[model.first :], axis=-1)
     return model.read(image, scores).output
 
 
+def flops_of(model: ViT, policy: str) -> Flops:
+    """By formula, for one image: what the network costs, and what the policy adds."""
+    cost = vit_flops(model, scored=policy in (*SCORED, NORM, SIMILARITY))
+    (block, left), *_ = model.keep or ((0, model.patches),)
+    if left >= model.patches:
+        return cost
+    width, n = model.embed.weight.shape[1], model.tokens
+    if policy == NORM:
+        return cost + Flops(0, 2 * model.patches * width)
+    if policy != SIMILARITY:
+        return cost
+    rows, att = left + model.first, model.blocks[block].attention
+    keys = att.key.weight.shape[1] // att.heads
+    matching = Flops(2 * (n // 2) * (n - n // 2) * keys, 2 * n * width + 2 * n * att.heads * keys)
+    later = len(model.blocks) - block - 1
+    weighing = Flops(0, 3 * later * att.heads * rows**2)
+    return cost + matching + weighing + Flops(0, NORM_FLOPS * (n - rows) * width)
+
+
 def _row(program: _Program, mine, seconds, whole, whole_seconds) -> PrunedRow:
-    n, cost = len(mine), vit_flops(program.model, scored=program.policy in (RANDOM, TRUTH))
+    n, cost = len(mine), flops_of(program.model, program.policy)
     low, high = wilson(int(mine.sum()), n)
     lost, gained = int((whole & ~mine).sum()), int((mine & ~whole).sum())
     difference, down, up = paired_interval(lost, gained, n)
@@ -315,6 +341,7 @@ def _row(program: _Program, mine, seconds, whole, whole_seconds) -> PrunedRow:
     plain = program.policy == NONE
     return PrunedRow(
         policy=program.policy,
+        at=program.at,
         keep=program.keep,
         tokens=program.tokens,
         accuracy=float(mine.mean()),
@@ -331,13 +358,14 @@ def _row(program: _Program, mine, seconds, whole, whole_seconds) -> PrunedRow:
 
 
 def _check(
-    model: ViT, gallery: Gallery, policies: Sequence[str], at: int, batch: int, rounds: int
+    model: ViT, gallery: Gallery, policies: Sequence[str], at: list[int], batch: int, rounds: int
 ) -> None:
     depth = len(model.blocks)
     if depth < 2:
         raise InputError("a ViT of one block has no block behind the cut", "two blocks or more")
-    if not 1 <= at < depth:
-        raise InputError(f"at = {at}", f"a block from 1 to {depth - 1}, of {depth}")
+    for place in at:
+        if not 1 <= place < depth:
+            raise InputError(f"at = {place}", f"a block from 1 to {depth - 1}, of {depth}")
     for name, value in (("batch", batch), ("rounds", rounds)):
         if value < 1:
             raise InputError(f"{name} = {value}", "at least 1")

@@ -14,6 +14,7 @@ Reference: xu2022, Section 1 (the claim); the protocol is ours.
 """
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float
@@ -73,20 +74,27 @@ def stage_squares(
         `noise` and `signal`, [blocks, stages, populations]; `let_through`, [blocks, controls,
         populations], the noise behind the output map, and `taken`, the same for `normed`.
     """
-    first, places = model.first, model.places
-    x, y = model.embedded(clean), model.embedded(noisy)
-    found: dict[str, list[Array]] = {"noise": [], "signal": [], "let_through": [], "taken": []}
-    parts = jnp.stack([hit, ~hit]).astype(x.dtype)
+    places, x, y = model.places, model.embedded(clean), model.embedded(noisy)
+    found = []
     for block in model.blocks:
         a, b = passage(block, x, places), passage(block, y, places)
-        pairs = [(getattr(a, s)[first:], getattr(b, s)[first:]) for s in STAGES]
-        found["noise"].append(jnp.stack([parts @ _square(v - u) for u, v in pairs]))
-        found["signal"].append(jnp.stack([parts @ _square(u - _mean(u)) for u, _ in pairs]))
-        left = _controls(block.attention, a, b, first)
-        found["let_through"].append(jnp.stack([parts @ left[name] for name in CONTROLS]))
-        found["taken"].append(parts @ _square(b.normed - a.normed)[first:])
+        found.append(stage_block(block, a, b, hit, model.first))
         x, y = a.leaving, b.leaving
-    return {name: jnp.stack(values) for name, values in found.items()}
+    return _stacked(found)
+
+
+def stage_block(
+    block: Block, a: BlockPassage, b: BlockPassage, hit: Bool[Array, " patches"], first: int
+) -> dict[str, Squares]:
+    """`stage_squares` of one block, from the passages of the clean tokens and of the noisy ones."""
+    parts = jnp.stack([hit, ~hit], axis=1).astype(a.entering.dtype)
+    u, v = (jnp.stack([getattr(one, s)[first:] for s in STAGES]) for one in (a, b))
+    return {
+        "noise": _square(v - u) @ parts,
+        "signal": _square(u - _mean(u)) @ parts,
+        "let_through": _controls(block.attention, a, b, first) @ parts,
+        "taken": _square(b.normed - a.normed)[first:] @ parts,
+    }
 
 
 def patch_features(model: ViT | ConvNet, example: Example) -> list[Float[Array, "patches _"]]:
@@ -130,21 +138,36 @@ def feature_squares(
         averaging), `frozen` (with clean attention), `response` (of attention), `predicted` (of
         `frozen`); and [blocks, controls] `let_through`, behind the output map.
     """
-    first, places, x = model.first, model.places, model.embedded(clean)
-    names = ("taken", "total", "frozen", "response", "predicted", "let_through")
-    found: dict[str, list[Array]] = {name: [] for name in names}
+    places, x, found = model.places, model.embedded(clean), []
     for number, block in enumerate(model.blocks):
-        spread = jnp.mean(_square(x[first:] - _mean(x[first:])))
-        noise = jr.normal(jr.fold_in(key, number), x[first:].shape, x.dtype)
-        noise = scale * jnp.sqrt(spread / x.shape[1]) * noise
         a = passage(block, x, places)
-        b = passage(block, x.at[first:].add(noise), places)
-        for name, value in _decomposed(block.attention, a, b, first).items():
-            found[name].append(value)
-        left = _controls(block.attention, a, b, first)
-        found["let_through"].append(jnp.stack([jnp.sum(left[name]) for name in CONTROLS]))
+        drawn = jr.normal(jr.fold_in(key, number), x[model.first :].shape, x.dtype)
+        found.append(feature_block(block, a, scale * drawn, model.first, places))
         x = a.leaving
-    return {name: jnp.stack(values) for name, values in found.items()}
+    return _stacked(found)
+
+
+def feature_block(
+    block: Block,
+    a: BlockPassage,
+    noise: Tokens,
+    first: int,
+    places: Tokens | None = None,
+) -> dict[str, Squares]:
+    """`feature_squares` of one block, from the passage of the clean tokens.
+
+    `noise` is in units of the spread: standard normal numbers times a scale.
+    """
+    x = a.entering
+    spread = jnp.mean(_square(x[first:] - _mean(x[first:])))
+    noise = jnp.sqrt(spread / x.shape[1]) * noise
+    b = passage(block, x.at[first:].add(noise), places)
+    through = jnp.sum(_controls(block.attention, a, b, first), axis=-1)
+    return _decomposed(block.attention, a, b, first) | {"let_through": through}
+
+
+def _stacked(blocks: list[dict[str, Squares]]) -> dict[str, Squares]:
+    return {name: jnp.stack([block[name] for block in blocks]) for name in blocks[0]}
 
 
 def _decomposed(att: Attention, a: BlockPassage, b: BlockPassage, first: int) -> dict[str, Array]:
@@ -167,27 +190,26 @@ def _decomposed(att: Attention, a: BlockPassage, b: BlockPassage, first: int) ->
     }
 
 
-def _controls(att: Attention, a: BlockPassage, b: BlockPassage, first: int) -> dict[str, Array]:
+def _controls(
+    att: Attention, a: BlockPassage, b: BlockPassage, first: int
+) -> Float[Array, "controls patches"]:
     """Squares of the noise behind the output map, for every patch, under every attention."""
     values, noisy = att.values(a.normed), att.values(b.normed)
-    rows = len(a.normed)
-    patches, eye = rows - first, jnp.eye(rows, dtype=values.dtype)
-    near = local_weights(round(patches**0.5), 1).astype(values.dtype)
+    rows, eye = len(a.normed), jnp.eye(len(a.normed), dtype=values.dtype)
+    near = local_weights(round((rows - first) ** 0.5), 1).astype(values.dtype)
     fixed = {
         "identity": eye,
         "even": jnp.full((rows, rows), 1.0 / rows, values.dtype),
         "local": eye.at[first:, first:].set(near),
     }
 
-    def left(A, B):
-        change = att.joined(B @ noisy) - att.joined(A @ values)
-        return _square(change @ att.output.weight)[first:]
+    def every(S):
+        found = {name: jnp.broadcast_to(A, S.shape) for name, A in fixed.items()}
+        found |= {"attention": S, "masked": _without_diagonal(S, eye)}
+        return jnp.stack([found[name] for name in CONTROLS])
 
-    alone = lambda S: _without_diagonal(S, eye)
-    found = {name: left(A[None], A[None]) for name, A in fixed.items()}
-    found["attention"] = left(a.weights, b.weights)
-    found["masked"] = left(alone(a.weights), alone(b.weights))
-    return found
+    mixed = every(b.weights) @ noisy - every(a.weights) @ values
+    return jax.vmap(lambda m: _square(att.joined(m) @ att.output.weight)[first:])(mixed)
 
 
 def _without_diagonal(S, eye):
@@ -195,9 +217,9 @@ def _without_diagonal(S, eye):
     return held / jnp.sum(held, axis=-1, keepdims=True)
 
 
-def _mean(rows: Tokens) -> Float[Array, "1 width"]:
-    return jnp.mean(rows, axis=0, keepdims=True)
+def _mean(rows: Float[Array, "*some tokens width"]) -> Float[Array, "*some 1 width"]:
+    return jnp.mean(rows, axis=-2, keepdims=True)
 
 
-def _square(rows: Tokens) -> Float[Array, " tokens"]:
+def _square(rows: Float[Array, "*some tokens width"]) -> Float[Array, "*some tokens"]:
     return jnp.sum(rows**2, axis=-1)

@@ -63,7 +63,40 @@ def summary(
     }
 
 
+def relevant_mass(
+    attention: Heads, first: int, relevant: Bool[Array, " patches"], classed: bool = True
+) -> Float[Array, " heads"]:
+    """Of what `looked_at` gives to patches, the share of those that matter."""
+    seen = looked_at(attention, first, classed)
+    return seen @ relevant.astype(seen.dtype) / jnp.sum(seen, axis=-1)
+
+
 def looked_at(attention: Heads, first: int, classed: bool = True) -> Float[Array, "heads patches"]:
     """Weight of every patch in the class token's row, or in the mean patch's without one."""
     row = attention[:, 0] if classed and first else jnp.mean(attention[:, first:], axis=1)
     return row[:, first:]
+
+
+def rolled_out(
+    attention: Heads, below: Float[Array, "queries keys"]
+) -> Float[Array, "queries keys"]:
+    r"""Attention rollout: one more block on top of those below.
+
+    $$R_b = \tfrac12 (\bar A_b + I) R_{b-1}, \quad R_0 = I$$
+
+    with $\bar A_b$ the mean over heads. A row says how much of every input token reaches that row,
+    if sums pass on a half each and perceptrons change nothing.
+
+    Args:
+        attention: Of the block.
+        below: $R_{b-1}$.
+
+    Reference: Abnar and Zuidema 2020, "Quantifying attention flow in transformers", Section 3.1.
+
+    Example:
+        >>> even = jnp.full((1, 2, 2), 0.5)
+        >>> rolled_out(even, jnp.eye(2)).tolist()
+        [[0.75, 0.25], [0.25, 0.75]]
+    """
+    mean = jnp.mean(attention, axis=0)
+    return 0.5 * (mean @ below + below)

@@ -14,7 +14,8 @@ from limelight.core.errors import InputError
 from limelight.models.layers import Affine, AttentionPool, Block, Norm
 from limelight.models.vit import ViT
 
-#: FLOPs a number. Of the exact GELU both branches of its error function are evaluated.
+#: FLOPs a number, and of activations. Of the exact GELU both branches of its error function are
+#: evaluated.
 #: Exponentials, roots and logarithms are none of them: XLA counts those apart.
 NORM, SOFTMAX = 6, 4
 ACTIVE = {"gelu": 64, "gelu_tanh": 9, "quick_gelu": 3, "silu": 2, "relu": 0}

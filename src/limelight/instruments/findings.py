@@ -1,0 +1,144 @@
+"""What a probe found, in a few sentences that anybody can read."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from limelight.measures.similarity import DEFINITIONS
+
+if TYPE_CHECKING:
+    from limelight.instruments.probe import Probe
+
+#: Attention has found the object where it closes this share of the gap between even and all.
+FOUND = 0.5
+#: Light on the object this far above or below even light is more than rounding.
+MORE = 0.02
+
+
+def findings(found: "Probe") -> list[str]:
+    """Sentences, the most telling first."""
+    said = []
+    if found.heads:
+        said += _object(found) if found.relevant_share is not None else _width(found)
+    if found.similarity is not None:
+        said += _alike(found)
+    if found.norms is not None:
+        said += _long(found)
+    if found.noise is not None:
+        said += _noise(found)
+    return said
+
+
+def _object(found: "Probe") -> list[str]:
+    """Where attention finds the object."""
+    mass, even = found.heads["class_relevant"].mean(axis=1), float(found.relevant_share or 0.0)
+    best = int(mass.argmax())
+    asked = _asking(found)
+    top = f"{mass[best]:.0%} of {asked}'s attention to patches in block {best + 1}"
+    chance = f"even attention would have {even:.0%}"
+    gap = (mass - even) / max(1.0 - even, 1e-9)
+    if not (gap >= FOUND).any():
+        return [f"Attention does not find the object: at most {top}, where {chance}."]
+    said = [f"Attention finds the object in {blocks(gap >= FOUND)}: {top}, where {chance}."]
+    first = int(np.argmax(gap >= FOUND))
+    below = np.arange(len(mass))[:first][mass[:first] < even - MORE]
+    if len(below):
+        places = blocks(np.isin(np.arange(len(mass)), below))
+        said.append(f"In {places} it looks at the background more than even attention would.")
+    return said
+
+
+def _width(found: "Probe") -> list[str]:
+    """How widely the class token looks, where nobody knows what matters."""
+    keys = np.exp(found.heads["class_entropy"].mean(axis=1))
+    narrow, wide = int(keys.argmin()), int(keys.argmax())
+    return [
+        f"{_asking(found).capitalize()} looks at about {keys[narrow]:.0f} of {found.keys} tokens in"
+        f" block {narrow + 1}, where attention is narrowest, and at about {keys[wide]:.0f} in block"
+        f" {wide + 1}, where it is widest."
+    ]
+
+
+def _asking(found: "Probe") -> str:
+    classed = bool(np.isfinite(found.heads["class"]).all())
+    return "the class token" if classed else "the average query"
+
+
+def _alike(found: "Probe") -> list[str]:
+    """How similarity changes with depth, and who would say otherwise."""
+    alike = found.similarity
+    assert alike is not None
+    path, trend = alike.mean("cosine"), alike.trend("cosine")
+    word = {"rises": "become more alike", "falls": "become less alike"}.get(trend, "stay as alike")
+    said = [
+        f"Tokens {word} with depth: the mean cosine of two different patches is {path[1]:.2f}"
+        f" behind block 1 and {path[-1]:.2f} behind block {len(path) - 1}"
+    ]
+    low, high = int(path[1:].argmin()) + 1, int(path[1:].argmax()) + 1
+    ends = sorted((path[1], path[-1]))
+    if path[low] < ends[0] - MORE or path[high] > ends[1] + MORE:
+        said[0] += (
+            f", but not in one direction: lowest behind block {low} ({path[low]:.2f}), highest"
+            f" behind block {high} ({path[high]:.2f}), so where one starts decides the trend"
+        )
+    said[0] += "."
+    other = [n for n in DEFINITIONS if {alike.trend(n), trend} == {"rises", "falls"}]
+    if other:
+        named = " and ".join(f"`{name}`" for name in other)
+        said.append(f"Measured as {named}, the trend is the opposite.")
+    return said
+
+
+def _long(found: "Probe") -> list[str]:
+    """How many tokens are too long."""
+    norms = found.norms
+    assert norms is not None
+    shares, images = norms.shares, len(norms.lengths)
+    if not shares[1:].any():
+        ratio = norms.lengths[:, -1].max() / np.median(norms.lengths[:, -1])
+        return [
+            "No artifact tokens: behind the last block the longest patch token is"
+            f" {ratio:.1f} times as long as the median one."
+        ]
+    worst = int(shares[1:].argmax()) + 1
+    any_images = int(norms.long[:, worst].any(axis=1).sum())
+    return [
+        f"High-norm tokens in {blocks(shares[1:] > 0)}: most behind block {worst},"
+        f" {shares[worst]:.1%} of the patches, in {any_images} of {images} images."
+    ]
+
+
+def _noise(found: "Probe") -> list[str]:
+    """Whether attention averages noise away."""
+    from limelight.instruments.probe import distils
+
+    assert found.noise is not None
+    told = np.array([distils(ends[0]) for ends in found.noise.against_identity])
+    if (told == "yes").all():
+        return [
+            "In every block attention lets less noise of noisy patches through than none would."
+        ]
+    if not (told == "yes").any():
+        return ["In no block is it certain that attention lets less noise through than none would."]
+    return [f"Attention lets less noise through than none would in {blocks(told == 'yes')}."]
+
+
+def blocks(chosen: np.ndarray) -> str:
+    """Names of blocks, runs joined.
+
+    Example:
+        >>> blocks(np.array([True, False, True, True, True]))
+        'blocks 1 and 3 to 5'
+        >>> blocks(np.array([False, True]))
+        'block 2'
+    """
+    numbers, runs = [int(i) + 1 for i in np.flatnonzero(chosen)], []
+    for number in numbers:
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    words = [f"{a}" if a == b else f"{a} and {b}" if b == a + 1 else f"{a} to {b}" for a, b in runs]
+    head = ", ".join(words[:-1])
+    joined = f"{head} and {words[-1]}" if head else words[-1]
+    return f"block{'s' * (len(numbers) > 1)} {joined}"
