@@ -103,7 +103,7 @@ def probe(
     Examples:
       limelight probe vit.safetensors
       limelight probe vit.safetensors --images photos/ -o vit.html
-      limelight probe vit.safetensors --images cat.jpg --attention --block 9 --head 2
+      limelight probe vit.safetensors --images cat.jpg --attention --block 9
       limelight probe vit.safetensors --images photos/ --similarity --norms
       limelight probe vit.safetensors --images cifar10 --behind tiles --json
     """

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from limelight.core.errors import InputError, check_word, suggest
-from limelight.models.layers import ACTIVATIONS
 from limelight.models.pretrained.known import (
     FACTS,
     Signature,
@@ -112,6 +111,8 @@ class Facts:
                 + ("" if "like" in askable else ", or like=... with its name in timm"),
             )
         if "activation" in names:
+            from limelight.models.layers import ACTIVATIONS  # loads JAX
+
             check_word("activation", self.values["activation"], tuple(ACTIVATIONS))
 
     def __getitem__(self, name: str) -> Any:

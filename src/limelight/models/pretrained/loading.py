@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from limelight.core.errors import InputError, check_word
-from limelight.models.pretrained.build import build
 from limelight.models.pretrained.configs import read_configs
 from limelight.models.pretrained.facts import Facts
 from limelight.models.pretrained.known import named, signature
@@ -15,8 +14,10 @@ from limelight.models.pretrained.names import LAYOUTS, TIMM, Renamed, rename
 from limelight.models.pretrained.pixels import Pixels
 from limelight.models.pretrained.refused import refusal, text_model
 from limelight.models.pretrained.sources import Source, find
-from limelight.models.vit import POOLS, ViT
 from limelight.models.weights import Tensors
+
+if TYPE_CHECKING:
+    from limelight.models.vit import ViT
 
 #: What a file of ours says in its metadata.
 HEADS, POOL, CHANNELS, EPSILON, ACTIVATION = "heads", "pool", "channels", "epsilon", "activation"
@@ -52,7 +53,7 @@ class Pretrained:
         notes: What was concluded and not read, and what was left out.
     """
 
-    model: ViT
+    model: "ViT"
     name: str
     layout: str
     facts: dict[str, dict[str, Any]]
@@ -95,6 +96,8 @@ def load(
     opened = open_source(source, heads, epsilon, activation, pool, side, like)
     with _about(opened.name):
         _accounted(opened)
+        from limelight.models.pretrained.build import build  # loads JAX
+
         model = build(opened.tensors, opened.facts)
     facts, renamed = opened.facts, opened.renamed
     notes = [*facts.notes]
@@ -109,7 +112,7 @@ def load(
     )
 
 
-def load_vit(source: Any, heads: int | None = None, **said: Any) -> ViT:
+def load_vit(source: Any, heads: int | None = None, **said: Any) -> "ViT":
     """The network alone; see `load`."""
     return load(source, heads=heads, **said).model
 
@@ -193,6 +196,8 @@ def _said(given: dict[str, Any]) -> dict[str, Any]:
     if "epsilon" in found and not 0 <= found["epsilon"] < 1:
         raise InputError(f"epsilon = {found['epsilon']:g}", "from 0 to below 1")
     if "pool" in found:
+        from limelight.models.vit import POOLS  # loads JAX
+
         check_word("pool", found["pool"], POOLS)
     return found
 

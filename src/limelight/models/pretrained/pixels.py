@@ -4,10 +4,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from limelight.core.errors import InputError
-from limelight.worlds.sources.fit import Fit
+
+if TYPE_CHECKING:
+    from limelight.worlds.sources.fit import Fit
 
 #: Mean and deviation by channel of pixels from 0 to 1, where they have a name.
 SCALES = {
@@ -52,8 +54,10 @@ class Pixels:
         if not all(v > 0 for v in self.deviation):
             raise InputError(f"a deviation of {min(self.deviation):g}", "above 0")
 
-    def fit(self, side: int) -> Fit:
+    def fit(self, side: int) -> "Fit":
         """How an image becomes a square of this side."""
+        from limelight.worlds.sources.fit import Fit  # its package loads JAX
+
         return Fit(side, self.crop, self.stretch, self.way)
 
     @property

@@ -1,13 +1,15 @@
 """Positions that enter attention itself: rotations of a grid, and a bias by relative position."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from limelight.core.errors import InputError
-from limelight.models.layers import Rotary
+
+if TYPE_CHECKING:
+    from limelight.models.layers import Rotary
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Turns:
         if self.kind not in ("grid", "centres") or self.order not in ("ij", "xy"):
             raise InputError(f"rotations of kind {self.kind} {self.order}", "grid or centres")
 
-    def rotary(self, side: int, size: int, first: int) -> Rotary:
+    def rotary(self, side: int, size: int, first: int) -> "Rotary":
         """The tables for a square grid, heads of this width, and so many rows before the patches.
 
         Args:
@@ -61,6 +63,10 @@ class Turns:
         angles = np.concatenate([places[axis][:, None] * rates for axis in axes], axis=1)
         angles = np.tile(angles, 2) if self.half else np.repeat(angles, 2, axis=1)
         angles = np.concatenate([np.zeros((first, size)), angles])
+        import jax.numpy as jnp
+
+        from limelight.models.layers import Rotary
+
         cos, sin = (jnp.asarray(f(angles), jnp.float32) for f in (np.cos, np.sin))
         return Rotary(cos, sin, self.half)
 
