@@ -53,15 +53,14 @@ def test_long_words_stay_on_the_page(page, width):
         title="A title of so many words that it cannot possibly stand on one line of a column",
         width=width,
     )
-    facts = provenance(scale="paper", trials=50, commit="f" * 40, note="a note " * 12)
-    figure = figure.captioned(*facts)
+    figure = figure.captioned(*provenance("paper", 50), "commit ffffffffff", "a note " * 12)
     assert page(figure).cut_off() == []
     assert page(figure).crowded() == []
 
 
 def test_provenance_leaves_out_what_is_not_known():
     assert provenance() == ()
-    assert provenance(trials=3, note="here") == ("3 trials per cell", "here")
+    assert provenance(trials=3) == ("3 trials per cell",)
 
 
 def test_a_formula_is_never_broken():

@@ -1,29 +1,11 @@
 """The grid under a phase diagram: shares of success from a table, checked and in order."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from limelight.core.errors import InputError
 from limelight.plot.marks import Number
 from limelight.table import Table
-
-
-@dataclass(frozen=True)
-class TopAxis:
-    """Second names for the columns, on the upper spine: the raw axis under a transform."""
-
-    label: str
-    values: ArrayLike
-
-
-@dataclass(frozen=True)
-class Marked:
-    """Cells to mark with a cross, such as those whose training did not converge."""
-
-    label: str
-    cells: ArrayLike
 
 
 def success_rates(
@@ -69,33 +51,21 @@ def _moves_alone(table: Table, axis: str, x: str, y: str) -> bool:
     return with_it.shape[1] > without.shape[1]
 
 
-@dataclass(frozen=True)
-class SuccessGrid:
-    """A checked grid, both axes ascending."""
-
-    x: np.ndarray
-    y: np.ndarray
-    rate: np.ndarray
-    marked: np.ndarray
-    names: np.ndarray | None
-
-
-def make_grid(
-    x: ArrayLike, y: ArrayLike, rate: ArrayLike, marked: Marked | None, top: TopAxis | None
-) -> SuccessGrid:
+def in_order(
+    x: ArrayLike, y: ArrayLike, rate: ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Check what a phase diagram was given, and sort it.
+
+    Returns:
+        The columns and the rows ascending, the rates in that order, and both orders.
 
     Raises:
         InputError: When the shapes disagree, a value repeats, or a rate is not a share.
     """
     x, y, rate = (np.asarray(v, dtype=float) for v in (x, y, rate))
-    cells = np.zeros(rate.shape, bool) if marked is None else np.asarray(marked.cells, bool)
-    names = None if top is None else np.asarray(top.values)
     if x.ndim != 1 or y.ndim != 1 or rate.shape != (len(y), len(x)) or not rate.size:
         shape = f"x {x.shape}, y {y.shape}, rate {rate.shape}"
         raise InputError(f"the shapes do not agree: {shape}", "rate has a row for each y")
-    if cells.shape != rate.shape or (names is not None and names.shape != x.shape):
-        raise InputError("marked cells follow the shape of rate, and top names that of x")
     if len(np.unique(x)) < len(x) or len(np.unique(y)) < len(y):
         raise InputError("a value of x or y repeats", "average its trials first")
     if not (np.isfinite(x).all() and np.isfinite(y).all() and (y > 0).all()):
@@ -104,5 +74,4 @@ def make_grid(
     if ((known < 0) | (known > 1)).any():
         raise InputError("a success rate lies outside [0, 1]")
     i, j = np.argsort(x), np.argsort(y)
-    names = None if names is None else names[i]
-    return SuccessGrid(x[i], y[j], rate[np.ix_(j, i)], cells[np.ix_(j, i)], names)
+    return x[i], y[j], rate[np.ix_(j, i)], i, j

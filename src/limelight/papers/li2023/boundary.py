@@ -200,7 +200,7 @@ def success_rates(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return plot.success_rates(table, *PLANE, "test_loss", STRICT, below=True)
 
 
-def draw_phase(table: Table, validity: plot.Validity | None = None) -> plot.Picture:
+def draw_phase(table: Table, validity: plot.Span | None = None) -> plot.Picture:
     """Where trials succeed, N50 with straight lines through it, and where a theorem applies."""
     edge = n50(table)
     x = relevant(edge) ** -2.0
@@ -217,8 +217,8 @@ def draw_phase(table: Table, validity: plot.Validity | None = None) -> plot.Pict
             *straight_guide(r"line in $(\alpha_*-\alpha_\#)^{-2}$", edge, gap(edge) ** -2.0, x),
         ],
         validity=validity,
-        marked=plot.Marked("training not converged", unconverged_cells(table, *PLANE)),
-        top=plot.TopAxis(r"$\alpha_*$", fractions),
+        marked=("training not converged", unconverged_cells(table, *PLANE)),
+        top=(r"$\alpha_*$", fractions),
     )
 
 

@@ -37,7 +37,7 @@ def draw(picture: Picture) -> Figure:
     rows = math.ceil(len(picture.panels) / columns)
     marks = [mark for panel in picture.panels for mark in panel.content]
     looks = looks_of(marks)
-    entries = _entries(picture, marks, looks) if picture.legend else []
+    entries = _entries(picture, marks, looks)
     over_all = len(picture.panels) > 1 and bool(entries)
     figure = style.new_figure(
         picture.width,
@@ -138,7 +138,7 @@ def _draw_mark(axes: Axes, mark: Mark, looks: dict[str, Look], over_map: bool) -
         case Bars():
             lines.draw_bars(axes, mark, look_of(mark, looks))
         case Contour():
-            maps.draw_contour(axes, mark, look_of(mark, looks), over_map)
+            maps.draw_contour(axes, mark, look_of(mark, looks))
         case Image():
             maps.draw_image(axes, mark)
         case Span():
@@ -230,4 +230,4 @@ def _legend_above(picture: Picture, axes: Axes, entries: list[Artist]) -> None:
     has_bar = any(isinstance(mark, Map) and mark.label for mark in panel.content)
     room = float(picture.width) - (1.15 if has_bar else 0.65)
     over = (25 if panel.top else 4 if has_bar else 3) + (12 if panel.title else 0)
-    style.legend_above(axes, entries, room=room, clearance=over, grow=True)
+    style.legend_above(axes, entries, room, over)

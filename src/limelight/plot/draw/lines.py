@@ -227,7 +227,7 @@ def draw_text(axes: Axes, text: Text) -> None:
         axes.text(x, y, text.words, transform=axes.transAxes, ha=side, va=va, **shown)
     else:
         x, y = (float(value) for value in text.at)
-        axes.text(x, y, text.words, ha=text.align, va="center", **shown)
+        axes.text(x, y, text.words, ha="center", va="center", **shown)
 
 
 def entry(look: Look, line: bool, marks: bool) -> Line2D:
