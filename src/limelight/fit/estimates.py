@@ -111,27 +111,14 @@ def median(
         >>> found.value, found.interval
         (3.0, (1.0, 5.0))
     """
+    check_level(level)
     array = np.asarray(values)
     if not len(array):
         return missing(note)
-    ends = median_ends(array, level=level, draws=draws, seed=seed)
-    return enough(Estimate(float(np.median(array)), ends, len(array), note), least)
-
-
-def median_ends(
-    values: Numbers, *, level: float = 0.95, draws: int = MEDIAN_DRAWS, seed: int = 0
-) -> tuple[float, float]:
-    """The percentile bootstrap interval of a median alone, for a picture.
-
-    Example:
-        >>> median_ends([1.0, 2.0, 3.0])
-        (1.0, 3.0)
-    """
-    check_level(level)
-    array = np.asarray(values)
     picks = np.random.default_rng(seed).integers(len(array), size=(draws, len(array)))
     tail = 50 * (1 - level)
-    return _floats(np.percentile(np.median(array[picks], axis=1), [tail, 100 - tail]))
+    ends = _floats(np.percentile(np.median(array[picks], axis=1), [tail, 100 - tail]))
+    return enough(Estimate(float(np.median(array)), ends, len(array), note), least)
 
 
 def paired(first: Numbers, second: Numbers, **options) -> Estimate:

@@ -189,7 +189,7 @@ def straight_guide(label: str, edge: Edge, x: np.ndarray, at: np.ndarray) -> lis
     use = edge.resolved
     if use.sum() < 3 or np.ptp(x[use]) < 1e-9:
         return []
-    found = fit.linear(x[use], edge.values[use])
+    found = fit.fit_law("linear", x[use], edge.values[use])
     fitted = found.predict(x)
     label = plot.fit_label(label, found.r_squared)
     return [plot.Guide(label, at, np.where(fitted > 0, fitted, np.nan))]

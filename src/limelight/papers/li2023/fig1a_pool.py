@@ -7,7 +7,7 @@ import numpy as np
 from limelight import fit, plot
 from limelight.claims import Bands, Estimate, Undecided
 from limelight.engine.grid import assign
-from limelight.fit import Comparison, Edge
+from limelight.fit import Candidate, Edge
 from limelight.papers.li2023 import boundary, fig1a
 from limelight.papers.li2023.boundary import LOOSE, STRICT, gap, n50, relevant, usable
 from limelight.papers.li2023.protocols import (
@@ -39,7 +39,7 @@ def candidates(edge: Edge) -> dict[str, np.ndarray]:
     }
 
 
-def ranking(table: Table, level: float, free: bool = True) -> Comparison:
+def ranking(table: Table, level: float, free: bool = True) -> list[Candidate]:
     """Candidates by how well they predict a point that they have not seen."""
     edge = n50(table, level)
     use = usable(edge)
@@ -82,7 +82,7 @@ def powers(table: Table, level: float) -> np.ndarray:
 )
 def best_law(table: Table, level: float, free: bool) -> Estimate:
     """R squared of the best candidate; it decides only when one candidate is clearly the best."""
-    best = ranking(table, level, free).best
+    best = ranking(table, level, free)[0]
     points = int(usable(n50(table, level)).sum())
     note = f"best of {points} points: {best.name}, first in {best.share:.0%} of draws"
     sure = best.share >= 0.95 or best.r_squared < 0.8
@@ -129,7 +129,7 @@ def draw_against(table: Table, x: np.ndarray, x_label: str) -> plot.Picture:
     guides = []
     use = usable(edge)
     if use.sum() >= 3:
-        law = fit.power(x[use], edge.values[use])
+        law = fit.fit_law("power", x[use], edge.values[use])
         at = np.geomspace(x[use].min(), x[use].max(), 50)
         guides.append((f"slope {law.slope:.2f}, $R^2$ = {law.r_squared:.2f}", at, law.predict(at)))
     return boundary.logarithmic(found, x_label, guides=guides)

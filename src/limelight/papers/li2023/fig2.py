@@ -46,7 +46,9 @@ def straightness(table: Table, error: float) -> Estimate:
     if use.sum() < min(POINTS, len(use)):
         raise Undecided(note, n=n)
     whole = np.isfinite(drawn[:, use]).all(axis=1)
-    law = fit.linear(1 / fractions[use], middle[use], level=0.9, samples=drawn[whole][:, use])
+    law = fit.fit_law(
+        "linear", 1 / fractions[use], middle[use], level=0.9, samples=drawn[whole][:, use]
+    )
     note += f", T50 = {law.intercept:.0f} + {law.slope:.1f}/alpha_*"
     return Estimate(law.r_squared, law.r_squared_interval, n, note)
 
@@ -68,7 +70,7 @@ def draw_times(table: Table) -> plot.Picture:
     use = np.isfinite(middle)
     fits = []
     if use.sum() >= 3:
-        law = fit.linear(1 / a[use], middle[use])
+        law = fit.fit_law("linear", 1 / a[use], middle[use])
         at = np.linspace(0.9 / a.max(), 1.03 / a[use].min(), 50)
         fits.append((plot.fit_label("line", law.r_squared), at, law.predict(at)))
     lost = ", ".join(f"{fraction:g}" for fraction in a[~use])
