@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.special import expit, logit
 
 from limelight.core.errors import InputError
 from limelight.fit.inputs import Numbers, check_level, counts, numbers
@@ -89,11 +88,6 @@ class Threshold:
         if self.slope < 0:
             under, over = over, under
         return float(self.x[under].max(initial=0.0)), float(self.x[over].min(initial=np.inf))
-
-    def predict(self, x: Numbers) -> Float[np.ndarray, "..."]:
-        """Success rate of the fitted curve at the given sizes."""
-        odds = self.slope * np.log(numbers(x, "x") / self.value) + logit(self.rate)
-        return np.asarray(expit(odds))
 
     @property
     def open_ends(self) -> tuple[float, float]:

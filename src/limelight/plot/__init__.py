@@ -18,10 +18,9 @@ from: the caption (scale, trials) is added by whoever calls it, before the pictu
     draw(table).save("loss.png")
 
 **Ready-made pictures.** `lines` is one panel of lines with bands, laws as `guides`, and reference
-lines; `points` is estimates with error bars and fitted lines; `panels` is a grid of panels under
-one legend; `phase` and `phase_diagram` show where trials succeed; `mass_by_role` and
-`similarity_maps` show attention. `over_cells` and `band` read lines off a table;
-`regions` names the parts of a map.
+lines; `panels` is a grid of panels under one legend; `phase` and `phase_diagram` show where trials
+succeed; `mass_by_role` and `similarity_maps` show attention. `over_cells` and `band` read lines off
+a table; `regions` names the parts of a map.
 
 **Everything else** is a `Picture` of `Panel`s with `Axis` and marks:
 
@@ -58,7 +57,7 @@ from typing import TYPE_CHECKING, Any
 
 from limelight.plot.captions import captioned, provenance
 from limelight.plot.cells import band, over_cells
-from limelight.plot.lines import fit_label, lines, panels, points
+from limelight.plot.lines import lines, panels
 from limelight.plot.maps import mass_by_role
 from limelight.plot.marks import (
     Bars,
@@ -75,10 +74,9 @@ from limelight.plot.marks import (
     Text,
 )
 from limelight.plot.patches import attention_over_image, similarity_maps
-from limelight.plot.phase import phase, phase_diagram
+from limelight.plot.phase import phase, phase_diagram, success_rates
 from limelight.plot.picture import ONE_COLUMN, TWO_COLUMNS, WIDE, Axis, Panel, Picture
 from limelight.plot.regions import regions
-from limelight.plot.success import success_rates
 
 if TYPE_CHECKING:
     from limelight.plot.files import animate, render, save
@@ -112,9 +110,7 @@ __all__ = [  # noqa: RUF022
     "Image",
     # lines and points
     "lines",
-    "points",
     "panels",
-    "fit_label",
     "over_cells",
     "band",
     # phase diagrams

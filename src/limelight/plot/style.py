@@ -121,25 +121,6 @@ def label(axes: Axes, x_label: str, y_label: str, inches: tuple[float, float]) -
     axes.set_ylabel(y_label, fontsize=LABEL, color=INK, labelpad=2.5)
 
 
-def line_style(index: int) -> dict[str, Any]:
-    """Colour, dash and marker of the line at `index`; 35 lines are told apart.
-
-    Example:
-        >>> line_style(0)["color"], line_style(1)["marker"]
-        ('#0072b2', 's')
-    """
-    turn, place = divmod(index, len(COLOURS))
-    return {
-        "color": COLOURS[place],
-        "marker": MARKERS[place],
-        "linestyle": DASHES[(place + turn) % len(DASHES)],
-        "linewidth": 1.2,
-        "markersize": 3.4,
-        "markeredgecolor": "white",
-        "markeredgewidth": 0.4,
-    }
-
-
 def halo(width: Number = 2.2) -> list[withStroke]:
     """A white outline that keeps a line readable over a dark map."""
     return [withStroke(linewidth=float(width), foreground="white")]

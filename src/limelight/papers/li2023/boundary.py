@@ -191,7 +191,7 @@ def straight_guide(label: str, edge: Edge, x: np.ndarray, at: np.ndarray) -> lis
         return []
     found = fit.fit_law("linear", x[use], edge.values[use])
     fitted = found.predict(x)
-    label = plot.fit_label(label, found.r_squared)
+    label = f"{label}: $R^2$ = {found.r_squared:.2f}"
     return [plot.Guide(label, at, np.where(fitted > 0, fitted, np.nan))]
 
 

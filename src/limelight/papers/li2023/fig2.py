@@ -72,15 +72,13 @@ def draw_times(table: Table) -> plot.Picture:
     if use.sum() >= 3:
         law = fit.fit_law("linear", 1 / a[use], middle[use])
         at = np.linspace(0.9 / a.max(), 1.03 / a[use].min(), 50)
-        fits.append((plot.fit_label("line", law.r_squared), at, law.predict(at)))
+        name = f"line: $R^2$ = {law.r_squared:.2f}"
+        fits.append(plot.Guide(name, at, law.predict(at), width=1.2))
     lost = ", ".join(f"{fraction:g}" for fraction in a[~use])
-    return plot.points(
-        1 / a[use],
-        middle[use],
-        low[use],
-        high[use],
-        label=rf"median, 95 % interval, $\delta$ = {error:g}",
-        fits=fits,
+    name = rf"median, 95 % interval, $\delta$ = {error:g}"
+    return plot.lines(
+        [plot.Points(name, 1 / a[use], middle[use], low[use], high[use])],
+        guides=fits,
         x_label=r"$1/\alpha_*$",
         y_label="iterations to test loss < 0.001",
         note=rf"no median at $\alpha_*$ = {lost}" if lost else "",

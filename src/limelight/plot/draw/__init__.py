@@ -4,6 +4,7 @@
 """
 
 import math
+from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -176,7 +177,7 @@ def _share(axes: Axes, picture: Picture, number: int, columns: int) -> None:
 
 def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> list[Artist]:
     """One entry for each label, in the order of the marks."""
-    found: dict[str, Artist] = {}
+    found: dict[str, Artist | dict[str, Any]] = {}
     single = len(picture.panels) == 1
     for mark in marks:
         label = getattr(mark, "label", "")
@@ -187,7 +188,7 @@ def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> lis
                 found.setdefault("not run", Patch(**maps.NOT_RUN))
         elif isinstance(mark, Reference):
             if mark.vertical or not single:
-                found.setdefault(label, Line2D([], [], **lines.reference_look(mark, looks)))
+                found.setdefault(label, lines.reference_look(mark, looks))
         elif isinstance(mark, Span):
             patch = Patch(**lines.span_look(mark))
             if mark.hatched:
@@ -196,32 +197,22 @@ def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> lis
         elif isinstance(mark, Bars):
             found.setdefault(label, Patch(color=look_of(mark, looks).colour))
         elif isinstance(mark, Series | Bundle | Contour):
-            _add(found, mark, look_of(mark, looks))
-    for label, artist in found.items():
-        artist.set_label(label)
-    return list(found.values())
+            before = found.setdefault(label, {})
+            if isinstance(before, dict):  # a line, a marker, or both where marks share a label
+                found[label] = _shown(mark, look_of(mark, looks)) | before
+    artists = []
+    for label, entry in found.items():
+        if isinstance(entry, dict):
+            entry = Line2D([], [], **({"linestyle": "none", "marker": ""} | entry))
+        entry.set_label(label)
+        artists.append(entry)
+    return artists
 
 
-def _add(found: dict[str, Artist], mark: Series | Bundle | Contour, look: Look) -> None:
-    """A line, a marker, or both where marks of one label are drawn by both."""
-    own = lines.entry(look, line=not isinstance(mark, Points), marks=_has_marks(mark))
-    before = found.setdefault(mark.label, own)
-    if before is own or not isinstance(before, Line2D):
-        return
-    if before.get_linestyle() == "None" and own.get_linestyle() != "None":
-        before.set(linestyle=look.dash, linewidth=look.width)
-    if before.get_marker() in ("", "None") and own.get_marker() not in ("", "None"):
-        before.set(
-            marker=own.get_marker(),
-            markersize=own.get_markersize(),
-            markerfacecolor=own.get_markerfacecolor(),
-            markeredgecolor=own.get_markeredgecolor(),
-            markeredgewidth=own.get_markeredgewidth(),
-        )
-
-
-def _has_marks(mark: Series | Bundle | Contour) -> bool:
-    return isinstance(mark, Series) and not isinstance(mark, Guide)
+def _shown(mark: Series | Bundle | Contour, look: Look) -> dict[str, Any]:
+    line = {} if isinstance(mark, Points) else look.line()
+    has_marks = isinstance(mark, Series) and not isinstance(mark, Guide)
+    return line | (look.marks() if has_marks else {})
 
 
 def _legend_above(picture: Picture, axes: Axes, entries: list[Artist]) -> None:

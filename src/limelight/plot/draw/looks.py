@@ -107,11 +107,12 @@ def colour_of(colour: Colour) -> str:
     return style.COLOURS[(colour or 0) % len(style.COLOURS)]
 
 
-def _look(colour: int | str) -> Look:
+def _look(colour: Colour) -> Look:
+    """Colour, marker and dash of a place in the palette: 35 of them are told apart."""
     index = colour if isinstance(colour, int) else 0
-    shown = style.line_style(index)
-    name = shown["color"] if isinstance(colour, int) else ROLES[colour]
-    return Look(index, name, shown["marker"], shown["linestyle"])
+    turn, place = divmod(index, len(style.COLOURS))
+    dash = style.DASHES[(place + turn) % len(style.DASHES)]
+    return Look(index, colour_of(colour), style.MARKERS[place], dash)
 
 
 def _marker(marker: Marker) -> str:
