@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from limelight.core.errors import InputError
 from limelight.fit.inputs import Numbers, numbers
-from limelight.fit.laws import Matrix, points
+from limelight.fit.laws import Matrix
 
 Design = Float[np.ndarray, "points coefficients"]
 
@@ -68,11 +68,12 @@ def compare_predictors(
     known = np.isfinite(values)
     for column in columns.values():
         known &= np.isfinite(column).all(axis=1)
-    _, _, drawn = points(np.arange(len(values), dtype=float), values, samples)
-    drawn = drawn[:, known[np.isfinite(values)]]
+    drawn = numbers(samples, "samples")
+    if drawn.ndim != 2 or drawn.shape[1] != len(values) or not len(drawn):
+        raise InputError(f"samples {drawn.shape} must be draws by {len(values)} points")
     ones = np.ones((known.sum(), 1))
     designs = {name: np.hstack([ones, column[known]]) for name, column in columns.items()}
-    return _rank(designs, values[known], drawn)
+    return _rank(designs, values[known], drawn[:, known])
 
 
 def _rank(designs: Mapping[str, Design], y: np.ndarray, samples: Matrix) -> list[Candidate]:

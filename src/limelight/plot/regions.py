@@ -44,7 +44,7 @@ def _middle(inside: np.ndarray) -> tuple[int, int]:
     """
     from scipy.ndimage import distance_transform_cdt  # slow to import, needed here alone
 
-    depth = distance_transform_cdt(np.pad(inside, 1), metric="taxicab")[1:-1, 1:-1]
+    depth = np.asarray(distance_transform_cdt(np.pad(inside, 1), "taxicab"))[1:-1, 1:-1]
     central = np.abs(np.arange(inside.shape[1]) / inside.shape[1] - 0.5) < 0.3
     if depth[:, central].any():
         depth = depth * central

@@ -31,6 +31,9 @@ from limelight.plot.marks import (
 )
 from limelight.plot.picture import Panel, Picture
 
+#: An entry of the legend, before it shows a line, a marker or both.
+UNSEEN: dict[str, Any] = {"linestyle": "none", "marker": ""}
+
 
 def draw(picture: Picture) -> Figure:
     """A picture as a Matplotlib figure; none uses pyplot, so this works in threads."""
@@ -203,7 +206,7 @@ def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> lis
     artists = []
     for label, entry in found.items():
         if isinstance(entry, dict):
-            entry = Line2D([], [], **({"linestyle": "none", "marker": ""} | entry))
+            entry = Line2D([], [], **(UNSEEN | entry))
         entry.set_label(label)
         artists.append(entry)
     return artists

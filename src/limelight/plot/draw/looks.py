@@ -64,16 +64,18 @@ def looks_of(marks: Iterable[Mark]) -> dict[str, Look]:
     """
     marks = list(marks)
     named = [mark for mark in marks if isinstance(mark, Coloured) and mark.label]
-    asked = {mark.label: mark.colour for mark in named if mark.colour is not None}
+    asked: dict[str, Colour] = {
+        mark.label: mark.colour for mark in named if mark.colour is not None
+    }
     turn = 0
     found: dict[str, Look] = {}
     for mark in named:
         if mark.label in found:
             continue
-        index = asked.get(mark.label)
-        if index is None:
-            index, turn = turn, turn + 1
-        found[mark.label] = _look(index)
+        colour = asked.get(mark.label)
+        if colour is None:
+            colour, turn = turn, turn + 1
+        found[mark.label] = _look(colour)
     for mark in marks:
         if isinstance(mark, Reference) and mark.like and mark.like not in found:
             raise InputError(f"no mark is called {mark.like!r}", suggest(mark.like, list(found)))
