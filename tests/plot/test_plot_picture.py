@@ -111,6 +111,11 @@ def test_a_label_has_one_look_everywhere_and_one_entry():
     assert shown["b"].get_linestyle() == "--"  # from the law through them
 
 
+def test_an_entry_shows_the_first_marker_of_its_label():
+    figure, _ = one(Points("a", X, X), Points("a", X, 2 * X, hollow=True))
+    assert entries(figure)["a"].get_markerfacecolor() == COLOURS[0]
+
+
 def test_looks_that_are_asked_for_take_no_turn_in_the_palette():
     figure, axes = one(
         Guide("law", X, X, colour="ink", dash=2),

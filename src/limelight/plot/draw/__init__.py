@@ -180,7 +180,7 @@ def _share(axes: Axes, picture: Picture, number: int, columns: int) -> None:
 
 def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> list[Artist]:
     """One entry for each label, in the order of the marks."""
-    found: dict[str, Artist | dict[str, Any]] = {}
+    found: dict[str, Artist | tuple[dict[str, Any], dict[str, Any]]] = {}
     single = len(picture.panels) == 1
     for mark in marks:
         label = getattr(mark, "label", "")
@@ -191,7 +191,7 @@ def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> lis
                 found.setdefault("not run", Patch(**maps.NOT_RUN))
         elif isinstance(mark, Reference):
             if mark.vertical or not single:
-                found.setdefault(label, lines.reference_look(mark, looks))
+                found.setdefault(label, (lines.reference_look(mark, looks), {}))
         elif isinstance(mark, Span):
             patch = Patch(**lines.span_look(mark))
             if mark.hatched:
@@ -200,22 +200,24 @@ def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> lis
         elif isinstance(mark, Bars):
             found.setdefault(label, Patch(color=look_of(mark, looks).colour))
         elif isinstance(mark, Series | Bundle | Contour):
-            before = found.setdefault(label, {})
-            if isinstance(before, dict):  # a line, a marker, or both where marks share a label
-                found[label] = _shown(mark, look_of(mark, looks)) | before
+            before = found.get(label, ({}, {}))
+            if isinstance(before, tuple):  # a line, a marker, or both where marks share a label
+                line, marker = _shown(mark, look_of(mark, looks))
+                found[label] = (before[0] or line, before[1] or marker)
     artists = []
     for label, entry in found.items():
-        if isinstance(entry, dict):
-            entry = Line2D([], [], **(UNSEEN | entry))
+        if isinstance(entry, tuple):
+            entry = Line2D([], [], **(UNSEEN | entry[0] | entry[1]))
         entry.set_label(label)
         artists.append(entry)
     return artists
 
 
-def _shown(mark: Series | Bundle | Contour, look: Look) -> dict[str, Any]:
+def _shown(mark: Series | Bundle | Contour, look: Look) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the line, and what the marker of an entry is drawn with; nothing where it has none."""
     line = {} if isinstance(mark, Points) else look.line()
     has_marks = isinstance(mark, Series) and not isinstance(mark, Guide)
-    return line | (look.marks() if has_marks else {})
+    return line, look.marks() if has_marks else {}
 
 
 def _legend_above(picture: Picture, axes: Axes, entries: list[Artist]) -> None:
