@@ -37,7 +37,7 @@ def test_it_opens_and_its_recipe_is_still_the_same_study(name):
 def test_it_plots(name, tmp_path):
     table = ll.open(RUNS / name)
     figure = recipe_of(table.manifest, name)
-    figure.plot(table).savefig(tmp_path / "a.png")
+    figure.plot(table).save(tmp_path / "a.png")
     assert (tmp_path / "a.png").stat().st_size > 5000
 
 

@@ -5,7 +5,8 @@ import pytest
 
 from limelight import fit
 from limelight.core.errors import InputError
-from limelight.fit import Edge, bootstrap, fit_threshold, successes, threshold
+from limelight.fit import Edge, fit_threshold, successes, threshold
+from limelight.fit.edge import group_rows
 from limelight.fit.resample import trial_weights
 from limelight.table import Table
 
@@ -97,12 +98,11 @@ def test_diverged_and_nan_have_failed():
     assert not nan_below[0]
 
 
-def test_confidence_rate_and_limits_are_passed_on():
+def test_confidence_and_rate_are_passed_on():
     table = study()
     wide, narrow = edge_of(table, confidence=0.99), edge_of(table, confidence=0.8)
     assert (wide.high - wide.low > narrow.high - narrow.low).all()
     assert (edge_of(table, rate=0.9).values > edge_of(table).values).all()
-    assert edge_of(table, slopes=(0.5, 1.0)).thresholds[0].slope == 1.0
 
 
 def test_independent_draws_spread_like_the_interval():
@@ -137,8 +137,21 @@ def test_draws_agree_with_resampled_tables():
         pairs = zip(counts, trials, strict=True)
         return np.array([fit.threshold_values(SIZES, [s], n)[0] for s, n in pairs])
 
+    luck = np.random.default_rng(0)
+
+    def resampled(common: bool) -> Table:
+        """Whole trials in all cells, or trials of every cell by itself; row by row."""
+        names = ("trial",) if common else table.axes
+        group = group_rows(table, names)[0]
+        groups = [np.flatnonzero(group == i) for i in range(group.max() + 1)]
+        if common:
+            picked = [groups[i] for i in luck.integers(len(groups), size=len(groups))]
+        else:
+            picked = [luck.choice(rows, len(rows)) for rows in groups]
+        return table.rows(np.concatenate(picked))
+
     for common in (False, True):
-        slow = np.log(bootstrap(table, values, draws=80, common=common))
+        slow = np.log([values(resampled(common)) for _ in range(80)])
         fast = np.log(edge.draws(1000, common=common)[0])
         np.testing.assert_allclose(slow.mean(0), fast.mean(0), atol=0.08)
         np.testing.assert_allclose(slow.std(0), fast.std(0), rtol=0.35)
@@ -225,13 +238,14 @@ def test_unfinished_tables():
     assert np.isfinite(values).all()
 
 
-def test_as_a_table():
-    edge = edge_of(study())
-    table = edge.to_table()
-    assert table.axes == ("world.relevant", "world.confusing")
-    np.testing.assert_array_equal(table["value"], edge.values)
-    assert table["resolved"].dtype == bool
-    assert len(table.to_arrow()) == 3
+def test_groups_of_words_and_numbers():
+    table = Table({"a": np.array(["b", "a", "b"]), "n": np.array([1, 1, 2])})
+    group, where = group_rows(table, ["a", "n"])
+    assert group.tolist() == [1, 0, 2]
+    assert where["a"].tolist() == ["a", "b", "b"]
+    group, where = group_rows(table, [])
+    assert group.tolist() == [0, 0, 0]
+    assert where == {}
 
 
 @pytest.mark.parametrize(

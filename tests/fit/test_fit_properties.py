@@ -3,7 +3,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from limelight.fit import fit_threshold, power, threshold_values, wilson
+from limelight.fit import fit_law, fit_threshold, wilson
+from limelight.fit.likelihood import Curve
 
 quick = settings(max_examples=25, deadline=None)
 
@@ -81,8 +82,10 @@ def test_one_more_success_moves_the_threshold_down(data, where):
     more = s.copy()
     more[i] += 1
     # At a fixed slope this is a theorem; the range of slopes is held narrow to test it.
-    values = threshold_values(x, [s, more], n, slopes=(2.0, 2.0 + 1e-9))
-    assert values[1] <= values[0] * (1 + 1e-6)
+    u = np.log(np.asarray(x, dtype=float))
+    curve = Curve(u, 0.5, (2.0, 2.0 + 1e-9), (u[0] - 2.0, u[-1] + 2.0))
+    t, _, _ = curve.maximise(np.array([s, more], dtype=float), np.array([n, n], dtype=float))
+    assert t[1] <= t[0] + 1e-6
 
 
 @quick
@@ -117,6 +120,9 @@ def test_wilson_holds_the_rate_and_mirrors(s, failures, level):
 )
 def test_units_do_not_change_an_exponent(y, a, b):
     x = np.arange(1.0, len(y) + 1)
-    first, second = power(x, y, draws=20), power(a * x, b * np.array(y), draws=20)
+    first, second = (
+        fit_law("power", x, y, draws=20),
+        fit_law("power", a * x, b * np.array(y), draws=20),
+    )
     assert second.slope == pytest.approx(first.slope, abs=1e-6)
     assert second.slope_interval == pytest.approx(first.slope_interval, abs=1e-6)

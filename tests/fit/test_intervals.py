@@ -68,12 +68,6 @@ def test_mean_interval_covers_with_few_trials():
     assert 0.92 <= ((low <= 1) & (high >= 1)).mean() <= 0.98
 
 
-def test_mean_interval_common_and_independent_agree_in_width():
-    values = np.random.default_rng(1).normal(size=(40, 30))
-    widths = [np.subtract(*mean_interval(values, common=c)[::-1]).mean() for c in (True, False)]
-    assert widths[0] == pytest.approx(widths[1], rel=0.05)
-
-
 def test_mean_interval_without_information():
     low, high = mean_interval([3.0])
     assert np.isnan(low)

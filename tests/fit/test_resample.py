@@ -5,21 +5,11 @@ import pytest
 
 from limelight.core.errors import InputError
 from limelight.fit import (
-    bootstrap,
     percentile_interval,
     resample_counts,
     resample_means,
-    resample_tables,
     trial_weights,
 )
-from limelight.fit.resample import group_rows
-from limelight.table import Table
-
-
-def grid(cells=3, trials=5) -> Table:
-    cell, trial = np.divmod(np.arange(cells * trials), trials)
-    value = np.random.default_rng(0).normal(size=cells * trials)
-    return Table({"a": cell * 10, "trial": trial, "y": value}, ("a",))
 
 
 def test_counts_are_the_bootstrap_of_outcomes():
@@ -47,54 +37,25 @@ def test_weights_are_a_multinomial():
 
 def test_means_have_the_standard_error():
     values = np.random.default_rng(3).normal(size=(25, 4))
-    for common in (True, False):
-        means = resample_means(values, draws=4000, common=common)
-        np.testing.assert_allclose(means.mean(0), values.mean(0), atol=0.02)
-        np.testing.assert_allclose(means.std(0), values.std(0) / 5, rtol=0.08)
+    means = resample_means(values, draws=4000)
+    np.testing.assert_allclose(means.mean(0), values.mean(0), atol=0.02)
+    np.testing.assert_allclose(means.std(0), values.std(0) / 5, rtol=0.08)
 
 
-def test_common_trials_keep_pairs_and_independent_ones_do_not():
+def test_a_draw_takes_whole_trials():
     base = np.random.default_rng(4).normal(size=30)
-    values = np.stack([base, base + 1], axis=1)
-    paired = np.diff(resample_means(values, common=True), axis=1)
-    alone = np.diff(resample_means(values, common=False), axis=1)
-    assert np.ptp(paired) < 1e-12
-    assert alone.std() > 0.1
+    means = resample_means(np.stack([base, base + 1], axis=1))
+    assert np.ptp(np.diff(means, axis=1)) < 1e-12
+    assert means[:, 0].std() > 0.1
 
 
 def test_same_seed_same_draws():
-    table = grid()
     for make in (
         lambda seed: resample_counts([3, 4], [9, 9], 5, seed),
         lambda seed: resample_means(np.arange(9.0), 5, seed),
-        lambda seed: bootstrap(table, lambda t: t["y"].mean(), 5, seed),
-        lambda seed: bootstrap(table, lambda t: t["y"].mean(), 5, seed, common=True),
     ):
         np.testing.assert_array_equal(make(7), make(7))
         assert (make(7) != make(8)).any()
-
-
-def test_independent_tables_resample_within_cells():
-    table = grid()
-    for drawn in resample_tables(table, draws=20):
-        assert np.bincount(drawn["a"] // 10).tolist() == [5, 5, 5]
-        for cell, part in drawn.cells("a"):
-            assert np.isin(part["y"], table.where(a=cell["a"])["y"]).all()
-
-
-def test_common_tables_take_whole_trials():
-    table = grid()
-    for drawn in resample_tables(table, draws=20, common=True):
-        taken = [np.sort(part["trial"]).tolist() for _, part in drawn.cells("a")]
-        assert taken[0] == taken[1] == taken[2]
-
-
-def test_tables_agree_with_means():
-    table = grid(trials=40)
-    slow = bootstrap(table, lambda t: [p["y"].mean() for _, p in t.cells()], draws=400)
-    values = table["y"].reshape(3, 40).T
-    fast = resample_means(values, draws=4000, common=False)
-    np.testing.assert_allclose(slow.std(0), fast.std(0), rtol=0.15)
 
 
 def test_counts_of_a_large_table_are_fast():
@@ -112,16 +73,6 @@ def test_percentiles():
     assert np.isnan([low[1], high[1]]).all()
 
 
-def test_groups_of_words_and_numbers():
-    table = Table({"a": np.array(["b", "a", "b"]), "n": np.array([1, 1, 2])})
-    group, where = group_rows(table, ["a", "n"])
-    assert group.tolist() == [1, 0, 2]
-    assert where["a"].tolist() == ["a", "b", "b"]
-    group, where = group_rows(table, [])
-    assert group.tolist() == [0, 0, 0]
-    assert where == {}
-
-
 @pytest.mark.parametrize(
     "call",
     [
@@ -132,8 +83,6 @@ def test_groups_of_words_and_numbers():
         lambda: resample_means(np.zeros((2, 2, 2))),
         lambda: percentile_interval([], 0.9),
         lambda: percentile_interval([1.0], 0.0),
-        lambda: bootstrap(Table({"a": np.zeros(0)}, ("a",)), len),
-        lambda: bootstrap(Table({"a": np.zeros(2)}, ("a",)), len, common=True),
     ],
 )
 def test_refusals(call):

@@ -163,7 +163,6 @@ def test_falling_curves():
     assert falls.slope == pytest.approx(-rises.slope)
     assert falls.resolved
     np.testing.assert_allclose(falls.rates, s / 20)
-    assert falls.predict(falls.value) == pytest.approx(0.8)
     low, high = falls.bracket()
     assert low <= falls.value <= high
 
@@ -172,7 +171,8 @@ def test_falling_curves():
 def test_other_rates_are_read_off_the_same_curve(rate):
     s, n = np.array([1, 3, 6, 13, 17, 20]), np.full(6, 20)
     half, other = fit_threshold(X, s, n), fit_threshold(X, s, n, rate=rate)
-    assert half.predict(other.value) == pytest.approx(rate, abs=1e-4)
+    found = expit(half.slope * np.log(other.value / half.value))
+    assert found == pytest.approx(rate, abs=1e-4)
     assert other.slope == pytest.approx(half.slope, rel=1e-3)
 
 
@@ -218,8 +218,6 @@ def test_text():
         ([1, 2], [0, 1], [1, 1, 1], {}),
         ([1, 2], [0, 1], [1, 1], {"level": 1.0}),
         ([1, 2], [0, 1], [1, 1], {"rate": 0.0}),
-        ([1, 2], [0, 1], [1, 1], {"slopes": (2.0, 1.0)}),
-        ([1, 2], [0, 1], [1, 1], {"reach": 0.0}),
     ],
 )
 def test_refusals(x, s, n, options):

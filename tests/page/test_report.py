@@ -61,7 +61,7 @@ def section(word="a study", **more):
         "verdicts": [verdict(word)],
         "figures": [Illustration(PIXEL, word, word)],
         "settings": {word: word, "world": {word: [word, 2]}},
-        "cost": StudyCost(1200, 40.0, 1, word),
+        "cost": StudyCost(1200, 40.0, 1),
         "versions": {word: word},
         "rerun": [word, word],
         "notes": [word],
@@ -70,11 +70,12 @@ def section(word="a study", **more):
 
 
 def page(word="a word"):
-    one = section(word)
-    return report(
-        *(word, one.verdicts, one.figures, one.settings, one.cost, one.versions, one.rerun),
-        **{"statement": word, "notes": [word], "sections": [one, section(word)]},
-    )
+    return report(word, [section(word), section(word)], statement=word)
+
+
+def one(**parts):
+    """A page of one study that has only these parts."""
+    return report("T", [Section("", "S", **parts)])
 
 
 def test_the_page_parses_and_needs_nothing_else():
@@ -145,11 +146,7 @@ def test_any_text_leaves_the_structure_alone(word):
 
 
 def test_verdicts_come_first_then_figures_settings_cost_versions_rerun():
-    one = section()
-    text = report(
-        "T", one.verdicts, one.figures, one.settings, one.cost, one.versions, one.rerun, notes=["n"]
-    )
-    heads = re.findall(r"<h2>(.*?)</h2>", text)
+    heads = re.findall(r"<h3>(.*?)</h3>", report("T", [section()]))
     assert heads == [
         *("Verdicts", "Figures", "Settings", "Cost"),
         *("Versions and device", "How to run it again", "Notes"),
@@ -158,7 +155,7 @@ def test_verdicts_come_first_then_figures_settings_cost_versions_rerun():
 
 def test_a_page_of_many_opens_with_all_verdicts():
     other = section("b", verdicts=[verdict("2.line", "fails"), verdict("2.law", "inconclusive")])
-    text = report("T", sections=[section("a"), other])
+    text = report("T", [section("a"), other])
     assert re.findall(r"<h2>(.*?)</h2>", text) == ["All verdicts", "a", "b"]
     assert text.index("2.law") < text.index('id="s1"')
     assert text.count('href="#s2"') == 2
@@ -166,14 +163,14 @@ def test_a_page_of_many_opens_with_all_verdicts():
 
 def test_badges_differ_by_sign_and_word():
     kinds = ["holds", "holds", "fails", "inconclusive"]
-    words = Reader(report("T", [verdict(str(i), kind) for i, kind in enumerate(kinds)])).text
+    words = Reader(one(verdicts=[verdict(str(i), k) for i, k in enumerate(kinds)])).text
     for badge in ("✓ 2 hold", "✗ 1 fails", "? 1 inconclusive", "✓ holds", "✗ fails"):
         assert badge in words
 
 
 def test_a_verdict_shows_all_it_rests_on():
     given = Verdict("c.name", "the claim", "fails", 5.2, (4.7, 5.5), 1200, "the rule", "src", "why")
-    text = Reader(report("T", [given])).text
+    text = Reader(one(verdicts=[given])).text
     for part in ("c.name", "the claim", "5.2", "[4.7, 5.5]", "1,200", "the rule", "src", "why"):
         assert part in text
 
@@ -183,7 +180,7 @@ def test_numbers_that_are_not():
         verdict(value=float("nan"), interval=None),
         verdict(value=float("inf"), interval=(float("nan"), float("inf"))),
     ]
-    text = Reader(report("T", odd)).text
+    text = Reader(one(verdicts=odd)).text
     assert "not a number" in text
     assert "none" in text
     assert "[not a number, inf]" in text
@@ -193,7 +190,7 @@ def test_figures_are_inside_with_words_for_those_who_do_not_see_them():
     figure = curves([("a", [0, 1], [0, 1])], x_label="x", y_label="y", width=3.4)
     seen = Illustration(render(figure), "C", "An alt text")
     pictures = [figure, Illustration(figure, "A caption"), seen]
-    found = Reader(report("T", figures=pictures))
+    found = Reader(one(figures=pictures))
     alts = [value for tag, name, value in found.values if (tag, name) == ("img", "alt")]
     assert alts == ["", "A caption", "An alt text"]
     sources = [value for tag, name, value in found.values if (tag, name) == ("img", "src")]
@@ -206,32 +203,32 @@ def test_figures_are_inside_with_words_for_those_who_do_not_see_them():
 @pytest.mark.parametrize("content", [b"", b"<svg/>", b"GIF89a", b"\x89PNG\r\n\x1a\n"])
 def test_a_picture_must_be_one(content):
     with pytest.raises(InputError, match="neither a figure nor a PNG"):
-        report("T", figures=[Illustration(content)])
+        one(figures=[Illustration(content)])
 
 
 def test_cost_and_nested_settings():
-    text = Reader(report("T", settings={"train": {"steps": 400}}, cost=StudyCost(1200, 40, 2))).text
+    text = Reader(one(settings={"train": {"steps": 400}}, cost=StudyCost(1200, 40, 2))).text
     for part in ("train.steps", "400", "1,200", "trials per second", "30", "compilations"):
         assert part in text
-    assert "trials per second" not in Reader(report("T", cost=StudyCost(0, 0))).text
+    assert "trials per second" not in Reader(one(cost=StudyCost(0, 0))).text
 
 
 def test_an_empty_report_is_a_page():
-    assert [tag for tag, _ in Reader(report("T")).tags].count("h2") == 0
-    Reader(report("T", sections=[Section("a", "A")]))
+    assert [tag for tag, _ in Reader(report("T", [])).tags].count("h2") == 0
+    Reader(report("T", [Section("a", "A")]))
 
 
 def test_the_file_is_written_whole_and_the_same_again(tmp_path):
     figure = Figure()
     for name in ("a.html", "b.html"):
-        write_report(tmp_path / name, "T", [verdict()], [figure], sections=[section()])
+        write_report(tmp_path / name, "T", [section(figures=[figure])])
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.html", "b.html"]
 
 
 def test_a_bad_place_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match=r"use \.html"):
-        write_report(tmp_path / "a.pdf", "T")
+        write_report(tmp_path / "a.pdf", "T", [])
     with pytest.raises(InputError, match="cannot write"):
-        write_report(tmp_path / "missing" / "a.html", "T")
+        write_report(tmp_path / "missing" / "a.html", "T", [])
     assert list(tmp_path.iterdir()) == []

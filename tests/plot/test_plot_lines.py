@@ -3,7 +3,7 @@ import pytest
 
 from limelight import plot
 from limelight.core.errors import InputError
-from limelight.plot import Panel, Reference, Series, fit_label
+from limelight.plot import Guide, Panel, Points, Reference, Series
 from limelight.plot.style import caption
 
 STEPS = np.arange(0, 300, 5.0)
@@ -27,8 +27,8 @@ def curves(*parts, **options):
     return plot.lines(*parts, **options).matplotlib()
 
 
-def fit_panel(*parts, **options):
-    return plot.points(*parts, **options).matplotlib()
+def fit_panel(*parts, fits=(), **options):
+    return curves([Points("measured", *parts)], guides=fits, **options)
 
 
 def panels(*parts, **options):
@@ -100,7 +100,7 @@ def test_a_fit_panel_shows_points_bars_and_lines(sweep, page, log):
     x = alpha**-2.0
     low, high = 0.8 * half, 1.2 * half
     high[0] = np.inf
-    fits = [(fit_label("linear", 0.92, (0.87, 0.98)), x, 4.9 * x - 18.7)]
+    fits = [Guide("linear: $R^2$ = 0.92", x, 4.9 * x - 18.7, width=1.2)]
     figure = fit_panel(
         *(x, half, low, high),
         **{"x_label": "x", "y_label": "N50", "fits": fits, "log_x": log, "log_y": log},
@@ -108,12 +108,12 @@ def test_a_fit_panel_shows_points_bars_and_lines(sweep, page, log):
     axes = figure.axes[0]
     drawn = {line.get_label(): line for line in axes.lines}
     assert drawn["measured"].get_ydata() == pytest.approx(half[::-1])
-    assert drawn[fits[0][0]].get_xdata() == pytest.approx(np.sort(x))
+    assert drawn[fits[0].label].get_xdata() == pytest.approx(np.sort(x))
     bars = [segment[:, 1] for segment in axes.collections[0].get_segments()]
     assert [bar[0] for bar in bars] == pytest.approx(low[::-1])
     assert bars[-1][1] == axes.get_ylim()[1]
     assert [line.get_marker() for line in axes.lines].count(6) == 1
-    assert legend(figure) == ["measured", "linear: $R^2$ = 0.92 [0.87, 0.98]"]
+    assert legend(figure) == ["measured", "linear: $R^2$ = 0.92"]
     done = page(figure)
     assert done.legend_clear()
     assert done.cut_off() == []

@@ -7,7 +7,7 @@ from matplotlib.lines import Line2D
 from limelight import plot
 from limelight.core.errors import InputError
 from limelight.fit import threshold
-from limelight.plot import Marked, Series, TopAxis, Validity, success_rates
+from limelight.plot import Series, Span, success_rates
 from limelight.plot.style import caption
 from limelight.table import Table
 
@@ -46,8 +46,8 @@ def full(sweep, **more):
         title="Success",
         edge=edge,
         theory=[("linear fit", x, 4.9 * x - 18.8), ("order", x, 2 * x)],
-        validity=Validity(7.2, "right", "outside the theorem"),
-        top=TopAxis("share", alpha),
+        validity=Span("outside the theorem", 7.2, np.inf),
+        top=("share", alpha),
         **more,
     )
 
@@ -102,7 +102,8 @@ def test_everything_given_is_drawn_and_named(sweep):
 
 def test_the_other_side_of_the_validity_line(sweep):
     alpha, examples, rate, _ = sweep
-    figure = phase_diagram(alpha, examples, rate, **LABELS, validity=Validity(0.372, "left"))
+    beyond = Span("outside", -np.inf, 0.372)
+    figure = phase_diagram(alpha, examples, rate, **LABELS, validity=beyond)
     axes = figure.axes[0]
     (hatched,) = [c for c in axes.collections if c.get_hatch()]
     assert hatched.get_datalim(axes.transData).x0 == pytest.approx(axes.get_xlim()[0])
@@ -132,7 +133,7 @@ def test_missing_and_marked_cells(sweep):
     holed[0, 2] = np.nan
     marks = np.zeros(rate.shape, bool)
     marks[3, 1] = True
-    figure = phase_diagram(alpha, examples, holed, **LABELS, marked=Marked("unconverged", marks))
+    figure = phase_diagram(alpha, examples, holed, **LABELS, marked=("unconverged", marks))
     assert mesh(figure).get_array().mask.sum() == 1
     assert legend(figure) == ["not run", "unconverged"]
     assert line(figure, "unconverged").get_xydata().tolist() == [[0.34, 6.0]]

@@ -17,7 +17,6 @@ from limelight.plot import (
     Guide,
     Image,
     Map,
-    Movie,
     Panel,
     Picture,
     Points,
@@ -79,8 +78,6 @@ def test_the_caption_of_a_run_comes_from_its_table():
     picture = captioned(lines([("a", X, X)], x_label="x", y_label="y", note="b"), rows)
     assert picture.facts == ("small scale", "20 trials per cell", "b")
     assert captioned(picture, Table({"a": X}, ())) == picture
-    movie = captioned(Movie(dataclasses.replace(picture, caption=()), [picture]), rows)
-    assert movie.still.facts == picture.facts
 
 
 def test_a_picture_without_panels_is_refused():
@@ -90,10 +87,10 @@ def test_a_picture_without_panels_is_refused():
 
 def test_saving_and_showing(tmp_path):
     picture = lines([("a", X, X)], x_label="x", y_label="y")
-    picture.savefig(tmp_path / "a.png")
+    picture.save(tmp_path / "a.png")
     assert (tmp_path / "a.png").read_bytes() == render(picture) == render(picture.matplotlib())
     assert picture._repr_png_().startswith(b"\x89PNG")
-    movie = Movie(picture, [picture, picture])
+    movie = dataclasses.replace(picture, frames=[picture, picture])
     save(movie, tmp_path / "b.png")
     assert (tmp_path / "b.png").read_bytes() == render(picture)
     assert (tmp_path / "b.gif").read_bytes().startswith(b"GIF")
@@ -112,6 +109,11 @@ def test_a_label_has_one_look_everywhere_and_one_entry():
     assert list(shown) == ["a", "b"]
     assert shown["b"].get_marker() == "s"  # from the points
     assert shown["b"].get_linestyle() == "--"  # from the law through them
+
+
+def test_an_entry_shows_the_first_marker_of_its_label():
+    figure, _ = one(Points("a", X, X), Points("a", X, 2 * X, hollow=True))
+    assert entries(figure)["a"].get_markerfacecolor() == COLOURS[0]
 
 
 def test_looks_that_are_asked_for_take_no_turn_in_the_palette():
@@ -133,7 +135,6 @@ def test_a_mark_without_points_is_explained_and_not_drawn():
     figure, axes = one(Series("a", X, X), Guide("dashed: C = 2", [], [], colour="ink", dash=1))
     assert [line.get_label() for line in axes.lines] == ["a"]
     assert list(entries(figure)) == ["a", "dashed: C = 2"]
-    assert not entries(Picture([Panel("", [Series("a", X, X)])], legend=False).matplotlib())
 
 
 # --- marks ------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@ import pytest
 
 from limelight.core.errors import InputError
 from limelight.core.files import write_whole
-from limelight.plot import ONE_COLUMN, TWO_COLUMNS, provenance, render, save, style
+from limelight.plot import ONE_COLUMN, TWO_COLUMNS, Series, provenance, render, save, style
 from limelight.plot import lines as curves
+from limelight.plot.draw.looks import looks_of
 from limelight.plot.style import new_figure
 
 
@@ -33,9 +34,9 @@ def test_the_success_map_rises_evenly_in_lightness():
 
 
 def test_lines_are_told_apart_without_colour():
-    looks = [style.line_style(i) for i in range(35)]
-    assert len({(str(s["linestyle"]), s["marker"]) for s in looks}) == 35
-    assert len({(s["color"], str(s["linestyle"])) for s in looks}) == 35
+    looks = looks_of([Series(str(i), [], []) for i in range(35)]).values()
+    assert len({(str(look.dash), look.marker) for look in looks}) == 35
+    assert len({(look.colour, str(look.dash)) for look in looks}) == 35
 
 
 def test_a_figure_has_the_size_and_axes_asked_for():
@@ -53,15 +54,14 @@ def test_long_words_stay_on_the_page(page, width):
         title="A title of so many words that it cannot possibly stand on one line of a column",
         width=width,
     )
-    facts = provenance(scale="paper", trials=50, commit="f" * 40, note="a note " * 12)
-    figure = figure.captioned(*facts)
+    figure = figure.captioned(*provenance("paper", 50), "commit ffffffffff", "a note " * 12)
     assert page(figure).cut_off() == []
     assert page(figure).crowded() == []
 
 
 def test_provenance_leaves_out_what_is_not_known():
     assert provenance() == ()
-    assert provenance(trials=3, note="here") == ("3 trials per cell", "here")
+    assert provenance(trials=3) == ("3 trials per cell",)
 
 
 def test_a_formula_is_never_broken():

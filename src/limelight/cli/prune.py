@@ -106,7 +106,7 @@ def prune(
     Examples:
       limelight prune vit.safetensors --images cifar10 --groups groups.json
       limelight prune vit.safetensors --images photos/ --keep 0.8 -o a.safetensors
-      limelight prune vit.safetensors --images photos/ --at 3 --at 6 --plot curve.png
+      limelight prune vit.safetensors --images photos/ --at 3 --at 6 --plot a.png
       limelight prune vit.safetensors --images cifar10 --behind tiles
     """
     from limelight.core.errors import InputError

@@ -5,9 +5,6 @@ import typer
 from limelight.cli.options import Json, Key, settings
 from limelight.cli.text import emit, plural, print_title, say, sentence
 
-#: As `papers.recipe` has them; that module loads JAX.
-SCALES = ("smoke", "small", "paper")
-
 
 def show(
     key: str = Key,
@@ -30,6 +27,7 @@ def show(
     """
     from limelight.core.errors import InputError
     from limelight.papers import load
+    from limelight.papers.cards import card_of
     from limelight.papers.contents import Statement
 
     labels = [word for word in words or [] if "=" not in word]
@@ -42,7 +40,8 @@ def show(
     if not label:
         emit(paper_json(paper)) if json else print_paper(paper, key)
         return
-    item = paper.find(label)
+    figure = paper.renamed.get(label, label)
+    item = card_of(paper, figure) if figure in paper.titles else paper.find(label)
     if isinstance(item, Statement):
         bound = item.evaluate(chosen)
         if json:
@@ -55,7 +54,7 @@ def show(
         return
     if chosen:
         raise InputError("--set needs a statement here", f"limelight run {key} {label} takes --set")
-    emit(figure_json(item)) if json else print_figure(paper, item, key)
+    emit(item) if json else print_figure(paper, item, key)
 
 
 def paper_json(paper) -> dict:
@@ -69,28 +68,6 @@ def paper_json(paper) -> dict:
         "statements": {s.label: s.title for s in paper.statements},
         "figures": paper.titles,
         "items": [item.as_json() for item in paper.items],
-    }
-
-
-def figure_json(figure) -> dict:
-    """A figure for machines."""
-    return {
-        "name": figure.name,
-        "title": figure.title,
-        "statement": figure.statement,
-        "reference": figure.reference,
-        "departures": figure.departures,
-        "claims": [
-            {"claim": c.name, "statement": c.statement, "rule": c.rule_text} for c in figure.claims
-        ],
-        "scales": {
-            name: {
-                "axes": {str(k): list(v) for k, v in setup.axes.items()},
-                "trials": setup.trials,
-                "cost": figure.cost.get(name),
-            }
-            for name, setup in ((name, figure.setup(name)) for name in SCALES)
-        },
     }
 
 
@@ -126,24 +103,19 @@ def print_items(items) -> None:
         say(", ".join(item.where) or f"not here: {item.why}", indent=6, hang=2)
 
 
-def print_figure(paper, figure, key: str) -> None:
+def print_figure(paper, card, key: str) -> None:
     """A figure for people."""
-    print_title(f"{paper.key} {figure.name}", f"{figure.title} ({figure.reference})")
-    say(sentence(f"\n{figure.lead}"), hang=2)
-    say(sentence(f"Departures: {figure.departures}"), hang=2)
+    print_title(f"{paper.key} {card['name']}", f"{card['title']} ({card['reference']})")
+    say(sentence(f"\n{card['lead']}"), hang=2)
+    say(sentence(f"Departures: {card['departures']}"), hang=2)
     say("\nClaims")
-    for claim in figure.claims:
-        say(f"{claim.name}: {claim.statement}", indent=2, hang=4)
-        say(sentence(claim.rule_text), indent=6)
+    for claim in card["claims"]:
+        say(f"{claim['claim']}: {claim['statement']}", indent=2, hang=4)
+        say(sentence(claim["rule"]), indent=6)
     say("\nScales")
-    for name in SCALES:
-        setup = figure.setup(name)
-        axes = "; ".join(
-            f"{k if isinstance(k, str) else ' with '.join(k)}: {plural(len(v), 'value')}"
-            for k, v in setup.axes.items()
-        )
-        cost = figure.cost.get(name)
-        say(f"{name:6} {axes}; {plural(setup.trials, 'trial')} per cell.", indent=2, hang=7)
-        if cost:
-            say(f"Published run: {cost}.", indent=9)
-    say(f"\nRun it: limelight run {key} {figure.name} --scale smoke")
+    for name, scale in card["scales"].items():
+        axes = "; ".join(f"{k}: {plural(len(v), 'value')}" for k, v in scale["axes"].items())
+        say(f"{name:6} {axes}; {plural(scale['trials'], 'trial')} per cell.", indent=2, hang=7)
+        if scale["cost"]:
+            say(f"Published run: {scale['cost']}.", indent=9)
+    say(f"\nRun it: limelight run {key} {card['name']} --scale smoke")

@@ -7,35 +7,26 @@
 - `thresholds`: the size at which half the trials succeed, on arrays; `likelihood` is its engine.
 - `edge`: the same on a table, one threshold for every combination of the other axes.
 - `critical`: the first size of a grid at which more than half succeed, and its bootstrap.
-- `laws`: lines, logarithms and powers with intervals; `comparison` ranks them.
+- `laws`: lines, logarithms and powers with intervals; `comparison` ranks sets of predictors.
 - `trends`: does success rise, are these later than those; several tests as one.
 - `resample`: the bootstrap over trials, independent or with common trials.
 - `listing`: numbers of every cell as lines of text.
-
-Names are loaded when they are first used.
 """
 
-from typing import TYPE_CHECKING
-
-from limelight.core.lazy import on_first_use
-
-if TYPE_CHECKING:
-    from limelight.fit.comparison import Candidate, Comparison, compare, compare_predictors
-    from limelight.fit.critical import CriticalSizes, critical_sizes, first_above, nearest_interval
-    from limelight.fit.edge import Edge, successes, threshold
-    from limelight.fit.intervals import exact, mean_interval, paired_interval, wilson
-    from limelight.fit.laws import LAWS, Law, fit_law, linear, logarithmic, power, squares_left
-    from limelight.fit.listing import tabulate
-    from limelight.fit.resample import (
-        bootstrap,
-        percentile_interval,
-        resample_counts,
-        resample_means,
-        resample_tables,
-        trial_weights,
-    )
-    from limelight.fit.thresholds import Threshold, fit_threshold, resolved, threshold_values
-    from limelight.fit.trends import holm, later, median_interval, rising, together
+from limelight.fit.comparison import Candidate, compare_predictors
+from limelight.fit.critical import CriticalSizes, critical_sizes, nearest_interval
+from limelight.fit.edge import Edge, successes, threshold
+from limelight.fit.intervals import exact, mean_interval, paired_interval, wilson
+from limelight.fit.laws import LAWS, Law, fit_law, squares_left
+from limelight.fit.listing import tabulate
+from limelight.fit.resample import (
+    percentile_interval,
+    resample_counts,
+    resample_means,
+    trial_weights,
+)
+from limelight.fit.thresholds import Threshold, fit_threshold, resolved, threshold_values
+from limelight.fit.trends import holm, later, median_interval, rising, together
 
 __all__ = [  # noqa: RUF022
     # success rates and means
@@ -49,7 +40,6 @@ __all__ = [  # noqa: RUF022
     "Edge",
     "Threshold",
     "critical_sizes",
-    "first_above",
     "fit_threshold",
     "resolved",
     "successes",
@@ -58,14 +48,9 @@ __all__ = [  # noqa: RUF022
     # laws, and which one fits
     "LAWS",
     "Candidate",
-    "Comparison",
     "Law",
-    "compare",
     "compare_predictors",
     "fit_law",
-    "linear",
-    "logarithmic",
-    "power",
     "squares_left",
     # trends, and several tests as one
     "holm",
@@ -73,15 +58,11 @@ __all__ = [  # noqa: RUF022
     "rising",
     "together",
     # the bootstrap
-    "bootstrap",
     "nearest_interval",
     "percentile_interval",
     "resample_counts",
     "resample_means",
-    "resample_tables",
     "trial_weights",
     # words
     "tabulate",
 ]
-
-__getattr__ = on_first_use(__name__)

@@ -118,37 +118,36 @@ class CriticalSizes:
         return both[0], both[1:]
 
     def estimate(
-        self, statistic: Callable[[np.ndarray], np.ndarray], lacking: str = "", place: str = "T"
+        self, statistic: Callable[[np.ndarray], np.ndarray], lacking: str = ""
     ) -> Estimate:
         """A statistic of the critical sizes; its interval is open where they leave the grid.
 
         Args:
             statistic: Draws by places to one number per draw.
             lacking: What else the grid lacks to decide; empty where nothing is lacking.
-            place: What places are called.
         """
         off = ", ".join(map(str, self.places[self.censored]))
-        why = lacking or (off and f"off the grid too often at {place} = {off}")
+        why = lacking or (off and f"off the grid too often at T = {off}")
         if not np.isfinite(self.values).all() or len(self.places) < 3:
             raise Undecided(why or "beyond the grid somewhere", n=self.n)
         low, high = percentile_interval(statistic(np.minimum(self.draws, BEYOND)))
         ends = (np.nan, np.nan) if why else (float(low), float(high))
         return Estimate(float(statistic(self.values[None])[0]), ends, self.n, why)
 
-    def ratio(self, over: int, under: int, name: str = "m*", place: str = "T") -> Estimate:
+    def ratio(self, over: int, under: int) -> Estimate:
         """The critical size at one place over that at another.
 
         Beyond the grid is more than its last size, without limit: the ends allow for both.
         """
         if not {over, under} <= {*self.places.tolist()}:
-            raise Undecided(f"{place} = {under} and {over} are needed", n=self.n)
+            raise Undecided(f"T = {under} and {over} are needed", n=self.n)
         a, b = (int(np.flatnonzero(self.places == at)[0]) for at in (under, over))
         if np.isinf(self.values[a]):
-            raise Undecided(f"{name}({under}) is beyond the grid", n=self.n)
+            raise Undecided(f"m*({under}) is beyond the grid", n=self.n)
         last, (first, second) = float(self.sizes[-1]), (self.draws[:, a], self.draws[:, b])
         low = nearest_interval(np.minimum(second, last) / first)[0]
         high = nearest_interval(second / np.minimum(first, last))[1]
-        note = f"{name} {self.values[a]:g} and {self.values[b]:g}"
+        note = f"m* {self.values[a]:g} and {self.values[b]:g}"
         off = f"beyond the grid in {self.beyond[b]:.1%} of resamples" if self.beyond[b] else ""
         value = float(self.values[b] / self.values[a])
         return Estimate(value, (float(low), float(high)), self.n, joined(note, off))

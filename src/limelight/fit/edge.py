@@ -5,21 +5,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from limelight.claims import Estimate
 from limelight.core.errors import InputError, suggest
 from limelight.fit.estimates import joined
 from limelight.fit.resample import (
     DRAWS,
-    group_rows,
     percentile_interval,
     resample_counts,
     trial_weights,
 )
 from limelight.fit.thresholds import (
-    REACH,
-    SLOPES,
     Threshold,
     fit_threshold,
     resolved,
@@ -90,12 +87,6 @@ class Edge:
         """Where the data show a crossing."""
         return np.array([found.resolved for found in self.thresholds], dtype=bool)
 
-    def to_table(self) -> Table:
-        """One row a threshold: coordinates, value, interval, slope, flags."""
-        fields = ("value", "low", "high", "slope", "resolved", "censored_low", "censored_high", "n")
-        fits = {name: np.array([getattr(f, name) for f in self.thresholds]) for name in fields}
-        return Table({**self.coordinates, **fits}, tuple(self.coordinates))
-
     def draws(
         self, draws: int = DRAWS, seed: int = 0, common: bool = False
     ) -> tuple[Float[np.ndarray, "draws curves"], Bool[np.ndarray, "draws curves"]]:
@@ -150,13 +141,12 @@ class Edge:
     def _draw(self, draws: int, seed: int, common: bool):
         counted = _common_counts if common else _independent_counts
         values, flags = [], []
-        keep = {name: self.options[name] for name in ("rate", "increasing")}
         luck = np.random.default_rng(_seeds(seed, len(self) + 1)[-1])
         for x, s, n in counted(self, draws, seed):
             found = threshold_values(x, s, n, **self.options)
             rising = s if self.options["increasing"] else n - s
             values.append(_anywhere_in_the_gap(found, x, rising, n, luck))
-            flags.append(resolved(x, s, n, **keep))
+            flags.append(resolved(x, s, n, **self.options))
         found = np.stack(values, axis=1), np.stack(flags, axis=1)
         for array in found:
             array.flags.writeable = False
@@ -174,8 +164,6 @@ def threshold(
     by: Sequence[str] | None = None,
     rate: float = 0.5,
     increasing: bool = True,
-    slopes: tuple[float, float] = SLOPES,
-    reach: float = REACH,
 ) -> Edge:
     """Where along one axis trials begin to succeed, for every combination of the other axes.
 
@@ -192,8 +180,6 @@ def threshold(
         by: Columns that tell curves apart; the other axes of the table unless given.
         rate: The success rate at the threshold.
         increasing: Whether success grows along the axis.
-        slopes: Least and largest slope of the fitted curves.
-        reach: How far beyond the axis a threshold may lie, in log units.
 
     Returns:
         The edge: coordinates and a `Threshold` for each curve.
@@ -214,13 +200,31 @@ def threshold(
     if "trial" in table.columns:
         columns["trial"] = table["trial"]
     columns[SUCCESS] = successes(table, measure, level, below)
-    options = {"rate": rate, "increasing": increasing, "slopes": slopes, "reach": reach}
+    options = {"rate": rate, "increasing": increasing}
     fits = []
     for i in range(group.max() + 1):
         x, s, n = _counts(columns[along][group == i], columns[SUCCESS][group == i])
         fits.append(fit_threshold(x, s, n, confidence, **options))
     outcomes = Table(columns, (*by, along))
     return Edge(along, measure, level, below, coordinates, tuple(fits), outcomes, options)
+
+
+def group_rows(
+    table: Table, by: Sequence[str]
+) -> tuple[Int[np.ndarray, " rows"], dict[str, np.ndarray]]:
+    """The group of every row and the coordinates of every group, in sorted order.
+
+    Example:
+        >>> group, where = group_rows(Table({"a": np.array([2, 1, 2])}), ["a"])
+        >>> group, where
+        (array([1, 0, 1]), {'a': array([1, 2])})
+    """
+    group = np.zeros(len(table), dtype=int)
+    for name in by:
+        distinct, place = np.unique(table[name], return_inverse=True)
+        group = group * len(distinct) + place
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    return group, {name: table[name][first] for name in by}
 
 
 def successes(

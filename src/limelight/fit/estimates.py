@@ -111,27 +111,14 @@ def median(
         >>> found.value, found.interval
         (3.0, (1.0, 5.0))
     """
+    check_level(level)
     array = np.asarray(values)
     if not len(array):
         return missing(note)
-    ends = median_ends(array, level=level, draws=draws, seed=seed)
-    return enough(Estimate(float(np.median(array)), ends, len(array), note, level), least)
-
-
-def median_ends(
-    values: Numbers, *, level: float = LEVEL, draws: int = MEDIAN_DRAWS, seed: int = 0
-) -> tuple[float, float]:
-    """The percentile bootstrap interval of a median alone, for a picture.
-
-    Example:
-        >>> median_ends([1.0, 2.0, 3.0])
-        (1.0, 3.0)
-    """
-    check_level(level)
-    array = np.asarray(values)
     picks = np.random.default_rng(seed).integers(len(array), size=(draws, len(array)))
     tail = 50 * (1 - level)
-    return _floats(np.percentile(np.median(array[picks], axis=1), [tail, 100 - tail]))
+    ends = _floats(np.percentile(np.median(array[picks], axis=1), [tail, 100 - tail]))
+    return enough(Estimate(float(np.median(array)), ends, len(array), note, level), least)
 
 
 def paired(first: Numbers, second: Numbers, **options) -> Estimate:
@@ -208,8 +195,8 @@ def missing(why: str = "", n: int = 0) -> Estimate:
     """No estimate, and why.
 
     Example:
-        >>> missing()
-        Estimate(value=nan, interval=None, n=0, note='not in this table')
+        >>> missing().note
+        'not in this table'
     """
     return Estimate(np.nan, None, n, why or "not in this table")
 
@@ -309,8 +296,9 @@ def largest(values: Mapping[str, float], note: str = "") -> Estimate:
     """The largest of exact values, all of them in the note; without an interval.
 
     Example:
-        >>> largest({"D = 4": 0.25, "D = 9": 0.5})
-        Estimate(value=0.5, interval=None, n=2, note='D = 4: 0.25, D = 9: 0.5')
+        >>> found = largest({"D = 4": 0.25, "D = 9": 0.5})
+        >>> found.value, found.interval, found.note
+        (0.5, None, 'D = 4: 0.25, D = 9: 0.5')
     """
     if not values:
         return missing(note)

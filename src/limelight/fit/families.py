@@ -4,7 +4,7 @@ Each point gets an interval over independent draws; the level is shared out over
 claim (Bonferroni). Claims then hold if every point agrees and fail if some point contradicts.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.special import ndtri, stdtrit
 
 from limelight.claims import LEVEL, Estimate
 from limelight.core.gram import Number
+from limelight.fit.intervals import exact
 
 #: Family-wise error of a claim.
 ERROR = 1 - LEVEL
@@ -39,13 +40,8 @@ class Point:
 
     def over(self, reference: Number) -> "Point":
         """The same relative to a number that is known exactly."""
-        return Point(
-            self.name,
-            self.value / reference,
-            self.low / reference,
-            self.high / reference,
-            self.draws,
-        )
+        value, low, high = (number / reference for number in (self.value, self.low, self.high))
+        return Point(self.name, value, low, high, self.draws)
 
 
 def quantile(points: int, draws: int) -> float:
@@ -101,8 +97,8 @@ def inside(points: Iterable[Point], low: Number, high: Number, note: str = "") -
         return _one(points[worst], len(points), note)
     far = max(points, key=lambda p: abs(p.value - (low + high) / 2))
     ends = (min(p.low for p in points), max(p.high for p in points))
-    said = _say(far, len(points), note)
-    return Estimate(far.value, ends, _draws(points), said, family=len(points))
+    said, draws = _say(far, len(points), note), sum(p.draws for p in points)
+    return Estimate(far.value, ends, draws, said, family=len(points))
 
 
 def below(points: Iterable[Point], level: Number = 0.0, note: str = "") -> Estimate:
@@ -117,8 +113,6 @@ def below(points: Iterable[Point], level: Number = 0.0, note: str = "") -> Estim
 
 def rate(successes: int, trials: int, note: str = "") -> Estimate:
     """A probability with Clopper and Pearson's interval."""
-    from limelight.fit.intervals import exact
-
     low, high = exact(successes, trials, LEVEL)
     share = successes / trials if trials else float("nan")
     return Estimate(share, (float(low), float(high)), trials, note)
@@ -136,7 +130,3 @@ def _one(point: Point, points: int, note: str) -> Estimate:
 def _say(point: Point, points: int, note: str) -> str:
     where = f"{points} points, worst at {point.name}" if points > 1 else f"at {point.name}"
     return f"{where}; {note}" if note else where
-
-
-def _draws(points: Sequence[Point]) -> int:
-    return sum(p.draws for p in points)

@@ -111,9 +111,7 @@ def paired_interval(
     return np.asarray((c - b) / np.maximum(n, 1)), np.asarray(low), np.asarray(high)
 
 
-def mean_interval(
-    values: Numbers, level: float = 0.95, draws: int = DRAWS, seed: int = 0, common: bool = True
-) -> Ends:
+def mean_interval(values: Numbers, level: float = 0.95, draws: int = DRAWS, seed: int = 0) -> Ends:
     r"""Bootstrap interval for means over trials.
 
     Percentiles of the bootstrap means, their distance from the mean stretched by
@@ -125,7 +123,6 @@ def mean_interval(
         level: Confidence.
         draws: Bootstrap draws.
         seed: Fixes the draws.
-        common: Whether a trial is the same trial in all cells.
 
     Returns:
         Lower and upper ends, one a cell; NaN where there are fewer than two trials or a NaN.
@@ -137,7 +134,7 @@ def mean_interval(
     """
     check_level(level)
     array = numbers(values, "values")
-    means = resample_means(array, draws, seed, common)
+    means = resample_means(array, draws, seed)
     n, mean = len(array), array.mean(axis=0)
     if n < 2:
         return np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)

@@ -1,4 +1,4 @@
-r"""Laws of one variable: a line, a logarithm, a power; and which of several describes the data.
+r"""Laws of one variable: a line, a logarithm, a power.
 
 Each law is a straight line after a change of variables, fitted by least squares:
 
@@ -69,37 +69,6 @@ class Law:
         return f"{self.name}: {fit}, n = {self.n}"
 
 
-def linear(x: Numbers, y: Numbers, **options) -> Law:
-    """The line $y = a + b x$; options as in `fit_law`.
-
-    Example:
-        >>> law = linear([1, 2, 3], [3, 5, 7])
-        >>> round(law.intercept, 6), round(law.slope, 6), round(law.r_squared, 6)
-        (1.0, 2.0, 1.0)
-    """
-    return fit_law("linear", x, y, **options)
-
-
-def logarithmic(x: Numbers, y: Numbers, **options) -> Law:
-    r"""The logarithm $y = a + b \ln x$; options as in `fit_law`.
-
-    Example:
-        >>> round(logarithmic([1, 10, 100], [0, 1, 2]).slope, 6)  # 1 / ln 10
-        0.434294
-    """
-    return fit_law("logarithmic", x, y, **options)
-
-
-def power(x: Numbers, y: Numbers, **options) -> Law:
-    """The power $y = e^a x^b$, by least squares on logarithms; options as in `fit_law`.
-
-    Example:
-        >>> round(power([1, 2, 4], [3, 12, 48]).slope, 6)
-        2.0
-    """
-    return fit_law("power", x, y, **options)
-
-
 def fit_law(
     law: LawName,
     x: Numbers,
@@ -127,13 +96,19 @@ def fit_law(
 
     Returns:
         The law; intervals are NaN when there are only two points and no samples.
+
+    Example:
+        >>> law = fit_law("power", [1, 2, 4], [3, 12, 48])
+        >>> round(law.slope, 6), round(law.r_squared, 6)
+        (2.0, 1.0)
     """
     check_level(level)
-    g, f, drawn = _prepare(law, x, y, samples)
+    place, value, drawn = points(x, y, samples)
+    g, f = across(law, place), upright(law, value)
     coefficients, explained = line_fits(g, f[None])
     a, b = coefficients[0]
     if drawn is not None:
-        repeats, shares = line_fits(g, drawn)
+        repeats, shares = line_fits(g, upright(law, drawn))
     else:
         repeats, shares = _residual_draws(g, f, coefficients[0], draws, seed, level)
     low, high = percentile_interval(repeats, level)
@@ -223,15 +198,6 @@ def points(x: Numbers, y: Numbers, samples: Numbers | None):
         raise InputError(f"samples {drawn.shape} must be draws by {place.size} points")
     drawn = np.where(np.isfinite(drawn), drawn, np.nan)
     return place[known], value[known], drawn[:, known]
-
-
-def _prepare(law: LawName, x: Numbers, y: Numbers, samples: Numbers | None):
-    place, value, drawn = points(x, y, samples)
-    return (
-        across(law, place),
-        upright(law, value),
-        None if drawn is None else upright(law, drawn),
-    )
 
 
 def _residual_draws(g: Vector, f: Vector, coefficients, draws: int, seed: int, level: float):

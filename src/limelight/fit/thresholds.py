@@ -18,15 +18,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.special import expit, logit
 
 from limelight.core.errors import InputError
 from limelight.fit.inputs import Numbers, check_level, counts, numbers
 from limelight.fit.intervals import exact
 from limelight.fit.likelihood import Curve
 
-SLOPES = (0.5, 20.0)
-REACH = 2.0
+#: Least and largest slope of a fitted curve, and how far beyond the sizes a threshold may lie, in
+#: log units.
+SLOPES, REACH = (0.5, 20.0), 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,11 +89,6 @@ class Threshold:
             under, over = over, under
         return float(self.x[under].max(initial=0.0)), float(self.x[over].min(initial=np.inf))
 
-    def predict(self, x: Numbers) -> Float[np.ndarray, "..."]:
-        """Success rate of the fitted curve at the given sizes."""
-        odds = self.slope * np.log(numbers(x, "x") / self.value) + logit(self.rate)
-        return np.asarray(expit(odds))
-
     @property
     def open_ends(self) -> tuple[float, float]:
         """The interval for a picture: an end that the data do not bound is 0 or infinite."""
@@ -114,8 +109,6 @@ def fit_threshold(
     *,
     rate: float = 0.5,
     increasing: bool = True,
-    slopes: tuple[float, float] = SLOPES,
-    reach: float = REACH,
 ) -> Threshold:
     r"""Size at which the success rate passes `rate`, by maximum likelihood, with its interval.
 
@@ -140,8 +133,6 @@ def fit_threshold(
         level: Confidence of the interval.
         rate: The rate that defines the threshold.
         increasing: Whether the rate rises with the size; a falling curve is fitted by its failures.
-        slopes: Least and largest slope.
-        reach: How far beyond the sizes the threshold may lie, in log units.
 
     Returns:
         The threshold; `resolved` says whether the data show a crossing at all.
@@ -166,7 +157,7 @@ def fit_threshold(
     if not total:
         nothing = (np.nan, (0.0, np.inf), np.nan, False, True, True)
         return Threshold(*nothing, 0, x, rates, n[0], rate, level)
-    curve = _curve(x, q, slopes, reach)
+    curve = _curve(x, q)
     t, k, _ = curve.maximise(s, n)
     low, high, cut_low, cut_high = curve.interval(s, n, level, float(t[0]))
     return Threshold(
@@ -192,8 +183,6 @@ def threshold_values(
     *,
     rate: float = 0.5,
     increasing: bool = True,
-    slopes: tuple[float, float] = SLOPES,
-    reach: float = REACH,
 ) -> Float[np.ndarray, " draws"]:
     """Maximum-likelihood thresholds of many data sets of one design, without intervals.
 
@@ -203,8 +192,6 @@ def threshold_values(
         trials: Trials at each size, or draws by sizes.
         rate: The rate that defines the threshold.
         increasing: Whether the rate rises with the size.
-        slopes: Least and largest slope.
-        reach: How far beyond the sizes the threshold may lie, in log units.
 
     Returns:
         One threshold a draw; NaN for a draw without trials.
@@ -220,7 +207,7 @@ def threshold_values(
     if not x.size or not len(s):
         return np.full(len(s), np.nan)
     q, s = _rising(s, n, rate, increasing)
-    t, _, _ = _curve(x, q, slopes, reach).maximise(s, n)
+    t, _, _ = _curve(x, q).maximise(s, n)
     return np.where(n.sum(axis=1) > 0, np.exp(t), np.nan)
 
 
@@ -273,11 +260,9 @@ def _rising(s, n, rate: float, increasing: bool):
     return (rate, s) if increasing else (1 - rate, n - s)
 
 
-def _curve(x, rate: float, slopes: tuple[float, float], reach: float) -> Curve:
-    if not 0 < slopes[0] < slopes[1] < np.inf or not 0 < reach < np.inf:
-        raise InputError("slopes must be positive and in order, the reach positive")
+def _curve(x, rate: float) -> Curve:
     u = np.log(x)
-    return Curve(u, rate, slopes, (float(u[0] - reach), float(u[-1] + reach)))
+    return Curve(u, rate, SLOPES, (float(u[0] - REACH), float(u[-1] + REACH)))
 
 
 def _crosses(s, n, rate: float) -> Bool[np.ndarray, " draws"]:

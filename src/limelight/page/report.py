@@ -97,8 +97,7 @@ class Illustration:
     """A figure of the page.
 
     Args:
-        figure: A picture, a movie (its still is shown), a Matplotlib figure, or the bytes of a PNG
-            file.
+        figure: A picture, a Matplotlib figure, or the bytes of a PNG file.
         caption: What it shows, under it.
         alt: What it shows, for those who do not see it; the caption when not given.
     """
@@ -124,7 +123,6 @@ class StudyCost:
     trials: int
     seconds: Number
     compilations: int | None = None
-    note: str = ""
     compiling: Number | None = None
 
     def rows(self) -> dict[str, str]:
@@ -137,7 +135,7 @@ class StudyCost:
             rows["compilations"] = f"{self.compilations:,}"
         if self.compiling is not None:
             rows["seconds waiting for them"] = f"{float(self.compiling):,.3g}"
-        return rows | ({"note": self.note} if self.note else {})
+        return rows
 
 
 @dataclass(frozen=True)
@@ -171,60 +169,37 @@ class Section:
     notes: Sequence[str] = ()
 
 
-def report(
-    title: str,
-    verdicts: Sequence[Verdict] = (),
-    figures: Sequence[Any] = (),
-    settings: Mapping[str, Any] | None = None,
-    cost: StudyCost | None = None,
-    versions: Mapping[str, Any] | None = None,
-    rerun: Sequence[str] = (),
-    *,
-    statement: str = "",
-    notes: Sequence[str] = (),
-    sections: Sequence[Section] = (),
-) -> str:
+def report(title: str, sections: Sequence[Section], statement: str = "") -> str:
     """The page as a string of HTML.
 
     Args:
         title: The heading of the page.
-        verdicts: For a page of one study, as the arguments that follow; see `Section`.
-        figures: What to show.
-        settings: How it was run.
-        cost: What it took.
-        versions: Software and device.
-        rerun: The commands that make it again.
-        statement: What is claimed, under the heading.
-        notes: Paragraphs for the end of the page's own section.
-        sections: More studies, each a section; the page opens with the verdicts of all.
+        sections: One for each study; the page opens with the verdicts of all.
+        statement: What is claimed or asked, under the heading.
 
     Example:
-        >>> page = report("Two <plus> two", rerun=["limelight verify"])
+        >>> page = report("Two <plus> two", [Section("sum", "A sum", rerun=["limelight verify"])])
         >>> "<h1>Two &lt;plus&gt; two</h1>" in page
         True
     """
-    own = Section(
-        *("", ""),
-        **{"verdicts": verdicts, "figures": figures, "settings": settings or {}, "cost": cost},
-        **{"versions": versions or {}, "rerun": rerun, "notes": notes},
-    )
-    every = [*verdicts, *(verdict for section in sections for verdict in section.verdicts)]
+    every = [verdict for section in sections for verdict in section.verdicts]
     lead = f'<p class="lead">{_text(statement)}</p>' if statement else ""
     header = f"<header>\n<h1>{_text(title)}</h1>\n{lead}{_counts(every)}</header>\n"
-    parts = [_summary(sections)] if sections else []
-    parts += [_parts(own, 2), *(_section(section, i) for i, section in enumerate(sections, 1))]
+    parts = [_summary(sections), *(_section(section, i) for i, section in enumerate(sections, 1))]
     return _page(title, header + "<main>\n" + "".join(parts) + "</main>\n")
 
 
-def write_report(path: str | Path, title: str, *arguments: Any, **options: Any) -> None:
-    """Write the page of `report`, with the same arguments; whole or not at all.
+def write_report(
+    path: str | Path, title: str, sections: Sequence[Section], statement: str = ""
+) -> None:
+    """Write the page of `report`, whole or not at all.
 
     Raises:
         InputError: When the place cannot be written or the name does not end in `.html`.
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise InputError(f"a report is an HTML page: {path}", "use .html")
-    write_whole(path, report(title, *arguments, **options).encode())
+    write_whole(path, report(title, sections, statement).encode())
 
 
 # --- parts of the page ------------------------------------------------------------------------
@@ -280,16 +255,16 @@ def _section(section: Section, index: int) -> str:
     statement = f"<p>{_text(section.statement)}</p>\n" if section.statement else ""
     return (
         f'<section id="s{index}">\n<h2>{_text(section.title)}</h2>\n{name}{statement}'
-        f"{_parts(section, 3)}</section>\n"
+        f"{_parts(section)}</section>\n"
     )
 
 
-def _parts(section: Section, level: int) -> str:
+def _parts(section: Section) -> str:
     """What a section holds, in the one order of every page; empty parts leave no heading."""
     cost = section.cost.rows() if section.cost else {}
     rerun = "\n".join(_text(line) for line in section.rerun)
     parts = {
-        "Verdicts": "".join(_verdict(verdict, level + 1) for verdict in section.verdicts),
+        "Verdicts": "".join(_verdict(verdict) for verdict in section.verdicts),
         "Figures": "".join(_figure(picture) for picture in section.figures),
         "Numbers": "".join(_numbers(table) for table in section.numbers),
         "Settings": _pairs(_flat(section.settings)),
@@ -298,12 +273,10 @@ def _parts(section: Section, level: int) -> str:
         "How to run it again": f"<pre><code>{rerun}</code></pre>\n" if rerun else "",
         "Notes": "".join(f"<p>{_text(note)}</p>\n" for note in section.notes),
     }
-    return "".join(
-        f"<h{level}>{name}</h{level}>\n{content}" for name, content in parts.items() if content
-    )
+    return "".join(f"<h3>{name}</h3>\n{content}" for name, content in parts.items() if content)
 
 
-def _verdict(verdict: Verdict, level: int) -> str:
+def _verdict(verdict: Verdict) -> str:
     facts = {"value": _number(verdict.value), "interval": _interval(verdict), "n": f"{verdict.n:,}"}
     facts |= {"source": _text(verdict.source)} if verdict.source else {}
     facts |= {"claimed by": _text(verdict.reference), "kind": _text(verdict.kind)}
@@ -312,8 +285,8 @@ def _verdict(verdict: Verdict, level: int) -> str:
     items = [f"<div><dt>{k}</dt><dd>{v}</dd></div>" for k, v in facts.items()]
     items += [f'<div class="wide"><dt>rule</dt><dd>{_text(verdict.rule)}</dd></div>']
     return (
-        f'<article class="verdict">\n<h{level}>{_badge(verdict.verdict)} '
-        f"<code>{_text(verdict.claim)}</code></h{level}>\n<p>{_text(verdict.statement)}</p>\n"
+        f'<article class="verdict">\n<h4>{_badge(verdict.verdict)} '
+        f"<code>{_text(verdict.claim)}</code></h4>\n<p>{_text(verdict.statement)}</p>\n"
         f"<dl>{''.join(items)}</dl>\n{note}</article>\n"
     )
 

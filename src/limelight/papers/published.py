@@ -22,7 +22,7 @@ from limelight.page.report import Illustration, Section, StudyCost, write_report
 from limelight.papers import known, load
 from limelight.papers.contents import Paper
 from limelight.papers.recipe import Figure, planned_rows
-from limelight.plot import Movie, Picture
+from limelight.plot import Picture
 from limelight.plot.files import render
 from limelight.table import Table
 
@@ -78,7 +78,7 @@ def recipe_of(manifest: Mapping[str, Any], where: Any, paper: Paper | None = Non
 
 def pictures_of(
     table: Table, recipe: Figure | None, measure: str | None = None
-) -> dict[str, Picture | Movie]:
+) -> dict[str, Picture]:
     """Every picture of a run: as its recipe draws them, or plainly, one per measure."""
     if recipe is not None and measure is None:
         return recipe.plots(table)

@@ -22,7 +22,7 @@ from limelight.engine.plan import Plan, make_plan
 from limelight.engine.run import run
 from limelight.experiments.base import Experiment
 from limelight.papers.costs import cost_of
-from limelight.plot import Movie, Picture, captioned
+from limelight.plot import Picture, captioned
 from limelight.table import Table
 
 SCALES = ("smoke", "small", "paper")
@@ -193,7 +193,7 @@ class Figure:
     trials: int
     scales: Mapping[str, Scale]
     claims: tuple[Claim, ...]
-    pictures: Mapping[str, Callable[[Table], Picture | Movie]]
+    pictures: Mapping[str, Callable[[Table], Picture]]
     summary: Callable[[Table], list[str]] = lambda table: []
     reference: str = ""
     departures: str = "none"
@@ -288,14 +288,14 @@ class Figure:
 
     # --- what is made of a table --------------------------------------------------------------
 
-    def plot(self, table: Table, name: str | None = None) -> Picture | Movie:
+    def plot(self, table: Table, name: str | None = None) -> Picture:
         """A picture of the figure from a table alone, the first unless named, with its caption."""
         name = name or next(iter(self.pictures))
         if name not in self.pictures:
             raise InputError(f"no picture {name!r}", suggest(name, list(self.pictures)))
         return captioned(self.pictures[name](table), table)
 
-    def plots(self, table: Table) -> dict[str, Picture | Movie]:
+    def plots(self, table: Table) -> dict[str, Picture]:
         """Every picture of the figure, by name."""
         return {name: self.plot(table, name) for name in self.pictures}
 

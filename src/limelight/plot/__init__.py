@@ -18,10 +18,9 @@ from: the caption (scale, trials) is added by whoever calls it, before the pictu
     draw(table).save("loss.png")
 
 **Ready-made pictures.** `lines` is one panel of lines with bands, laws as `guides`, and reference
-lines; `points` is estimates with error bars and fitted lines; `panels` is a grid of panels under
-one legend; `phase` and `phase_diagram` show where trials succeed; `mass_by_role`, `attention_maps`
-and `similarity_maps` show attention. `over_cells` and `band` read lines off a table;
-`regions` names the parts of a map.
+lines; `panels` is a grid of panels under one legend; `phase` and `phase_diagram` show where trials
+succeed; `mass_by_role` and `similarity_maps` show attention. `over_cells` and `band` read lines off
+a table; `regions` names the parts of a map.
 
 **Everything else** is a `Picture` of `Panel`s with `Axis` and marks:
 
@@ -49,7 +48,7 @@ each number of clusters; then explain them by marks without points:
 NaN is a gap; an infinite or NaN end of an interval is open, and reaches the frame or is an arrow.
 
 **Rows with names** (one per arm or setting) are an `Axis(categories=[...])` with `Points` at 0, 1,
-2, ...; `share="y"` writes the names once. **Movies** are `Movie(still, frames)` of pictures.
+2, ...; `share="y"` writes the names once. **Movies** are pictures with `frames`.
 
 Importing this package loads neither Matplotlib nor JAX.
 """
@@ -58,8 +57,8 @@ from typing import TYPE_CHECKING, Any
 
 from limelight.plot.captions import captioned, provenance
 from limelight.plot.cells import band, over_cells
-from limelight.plot.lines import fit_label, lines, panels, points
-from limelight.plot.maps import attention_map, attention_maps, mass_by_role, role_mass
+from limelight.plot.lines import lines, panels
+from limelight.plot.maps import mass_by_role
 from limelight.plot.marks import (
     Bars,
     Bundle,
@@ -75,11 +74,10 @@ from limelight.plot.marks import (
     Text,
 )
 from limelight.plot.patches import attention_over_image, similarity_maps
-from limelight.plot.phase import Validity, phase, phase_diagram
-from limelight.plot.picture import ONE_COLUMN, TWO_COLUMNS, WIDE, Axis, Movie, Panel, Picture
+from limelight.plot.phase import phase, phase_diagram, success_rates
+from limelight.plot.picture import ONE_COLUMN, TWO_COLUMNS, WIDE, Axis, Panel, Picture
 from limelight.plot.plain import measures, plain
 from limelight.plot.regions import regions
-from limelight.plot.success import Marked, TopAxis, success_rates
 
 if TYPE_CHECKING:
     from limelight.plot.files import animate, render, save
@@ -95,7 +93,6 @@ __all__ = [  # noqa: RUF022
     "Picture",
     "Panel",
     "Axis",
-    "Movie",
     "ONE_COLUMN",
     "WIDE",
     "TWO_COLUMNS",
@@ -117,9 +114,7 @@ __all__ = [  # noqa: RUF022
     "measures",
     # lines and points
     "lines",
-    "points",
     "panels",
-    "fit_label",
     "over_cells",
     "band",
     # phase diagrams
@@ -127,15 +122,9 @@ __all__ = [  # noqa: RUF022
     "phase_diagram",
     "regions",
     "success_rates",
-    "Marked",
-    "TopAxis",
-    "Validity",
     # attention
-    "attention_map",
-    "attention_maps",
     "attention_over_image",
     "mass_by_role",
-    "role_mass",
     "similarity_maps",
     # captions and files
     "captioned",

@@ -14,7 +14,7 @@ from PIL import Image
 
 from limelight.core.errors import InputError
 from limelight.core.files import write_whole
-from limelight.plot.picture import Movie, Picture
+from limelight.plot.picture import Picture
 from limelight.plot.style import DOTS_PER_INCH
 
 Kind = Literal["png", "svg", "pdf"]
@@ -34,10 +34,10 @@ _METADATA: dict[str, dict[str, None]] = {
 }
 
 
-def save(figure: Picture | Movie | Figure, path: str | Path) -> None:
+def save(figure: Picture | Figure, path: str | Path) -> None:
     """Write a figure as `.png`, `.svg` or `.pdf`: the same figure always gives the same bytes.
 
-    The file appears whole or not at all. A movie's still goes there, the movie beside it, `.gif`.
+    The file appears whole or not at all. A movie is put beside its picture, as `.gif`.
 
     Raises:
         InputError: For another suffix, or a place that cannot be written.
@@ -47,14 +47,14 @@ def save(figure: Picture | Movie | Figure, path: str | Path) -> None:
         given = f"{kind!r}" if kind else "a name without a suffix"
         raise InputError(f"cannot write a figure as {given}: {path}", "use .png, .svg or .pdf")
     write_whole(path, render(figure, kind))  # pyright: ignore[reportArgumentType]
-    if isinstance(figure, Movie):
+    if isinstance(figure, Picture) and figure.frames:
         write_whole(Path(path).with_suffix(".gif"), animate(figure))
 
 
-def animate(movie: Movie, dots_per_inch: int = 100) -> bytes:
+def animate(movie: Picture) -> bytes:
     """The bytes of a GIF that shows every frame for a while, the last one longer, for ever."""
     pictures = [
-        Image.open(io.BytesIO(render(frame, dots_per_inch=dots_per_inch))).convert("RGB")
+        Image.open(io.BytesIO(render(frame, dots_per_inch=100))).convert("RGB")
         for frame in movie.frames
     ]
     # One palette for all frames, so that a colour means one thing and nothing flickers.
@@ -62,23 +62,22 @@ def animate(movie: Movie, dots_per_inch: int = 100) -> bytes:
     first, *rest = [
         picture.quantize(palette=palette, dither=Image.Dither.NONE) for picture in pictures
     ]
-    show = [round(1000 * movie.seconds)] * len(rest) + [round(4000 * movie.seconds)]
+    show = [500] * len(rest) + [2000]  # milliseconds
     buffer = io.BytesIO()
     first.save(buffer, "GIF", save_all=True, append_images=rest, duration=show, loop=0)
     return buffer.getvalue()
 
 
 def render(
-    figure: Picture | Movie | Figure, kind: Kind = "png", dots_per_inch: int = DOTS_PER_INCH
+    figure: Picture | Figure, kind: Kind = "png", dots_per_inch: int = DOTS_PER_INCH
 ) -> bytes:
     """The bytes of a picture's file: no date, no random identifier, fonts inside.
 
     Args:
-        figure: A picture, a movie (its still is written) or a Matplotlib figure.
+        figure: A picture or a Matplotlib figure.
         kind: The kind of file.
         dots_per_inch: How fine.
     """
-    figure = figure.still if isinstance(figure, Movie) else figure
     figure = figure.matplotlib() if isinstance(figure, Picture) else figure
     buffer = io.BytesIO()
     with _WRITER, _settings(_WRITING), _settled(figure):

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from limelight.core.errors import InputError
-from limelight.plot.marks import Line, Number, Points, Reference, as_guide, as_series
+from limelight.plot.marks import Line, Number, Reference, as_guide, as_series
 from limelight.plot.picture import TWO_COLUMNS, WIDE, Axis, Panel, Picture
 
 
@@ -59,43 +58,6 @@ def lines(
     x, y = Axis(x_label, log_x, None, x_ticks), Axis(y_label, log_y, limits)
     panel = Panel("", marks, y, x)
     return Picture([panel], width=width, height=height, title=title, note=note)
-
-
-def points(
-    x: ArrayLike,
-    y: ArrayLike,
-    low: ArrayLike | None = None,
-    high: ArrayLike | None = None,
-    *,
-    label: str = "measured",
-    fits: Sequence[Line] = (),
-    **options: Any,
-) -> Picture:
-    """One panel of estimates with error bars, and the lines fitted to them.
-
-    Args:
-        x: Where the estimates stand.
-        y: The estimates; NaN where one could not be formed.
-        low: Lower ends.
-        high: Upper ends; an end outside the panel becomes an arrow.
-        label: What the points are, in the legend.
-        fits: Fitted lines, each `(label, x, y)`; `fit_label` writes the label.
-        options: As for `lines`: `x_label`, `y_label`, `log_x` and so on.
-    """
-    found = Points(label, x, y, low, high)
-    fitted = [replace(as_guide(line), width=1.2) for line in fits]
-    return lines([found], guides=fitted, **options)
-
-
-def fit_label(name: str, r_squared: Number, interval: tuple[Number, Number] | None = None) -> str:
-    """The label of a fitted line: what it is and how well it fits.
-
-    Example:
-        >>> fit_label("linear", 0.9231, (0.87, 0.98))
-        'linear: $R^2$ = 0.92 [0.87, 0.98]'
-    """
-    ends = "" if interval is None else f" [{float(interval[0]):.2f}, {float(interval[1]):.2f}]"
-    return f"{name}: $R^2$ = {float(r_squared):.2f}{ends}"
 
 
 def panels(

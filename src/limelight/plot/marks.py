@@ -163,15 +163,15 @@ class Text:
     Args:
         words: What stands there.
         at: A place `(x, y)` in the values of the axes, or a corner of the panel.
-        align: Which part of the words stands at the place.
         bold: Whether it is a name, as of a region of a map.
+        align: Which part of the words stands at the place.
     """
 
     words: str
     at: tuple[Number, Number] | Literal["upper left", "upper right", "lower left", "lower right"]
     _: KW_ONLY
-    align: Literal["left", "center", "right"] = "center"
     bold: bool = False
+    align: Literal["left", "center", "right"] = "center"
 
 
 @dataclass(frozen=True)
@@ -188,13 +188,12 @@ class Map:
         y: The rows, ascending.
         low: The value of one end of the colours; the smallest value when not given.
         high: The value of the other end.
-        scale: How values become colours; "root" shows small ones beside a few large ones.
+        scale: How values become colours.
         dark: Whether low or high values are dark.
         missing: How a missing cell looks; "hatched" ones are called "not run" in the legend.
         bar_ticks: Where the colour bar has numbers.
         numbers: Whether each value is written in its cell.
         square: Whether the cells of a matrix are square.
-        borders: Where a matrix has lines between groups of its rows and columns.
         opacity: Below 1 over an image.
     """
 
@@ -205,13 +204,12 @@ class Map:
     y: ArrayLike | None = None
     low: Number | None = None
     high: Number | None = None
-    scale: Literal["linear", "log", "root"] = "linear"
+    scale: Literal["linear", "log"] = "linear"
     dark: Literal["low", "high"] = "high"
     missing: Literal["hatched", "grey", "blank"] = "blank"
     bar_ticks: Sequence[Number] | None = None
     numbers: bool = False
     square: bool = True
-    borders: Sequence[Number] = ()
     opacity: Number = 1.0
 
 

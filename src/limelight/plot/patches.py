@@ -17,7 +17,6 @@ def similarity_maps(
     panels: Sequence[tuple[str, ArrayLike]],
     largest: Number,
     bar_label: str,
-    title: str = "",
     note: str | Sequence[str] = (),
 ) -> Picture:
     """Every patch's similarity to all others, as a grid of maps; one grid per panel.
@@ -26,15 +25,14 @@ def similarity_maps(
         panels: `(title, similarity)`, each patches by patches of a square grid, in any shape.
         largest: The similarity drawn darkest; 0 and below is the lightest.
         bar_label: What the colours mean.
-        title: One line over the picture.
         note: Facts for the caption.
     """
-    height = min(3.6, 0.3 + 6.6 / len(panels)) + (0.25 if title else 0)
+    height = min(3.6, 0.3 + 6.6 / len(panels))
     parts = [
         Panel(name, [Map(_mosaic(np.asarray(flat)), bar_label, low=0.0, high=largest)])
         for name, flat in panels
     ]
-    return Picture(parts, width=TWO_COLUMNS, height=height, title=title, note=note)
+    return Picture(parts, width=TWO_COLUMNS, height=height, note=note)
 
 
 def _mosaic(similarity: np.ndarray) -> np.ndarray:
@@ -47,9 +45,7 @@ def _mosaic(similarity: np.ndarray) -> np.ndarray:
     return gapped.reshape(side * (side + 1), -1)[:-1, :-1]
 
 
-def attention_over_image(
-    image: ArrayLike, maps: ArrayLike, *, title: str = "", bar_label: str = ""
-) -> Picture:
+def attention_over_image(image: ArrayLike, maps: ArrayLike, bar_label: str) -> Picture:
     """Attention of every block (column) and head (row), drawn over the image it belongs to.
 
     Each map is divided by the weight of even attention. The image is in grey under it and, once, as
@@ -58,7 +54,6 @@ def attention_over_image(
     Args:
         image: Pixels, height by width by channels, from 0.
         maps: Weights, blocks by heads by side by side; a map adds up to at most 1.
-        title: One line over the picture.
         bar_label: What the colours mean.
     """
     pixels, weights = np.asarray(image), np.asarray(maps, dtype=float)
@@ -77,8 +72,8 @@ def attention_over_image(
             parts.append(Panel("" if row else f"block {block + 1}", marks, Axis(word)))
     columns = len(blocks) + 1
     side = min(0.95, (TWO_COLUMNS - 0.7) / columns)
-    size = (side * columns + 0.7, (side + 0.04) * len(heads) + (0.45 if title else 0.25))
-    return Picture(parts, columns, *size, title=title)
+    size = (side * columns + 0.7, (side + 0.04) * len(heads) + 0.25)
+    return Picture(parts, columns, *size)
 
 
 def _over(pixels: np.ndarray, weights: np.ndarray, largest: Number, label: str) -> list[Mark]:

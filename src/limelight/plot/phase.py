@@ -1,8 +1,8 @@
 """Phase diagrams: where in a plane of two axes the trials succeed, and the edge between."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,27 +22,11 @@ from limelight.plot.marks import (
     plain_number,
 )
 from limelight.plot.picture import WIDE, Axis, Panel, Picture
-from limelight.plot.success import Marked, SuccessGrid, TopAxis, make_grid, success_rates
 from limelight.table import Table
 
 EDGE = 1
 THEORY: tuple[Colour, ...] = ("ink", 3, 2, 4)
 SHARE = "share of trials that succeed"
-
-
-@dataclass(frozen=True)
-class Validity:
-    """Where a theorem stops: beyond `at`, on the side `fails`, its conditions do not hold.
-
-    Args:
-        at: The place on the x axis as drawn.
-        fails: The side on which the theorem does not apply.
-        label: Its words in the legend.
-    """
-
-    at: Number
-    fails: Literal["left", "right"]
-    label: str = "theorem does not apply"
 
 
 def phase_diagram(
@@ -55,9 +39,9 @@ def phase_diagram(
     title: str = "",
     edge: Series | None = None,
     theory: Sequence[Line] = (),
-    validity: Validity | None = None,
-    marked: Marked | None = None,
-    top: TopAxis | None = None,
+    validity: Span | None = None,
+    marked: tuple[str, ArrayLike] | None = None,
+    top: tuple[str, ArrayLike] | None = None,
     bar_label: str = SHARE,
     width: Number = WIDE,
     height: Number | None = None,
@@ -78,9 +62,9 @@ def phase_diagram(
         title: One line over the picture.
         edge: The threshold over `x` and its interval; ends outside the grid become arrows.
         theory: Curves to lay over the map, each `(label, x, y)`.
-        validity: Where the theorem's conditions fail; that side is hatched.
-        marked: Cells to mark, such as unconverged ones; the same shape as `rate`.
-        top: Other names for the columns, in the order of `x`.
+        validity: Where a theorem does not apply; hatched.
+        marked: A label, and the cells to mark with a cross: yes or no, in the shape of `rate`.
+        top: A second label of the axis across, and other names for the columns, in their order.
         bar_label: What the colours mean.
         width: Inches.
         height: Inches.
@@ -89,8 +73,8 @@ def phase_diagram(
     Raises:
         InputError: When the shapes disagree, a value repeats, or a rate is not a share.
     """
-    grid = make_grid(x, y, rate, marked, top)
-    cells = Map(grid.rate, bar_label, x=grid.x, y=grid.y, low=0, high=1, dark="low")
+    across, upwards, rates, i, j = _in_order(x, y, rate)
+    cells = Map(rates, bar_label, x=across, y=upwards, low=0, high=1, dark="low")
     cells = replace(cells, missing="hatched", bar_ticks=(0, 0.25, 0.5, 0.75, 1))
     marks: list[Mark] = []
     if edge is not None:
@@ -100,28 +84,27 @@ def phase_diagram(
         for i, line in enumerate(theory)
     ]
     if validity is not None:
-        ends = (-np.inf, validity.at) if validity.fails == "left" else (validity.at, np.inf)
-        marks.append(Span(validity.label, *ends, hatched=True))
+        marks.append(replace(validity, hatched=True))
     marks.append(cells)
-    rows, columns = np.nonzero(grid.marked)
-    if marked is not None and len(rows):
-        crosses = grid.x[columns], grid.y[rows]
-        marks.append(Points(marked.label, *crosses, marker="x", size=3.5, colour="ink"))
+    if marked is not None:
+        label, where = marked
+        rows, columns = np.nonzero(np.asarray(where, bool)[np.ix_(j, i)])
+        if len(rows):
+            crosses = across[columns], upwards[rows]
+            marks.append(Points(label, *crosses, marker="x", size=3.5, colour="ink"))
+    above = None
+    if top is not None:
+        label, names = top
+        words = [n if isinstance(n, str) else plain_number(n) for n in np.asarray(names)[i]]
+        above = Axis(label, ticks=dict(zip(across.tolist(), words, strict=True)))
     panel = Panel(
         "",
         marks,
-        y=Axis(y_label, log=True, ticks=grid.y.tolist()),
-        x=Axis(x_label, ticks=grid.x.tolist()),
-        top=_upper(grid, top),
+        y=Axis(y_label, log=True, ticks=upwards.tolist()),
+        x=Axis(x_label, ticks=across.tolist()),
+        top=above,
     )
     return Picture([panel], width=width, height=height, title=title, note=note)
-
-
-def _upper(grid: SuccessGrid, top: TopAxis | None) -> Axis | None:
-    if top is None or grid.names is None:
-        return None
-    names = [name if isinstance(name, str) else plain_number(name) for name in grid.names]
-    return Axis(top.label, ticks=dict(zip(grid.x.tolist(), names, strict=True)))
 
 
 def phase(
@@ -173,7 +156,7 @@ def phase(
     if edge is not None:
         series = _from_edge(edge, x, y, edge_label, transform or np.asarray)
     if transform is not None:
-        options.setdefault("top", TopAxis(x, columns))
+        options.setdefault("top", (x, columns))
     sign = "<" if below else "≥"
     rule = f"success: {measure} {sign} {float(level):g}"
     picture = phase_diagram(
@@ -196,3 +179,75 @@ def _from_edge(
     values = np.asarray(edge.values, dtype=float)
     values = np.where(getattr(edge, "resolved", True), values, np.nan)
     return Series(label, transform(np.asarray(edge.x(x), dtype=float)), values, edge.low, edge.high)
+
+
+# --- the grid ---------------------------------------------------------------------------------
+
+
+def success_rates(
+    table: Table, x: str, y: str, measure: str, level: Number, *, below: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The share of successes in each cell of a table.
+
+    A trial that diverged (the `diverged` column, where the table has one), or whose measure is not
+    a number, does not succeed. Of a trace the last value counts.
+
+    Returns:
+        The values of `x`, those of `y`, the rates (`y` by `x`, NaN where nothing ran) and the
+        trials of each cell.
+    """
+    if not len(table):
+        raise InputError("the table has no rows", "run the study first")
+    for axis in table.axes:
+        if axis not in (x, y) and _moves_alone(table, axis, x, y):
+            pick = f"pick one value first: table.where({axis.replace('.', '__')}=...)"
+            raise InputError(f"the table also varies over {axis!r}", pick)
+    values = table[measure]
+    values = values if values.ndim == 1 else values[:, -1]
+    success = values < level if below else values >= level
+    if "diverged" in table.columns:
+        success &= ~table["diverged"].astype(bool)
+    columns, column = np.unique(table[x], return_inverse=True)
+    rows, row = np.unique(table[y], return_inverse=True)
+    for name, ticks in ((x, columns), (y, rows)):
+        if not np.issubdtype(ticks.dtype, np.number):
+            raise InputError(f"the axis {name!r} does not hold numbers")
+    shape = (len(rows), len(columns))
+    place = np.ravel_multi_index((row, column), shape)
+    trials = np.bincount(place, minlength=len(rows) * len(columns)).reshape(shape)
+    wins = np.bincount(place, weights=success, minlength=trials.size).reshape(shape)
+    rate = np.divide(wins, trials, out=np.full(shape, np.nan), where=trials > 0)
+    return columns.astype(float), rows.astype(float), rate, trials
+
+
+def _moves_alone(table: Table, axis: str, x: str, y: str) -> bool:
+    """Whether an axis takes several values at one place of the plane."""
+    codes = [np.unique(table[name], return_inverse=True)[1] for name in (x, y, axis)]
+    with_it, without = np.unique(codes, axis=1), np.unique(codes[:2], axis=1)
+    return with_it.shape[1] > without.shape[1]
+
+
+def _in_order(
+    x: ArrayLike, y: ArrayLike, rate: ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Check what a phase diagram was given, and sort it.
+
+    Returns:
+        The columns and the rows ascending, the rates in that order, and both orders.
+
+    Raises:
+        InputError: When the shapes disagree, a value repeats, or a rate is not a share.
+    """
+    x, y, rate = (np.asarray(v, dtype=float) for v in (x, y, rate))
+    if x.ndim != 1 or y.ndim != 1 or rate.shape != (len(y), len(x)) or not rate.size:
+        shape = f"x {x.shape}, y {y.shape}, rate {rate.shape}"
+        raise InputError(f"the shapes do not agree: {shape}", "rate has a row for each y")
+    if len(np.unique(x)) < len(x) or len(np.unique(y)) < len(y):
+        raise InputError("a value of x or y repeats", "average its trials first")
+    if not (np.isfinite(x).all() and np.isfinite(y).all() and (y > 0).all()):
+        raise InputError("x and y must be finite, and y positive for its logarithmic axis")
+    known = rate[~np.isnan(rate)]
+    if ((known < 0) | (known > 1)).any():
+        raise InputError("a success rate lies outside [0, 1]")
+    i, j = np.argsort(x), np.argsort(y)
+    return x[i], y[j], rate[np.ix_(j, i)], i, j

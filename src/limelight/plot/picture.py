@@ -80,8 +80,9 @@ class Picture:
         title: One line over everything.
         note: Facts for the caption that only the picture knows, each a short phrase.
         caption: Facts of the run, which stand before the note.
-        legend: Whether there is a legend.
         share: Which axes have one range in all panels; their words stand at the outer panels only.
+        frames: Pictures of one size to show one after another: a movie, for which the picture
+            itself stands on paper.
     """
 
     panels: Sequence[Panel]
@@ -91,8 +92,8 @@ class Picture:
     title: str = ""
     note: str | Sequence[str] = ()
     caption: Sequence[str] = ()
-    legend: bool = True
     share: Literal["", "x", "y", "both"] = ""
+    frames: Sequence["Picture"] = ()
 
     def __post_init__(self):
         if not self.panels:
@@ -119,51 +120,15 @@ class Picture:
         return draw(self)
 
     def save(self, path: str | Path) -> None:
-        """Write it as `.png`, `.svg` or `.pdf`; the same picture always gives the same bytes."""
+        """Write it as `.png`, `.svg` or `.pdf`, and a movie beside it as `.gif`.
+
+        The same picture always gives the same bytes.
+        """
         from limelight.plot.files import save
 
         save(self, path)
-
-    def savefig(self, path: str | Path) -> None:
-        """`save`, under the name that Matplotlib has for it."""
-        self.save(path)
 
     def _repr_png_(self) -> bytes:
         from limelight.plot.files import render
 
         return render(self, dots_per_inch=150)
-
-
-@dataclass(frozen=True)
-class Movie:
-    """Pictures of one size, shown one after another, and one that stands for them on paper."""
-
-    still: Picture
-    frames: Sequence[Picture]
-    seconds: float = 0.5
-
-    @property
-    def caption(self) -> Sequence[str]:
-        """Facts of the run under the still."""
-        return self.still.caption
-
-    def captioned(self, *facts: str) -> "Movie":
-        """The same movie with other facts of the run under its still."""
-        return replace(self, still=self.still.captioned(*facts))
-
-    def matplotlib(self) -> "Figure":
-        """Draw the still."""
-        return self.still.matplotlib()
-
-    def save(self, path: str | Path) -> None:
-        """Write the still there, and the movie beside it as `.gif`."""
-        from limelight.plot.files import save
-
-        save(self, path)
-
-    def savefig(self, path: str | Path) -> None:
-        """`save`, under the name that Matplotlib has for it."""
-        self.save(path)
-
-    def _repr_png_(self) -> bytes:
-        return self.still._repr_png_()

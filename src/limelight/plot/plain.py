@@ -88,7 +88,7 @@ def _lines(table: Table, name: str, across: str, by: list[str]) -> Picture:
         x=Axis(across, log=_wide(table.values(across))),
         y=Axis(_words(table, name)),
     )
-    return Picture([panel], width=WIDE, note="bands: 95 % intervals", legend=bool(by))
+    return Picture([panel], width=WIDE, note="bands: 95 % intervals")
 
 
 def _named(table: Table, name: str, across: str) -> Picture:
@@ -97,7 +97,7 @@ def _named(table: Table, name: str, across: str) -> Picture:
     places = lambda values: np.arange(len(values))
     marks = over_cells(table, across, name, name=name, transform=places, form=Points)
     axes = {"x": Axis(across, categories=words), "y": Axis(_words(table, name))}
-    return Picture([Panel("", marks, **axes)], note="bars: 95 % intervals", legend=False)
+    return Picture([Panel("", marks, **axes)], note="bars: 95 % intervals")
 
 
 def _map(table: Table, name: str, across: str, up: str) -> Picture:

@@ -15,7 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.colorbar import Colorbar
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.legend import Legend
 from matplotlib.patheffects import withStroke
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import ScaledTranslation
@@ -50,7 +49,6 @@ def new_figure(
     rows: int = 1,
     columns: int = 1,
     title: str = "",
-    share: bool = False,
 ) -> Figure:
     """An empty figure in the house style; its axes are `figure.axes`.
 
@@ -60,11 +58,10 @@ def new_figure(
         rows: Rows of axes.
         columns: Columns of axes.
         title: One line over everything, wrapped to the width.
-        share: Whether all axes have one x and one y range.
     """
     size = (float(width), float(height or 0.75 * width))
     figure = Figure(figsize=size, dpi=DOTS_PER_INCH, facecolor="white", layout="constrained")
-    grid = figure.subplots(rows, columns, squeeze=False, sharex=share, sharey=share)
+    grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat:
         dress(axes)
     if title:
@@ -110,40 +107,18 @@ def open_frame(axes: Axes) -> None:
     axes.set_axisbelow(True)
 
 
-def label(
-    axes: Axes, x_label: str, y_label: str, inches: tuple[float, float] | None = None
-) -> None:
+def label(axes: Axes, x_label: str, y_label: str, inches: tuple[float, float]) -> None:
     """Name both axes, on as many lines as their length asks for.
 
     Args:
         axes: The axes.
         x_label: The name of x.
         y_label: The name of y.
-        inches: About how long both are; most of the figure when not given.
+        inches: About how long both are.
     """
-    width, height = figure_of(axes).get_size_inches() * (0.8, 0.7) if inches is None else inches
-    x_label, y_label = wrap(x_label, width, LABEL), wrap(y_label, height, LABEL)
+    x_label, y_label = wrap(x_label, inches[0], LABEL), wrap(y_label, inches[1], LABEL)
     axes.set_xlabel(x_label, fontsize=LABEL, color=INK, labelpad=2.5)
     axes.set_ylabel(y_label, fontsize=LABEL, color=INK, labelpad=2.5)
-
-
-def line_style(index: int) -> dict[str, Any]:
-    """Colour, dash and marker of the line at `index`; 35 lines are told apart.
-
-    Example:
-        >>> line_style(0)["color"], line_style(1)["marker"]
-        ('#0072b2', 's')
-    """
-    turn, place = divmod(index, len(COLOURS))
-    return {
-        "color": COLOURS[place],
-        "marker": MARKERS[place],
-        "linestyle": DASHES[(place + turn) % len(DASHES)],
-        "linewidth": 1.2,
-        "markersize": 3.4,
-        "markeredgecolor": "white",
-        "markeredgewidth": 0.4,
-    }
 
 
 def halo(width: Number = 2.2) -> list[withStroke]:
@@ -157,65 +132,47 @@ _LEGEND: dict[str, Any] = {
 }
 
 
-def legend_above(
-    axes: Axes,
-    handles: Sequence[Artist],
-    *,
-    room: Number,
-    clearance: Number = 3,
-    grow: bool = False,
-) -> Legend | None:
-    """A legend over the axes, left aligned and never on the data.
+def legend_above(axes: Axes, handles: Sequence[Artist], room: Number, clearance: Number) -> None:
+    """A legend over the axes, left aligned and never on the data; the figure grows by its rows.
 
     Args:
         axes: The axes it belongs to; the layout makes room above them.
         handles: What it lists, by their labels; nothing is drawn for an empty list.
         room: Inches it may be wide; it takes as many columns as fit.
         clearance: Points between the axes and the legend, for what stands on the upper spine.
-        grow: Whether the figure becomes higher by the rows of the legend.
     """
     if not handles:
-        return None
+        return
     figure = figure_of(axes)
-    columns = _fitting_columns([str(handle.get_label()) for handle in handles], float(room))
-    if grow:
-        _grow(figure, len(handles), columns, clearance)
-    legend = axes.legend(
-        handles=list(handles),
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        bbox_transform=axes.transAxes
-        + ScaledTranslation(0, float(clearance) / 72, figure.dpi_scale_trans),
-        ncols=columns,
-        **_LEGEND,
-    )
-    legend.set_zorder(5)
-    return legend
+    columns = _make_room(figure, handles, room, clearance)
+    lifted = ScaledTranslation(0, float(clearance) / 72, figure.dpi_scale_trans)
+    place = {"bbox_to_anchor": (0.0, 1.0), "bbox_transform": axes.transAxes + lifted}
+    look = _LEGEND | place | {"loc": "lower left", "ncols": columns}
+    axes.legend(handles=list(handles), **look).set_zorder(5)
 
 
-def legend_over(figure: Figure, handles: Sequence[Artist], title: str = "") -> Legend | None:
+def legend_over(figure: Figure, handles: Sequence[Artist], title: str) -> None:
     """One legend over all panels, outside of every one of them; the figure grows by its rows.
 
     Args:
         figure: The figure.
-        handles: What it lists, by their labels; nothing is drawn for an empty list.
+        handles: What it lists, by their labels.
         title: The title of the figure: two things over all panels would lie on each other.
     """
-    if not handles:
-        return None
-    room = 0.97 * figure.get_figwidth()
-    columns = _fitting_columns([str(handle.get_label()) for handle in handles], room)
-    _grow(figure, len(handles), columns, 4)
+    columns = _make_room(figure, handles, 0.97 * figure.get_figwidth(), 4)
     look = _LEGEND | {"borderaxespad": 0.4}
     if title:
         font = {"size": TITLE, "weight": "bold"}
         look |= {"title": title, "title_fontproperties": font, "alignment": "left"}
-    return figure.legend(handles=list(handles), loc="outside upper left", ncols=columns, **look)
+    figure.legend(handles=list(handles), loc="outside upper left", ncols=columns, **look)
 
 
-def _grow(figure: Figure, entries: int, columns: int, clearance: Number) -> None:
-    rows = -(-entries // columns)
+def _make_room(figure: Figure, handles: Sequence[Artist], room: Number, clearance: Number) -> int:
+    """Make a figure higher by the rows of its legend; the columns that fit."""
+    columns = _fitting_columns([str(handle.get_label()) for handle in handles], float(room))
+    rows = -(-len(handles) // columns)
     figure.set_figheight(figure.get_figheight() + (rows * 1.5 * TICK + float(clearance)) / 72)
+    return columns
 
 
 def text_width(text: str, size: Number) -> float:

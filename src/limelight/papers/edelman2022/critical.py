@@ -14,6 +14,7 @@ import numpy as np
 from limelight import fit, plot
 from limelight.claims import Claim, all_parts
 from limelight.engine.grid import Axes
+from limelight.fit.laws import LawName
 from limelight.papers.recipe import Scale
 from limelight.table import Table
 from limelight.theory.edelman2022.consistent import examples_needed
@@ -161,8 +162,8 @@ def _laws(T: np.ndarray, star: np.ndarray) -> list[plot.Guide]:
     use = np.isfinite(star)
     if use.sum() < 3:
         return []
-    laws = {r"$a + b \ln T$": fit.logarithmic, "$a + b T$": fit.linear}
-    fitted = {name: law(T[use], star[use]) for name, law in laws.items()}
+    names: dict[str, LawName] = {r"$a + b \ln T$": "logarithmic", "$a + b T$": "linear"}
+    fitted = {name: fit.fit_law(law, T[use], star[use]) for name, law in names.items()}
     return [
         plot.Guide(f"{name}, $R^2$ = {law.r_squared:.2f}", T, law.predict(T))
         for name, law in fitted.items()

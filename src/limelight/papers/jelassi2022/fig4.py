@@ -9,7 +9,7 @@ from limelight.fit.estimates import lowest, share
 from limelight.models.positional import Positional
 from limelight.papers.jelassi2022 import traces
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import TWO_COLUMNS, Axis, Bundle, Map, Movie, Panel, Picture, Reference
+from limelight.plot import TWO_COLUMNS, Axis, Bundle, Map, Panel, Picture, Reference
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.train.descent import Descent
@@ -96,7 +96,7 @@ def mask(sets: np.ndarray, order: np.ndarray, title: str = "", words: str = "") 
     return Panel(title, [Map(same.astype(float), low=0, high=1, dark="low")], words)
 
 
-def draw_strip(table: Table) -> Movie:
+def draw_strip(table: Table) -> Picture:
     """Logits A at growing steps, as they stand and sorted by set; the mask of the sets first."""
     first = table.where(trial=table["trial"].min())
     parts = [(str(at[PARTITION]), rows) for at, rows in first.cells(PARTITION)]
@@ -112,7 +112,7 @@ def draw_strip(table: Table) -> Movie:
             panels.append(mask(sets, order, "same set" if top else "", words))
             panels += [logits(A[n], order, f"step {at[n]}" if top else "") for n in chosen]
     columns = len(chosen) + 1
-    still = Picture(
+    return Picture(
         panels,
         columns,
         TWO_COLUMNS,
@@ -121,8 +121,8 @@ def draw_strip(table: Table) -> Movie:
             "light: large, each square on its own scale; grey: the frozen diagonal",
             traces.step_rules(table),
         ),
+        frames=[_frame(table, parts, number) for number in range(len(at))],
     )
-    return Movie(still, [_frame(table, parts, number) for number in range(len(at))])
 
 
 def _frame(table: Table, parts: list[tuple[str, Table]], number: int) -> Picture:

@@ -192,9 +192,9 @@ def straight_guide(label: str, edge: Edge, x: np.ndarray, at: np.ndarray) -> lis
     use = edge.resolved
     if use.sum() < 3 or np.ptp(x[use]) < 1e-9:
         return []
-    found = fit.linear(x[use], edge.values[use])
+    found = fit.fit_law("linear", x[use], edge.values[use])
     fitted = found.predict(x)
-    label = plot.fit_label(label, found.r_squared)
+    label = f"{label}: $R^2$ = {found.r_squared:.2f}"
     return [plot.Guide(label, at, np.where(fitted > 0, fitted, np.nan))]
 
 
@@ -203,7 +203,7 @@ def success_rates(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     return plot.success_rates(table, *PLANE, "test_loss", STRICT, below=True)
 
 
-def draw_phase(table: Table, validity: plot.Validity | None = None) -> plot.Picture:
+def draw_phase(table: Table, validity: plot.Span | None = None) -> plot.Picture:
     """Where trials succeed, N50 with straight lines through it, and where a theorem applies."""
     edge = n50(table)
     x = relevant(edge) ** -2.0
@@ -220,8 +220,8 @@ def draw_phase(table: Table, validity: plot.Validity | None = None) -> plot.Pict
             *straight_guide(r"line in $(\alpha_*-\alpha_\#)^{-2}$", edge, gap(edge) ** -2.0, x),
         ],
         validity=validity,
-        marked=plot.Marked("training not converged", unconverged_cells(table, *PLANE)),
-        top=plot.TopAxis(r"$\alpha_*$", fractions),
+        marked=("training not converged", unconverged_cells(table, *PLANE)),
+        top=(r"$\alpha_*$", fractions),
     )
 
 

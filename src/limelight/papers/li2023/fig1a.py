@@ -4,6 +4,7 @@ The paper moves $\alpha_\#$ with $\alpha_*$, which confounds the two; `fig1a_rat
 do not.
 """
 
+import math
 from dataclasses import replace
 from functools import partial
 
@@ -105,7 +106,7 @@ def gap_law(table: Table, level: float) -> Estimate:
 def draw_phase(table: Table) -> plot.Picture:
     """Where trials succeed, N50 with straight lines through it, and where Theorem 1 applies."""
     least = relevant_needed(0.5, 0.1, 0.2, 0.0)  # of relevant tokens, by condition (8)
-    validity = plot.Validity(least**-2.0, "right", "Theorem 1 does not apply")
+    validity = plot.Span("Theorem 1 does not apply", least**-2.0, math.inf)
     return boundary.draw_phase(table, validity)
 
 

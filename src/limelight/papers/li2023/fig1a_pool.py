@@ -7,7 +7,7 @@ import numpy as np
 from limelight import fit, plot
 from limelight.claims import AtMost, Estimate, Undecided
 from limelight.engine.grid import assign
-from limelight.fit import Comparison, Edge
+from limelight.fit import Candidate, Edge
 from limelight.papers.li2023 import boundary, fig1a
 from limelight.papers.li2023.boundary import LOOSE, STRICT, gap, n50, relevant, usable
 from limelight.papers.li2023.protocols import (
@@ -39,7 +39,7 @@ def candidates(edge: Edge) -> dict[str, np.ndarray]:
     }
 
 
-def ranking(table: Table, level: float, free: bool = True) -> Comparison:
+def ranking(table: Table, level: float, free: bool = True) -> list[Candidate]:
     """Candidates by how well they predict a point that they have not seen."""
     edge = n50(table, level)
     use = usable(edge)
@@ -83,7 +83,7 @@ def powers(table: Table, level: float) -> np.ndarray:
 )
 def best_law(table: Table, level: float, free: bool) -> Estimate:
     """Largest factor by which the best candidate misses a point, whole trials drawn."""
-    best = ranking(table, level, free).best
+    best = ranking(table, level, free)[0]
     edge = n50(table, level)
     columns = candidates(edge)[best.name].reshape(len(edge), -1)
     use = usable(edge) & np.isfinite(columns).all(axis=1)
@@ -140,7 +140,7 @@ def draw_against(table: Table, x: np.ndarray, x_label: str) -> plot.Picture:
     guides = []
     use = usable(edge)
     if use.sum() >= 3:
-        law = fit.power(x[use], edge.values[use])
+        law = fit.fit_law("power", x[use], edge.values[use])
         at = np.geomspace(x[use].min(), x[use].max(), 50)
         guides.append((f"slope {law.slope:.2f}, $R^2$ = {law.r_squared:.2f}", at, law.predict(at)))
     return boundary.logarithmic(found, x_label, guides=guides)

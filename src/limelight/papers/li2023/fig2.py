@@ -46,7 +46,7 @@ def straightness(table: Table, error: float) -> Estimate:
     if use.sum() < min(POINTS, len(use)):
         raise Undecided(note, n=n)
     whole = np.isfinite(drawn[:, use]).all(axis=1)
-    law = fit.linear(1 / fractions[use], middle[use], samples=drawn[whole][:, use])
+    law = fit.fit_law("linear", 1 / fractions[use], middle[use], samples=drawn[whole][:, use])
     note += f", T50 = {law.intercept:.0f} + {law.slope:.1f}/alpha_*"
     return Estimate(law.r_squared, law.r_squared_interval, n, note)
 
@@ -68,17 +68,15 @@ def draw_times(table: Table) -> plot.Picture:
     use = np.isfinite(middle)
     fits = []
     if use.sum() >= 3:
-        law = fit.linear(1 / a[use], middle[use])
+        law = fit.fit_law("linear", 1 / a[use], middle[use])
         at = np.linspace(0.9 / a.max(), 1.03 / a[use].min(), 50)
-        fits.append((plot.fit_label("line", law.r_squared), at, law.predict(at)))
+        name = f"line: $R^2$ = {law.r_squared:.2f}"
+        fits.append(plot.Guide(name, at, law.predict(at), width=1.2))
     lost = ", ".join(f"{fraction:g}" for fraction in a[~use])
-    return plot.points(
-        1 / a[use],
-        middle[use],
-        low[use],
-        high[use],
-        label=rf"median, 95 % interval, $\delta$ = {error:g}",
-        fits=fits,
+    name = rf"median, 95 % interval, $\delta$ = {error:g}"
+    return plot.lines(
+        [plot.Points(name, 1 / a[use], middle[use], low[use], high[use])],
+        guides=fits,
         x_label=r"$1/\alpha_*$",
         y_label="iterations to test loss < 0.001",
         note=rf"no median at $\alpha_*$ = {lost}" if lost else "",

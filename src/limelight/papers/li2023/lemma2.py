@@ -72,7 +72,7 @@ def margin_power(table: Table) -> Estimate:
     for log in margin:
         use = (steps > 0) & (log > 0) & (np.maximum.accumulate(log) <= 0.5)
         if use.sum() >= 3:
-            slopes.append(fit.power(steps[use].astype(float), log[use]).slope)
+            slopes.append(fit.fit_law("power", steps[use].astype(float), log[use]).slope)
     if len(slopes) < len(rows):
         lost = len(rows) - len(slopes)
         raise Undecided(f"{lost} of {len(rows)} trials have too few looks", n=len(rows))

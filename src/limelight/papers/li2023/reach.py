@@ -147,7 +147,7 @@ def draw_samples(table: Table) -> plot.Picture:
         x_label=r"$\alpha_*^{-2}$",
         y_label="training examples $N$",
         edge=line("N50, 95 % interval", edge, counted(table, edge) ** -2.0),
-        top=plot.TopAxis(r"$\alpha_*$", np.round(x, 2)),
+        top=(r"$\alpha_*$", np.round(x, 2)),
         bar_label=f"share of trials with accuracy of at least {level:.1%}",
     )
 

@@ -47,7 +47,7 @@ def growth_by_frequency(table: Table, word: str) -> Estimate:
     if len(firsts) < 2:
         raise Undecided("one frequency has no slope", n=len(table))
     draws = fit.resample_means(found.T, DRAWS)
-    law = fit.linear(firsts, found.mean(axis=1), samples=draws)
+    law = fit.fit_law("linear", firsts, found.mean(axis=1), samples=draws)
     note = f"share = {law.intercept:.2f} + {law.slope:.2f} x frequency"
     return Estimate(law.slope, law.slope_interval, len(table), note)
 

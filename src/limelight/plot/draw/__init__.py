@@ -4,6 +4,7 @@
 """
 
 import math
+from typing import Any
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -30,6 +31,9 @@ from limelight.plot.marks import (
 )
 from limelight.plot.picture import Panel, Picture
 
+#: An entry of the legend, before it shows a line, a marker or both.
+UNSEEN: dict[str, Any] = {"linestyle": "none", "marker": ""}
+
 
 def draw(picture: Picture) -> Figure:
     """A picture as a Matplotlib figure; none uses pyplot, so this works in threads."""
@@ -37,7 +41,7 @@ def draw(picture: Picture) -> Figure:
     rows = math.ceil(len(picture.panels) / columns)
     marks = [mark for panel in picture.panels for mark in panel.content]
     looks = looks_of(marks)
-    entries = _entries(picture, marks, looks) if picture.legend else []
+    entries = _entries(picture, marks, looks)
     over_all = len(picture.panels) > 1 and bool(entries)
     figure = style.new_figure(
         picture.width,
@@ -138,7 +142,7 @@ def _draw_mark(axes: Axes, mark: Mark, looks: dict[str, Look], over_map: bool) -
         case Bars():
             lines.draw_bars(axes, mark, look_of(mark, looks))
         case Contour():
-            maps.draw_contour(axes, mark, look_of(mark, looks), over_map)
+            maps.draw_contour(axes, mark, look_of(mark, looks))
         case Image():
             maps.draw_image(axes, mark)
         case Span():
@@ -176,7 +180,7 @@ def _share(axes: Axes, picture: Picture, number: int, columns: int) -> None:
 
 def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> list[Artist]:
     """One entry for each label, in the order of the marks."""
-    found: dict[str, Artist] = {}
+    found: dict[str, Artist | tuple[dict[str, Any], dict[str, Any]]] = {}
     single = len(picture.panels) == 1
     for mark in marks:
         label = getattr(mark, "label", "")
@@ -187,7 +191,7 @@ def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> lis
                 found.setdefault("not run", Patch(**maps.NOT_RUN))
         elif isinstance(mark, Reference):
             if mark.vertical or not single:
-                found.setdefault(label, Line2D([], [], **lines.reference_look(mark, looks)))
+                found.setdefault(label, (lines.reference_look(mark, looks), {}))
         elif isinstance(mark, Span):
             patch = Patch(**lines.span_look(mark))
             if mark.hatched:
@@ -196,32 +200,24 @@ def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> lis
         elif isinstance(mark, Bars):
             found.setdefault(label, Patch(color=look_of(mark, looks).colour))
         elif isinstance(mark, Series | Bundle | Contour):
-            _add(found, mark, look_of(mark, looks))
-    for label, artist in found.items():
-        artist.set_label(label)
-    return list(found.values())
+            before = found.get(label, ({}, {}))
+            if isinstance(before, tuple):  # a line, a marker, or both where marks share a label
+                line, marker = _shown(mark, look_of(mark, looks))
+                found[label] = (before[0] or line, before[1] or marker)
+    artists = []
+    for label, entry in found.items():
+        if isinstance(entry, tuple):
+            entry = Line2D([], [], **(UNSEEN | entry[0] | entry[1]))
+        entry.set_label(label)
+        artists.append(entry)
+    return artists
 
 
-def _add(found: dict[str, Artist], mark: Series | Bundle | Contour, look: Look) -> None:
-    """A line, a marker, or both where marks of one label are drawn by both."""
-    own = lines.entry(look, line=not isinstance(mark, Points), marks=_has_marks(mark))
-    before = found.setdefault(mark.label, own)
-    if before is own or not isinstance(before, Line2D):
-        return
-    if before.get_linestyle() == "None" and own.get_linestyle() != "None":
-        before.set(linestyle=look.dash, linewidth=look.width)
-    if before.get_marker() in ("", "None") and own.get_marker() not in ("", "None"):
-        before.set(
-            marker=own.get_marker(),
-            markersize=own.get_markersize(),
-            markerfacecolor=own.get_markerfacecolor(),
-            markeredgecolor=own.get_markeredgecolor(),
-            markeredgewidth=own.get_markeredgewidth(),
-        )
-
-
-def _has_marks(mark: Series | Bundle | Contour) -> bool:
-    return isinstance(mark, Series) and not isinstance(mark, Guide)
+def _shown(mark: Series | Bundle | Contour, look: Look) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the line, and what the marker of an entry is drawn with; nothing where it has none."""
+    line = {} if isinstance(mark, Points) else look.line()
+    has_marks = isinstance(mark, Series) and not isinstance(mark, Guide)
+    return line, look.marks() if has_marks else {}
 
 
 def _legend_above(picture: Picture, axes: Axes, entries: list[Artist]) -> None:
@@ -230,4 +226,4 @@ def _legend_above(picture: Picture, axes: Axes, entries: list[Artist]) -> None:
     has_bar = any(isinstance(mark, Map) and mark.label for mark in panel.content)
     room = float(picture.width) - (1.15 if has_bar else 0.65)
     over = (25 if panel.top else 4 if has_bar else 3) + (12 if panel.title else 0)
-    style.legend_above(axes, entries, room=room, clearance=over, grow=True)
+    style.legend_above(axes, entries, room, over)

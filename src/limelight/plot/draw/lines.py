@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -50,16 +49,14 @@ def draw_guide(axes: Axes, line: Series, look: Look, over_map: bool) -> None:
 
 def draw_points(axes: Axes, points: Points, look: Look, over_map: bool) -> None:
     """Separate marks with their bars; an end outside the panel becomes an arrow."""
-    x, middle, low, high = points.arrays()
+    x, middle, _, _ = points.arrays()
     if not len(x):
         return
     bar = {"color": look.colour, "linewidth": float(points.width or 0.9), "zorder": 3}
     if points.has_band:
-        bottom, top = axes.get_ylim()
-        known = np.isfinite(low) | np.isfinite(high)
-        below = np.clip(np.nan_to_num(low, nan=bottom), bottom, top)[known]
-        above = np.clip(np.nan_to_num(high, nan=top), bottom, top)[known]
-        axes.vlines(x[known], below, above, **bar)
+        low, high = _inside(axes, points)
+        known = np.isfinite(low)
+        axes.vlines(x[known], low[known], high[known], **bar)
         draw_open_ends(axes, points, look.colour)
     if points.x_low is not None and points.x_high is not None:
         y = flat(points.y)
@@ -107,11 +104,9 @@ def draw_band(
 
     A known point between two unknown ones has no width to shade and gets a bar.
     """
-    x, _, low, high = series.arrays()
+    x, (low, high) = series.arrays()[0], _inside(axes, series)
     bottom, top = axes.get_ylim()
-    known = np.isfinite(low) | np.isfinite(high)
-    low = np.where(known, np.clip(np.nan_to_num(low, nan=bottom), bottom, top), np.nan)
-    high = np.where(known, np.clip(np.nan_to_num(high, nan=top), bottom, top), np.nan)
+    known = np.isfinite(low)
     axes.fill_between(x, low, high, color=color, alpha=strength, linewidth=0, zorder=zorder)
     beside = np.pad(known, 1)
     alone = known & ~beside[:-2] & ~beside[2:]
@@ -122,6 +117,16 @@ def draw_band(
         for end in (low, high):
             axes.plot(x, end, color=color, linewidth=outline, zorder=zorder)
     axes.set_ylim(bottom, top)
+
+
+def _inside(axes: Axes, series: Series) -> tuple[np.ndarray, np.ndarray]:
+    """Both ends of every interval as far as the frame; NaN where neither is known."""
+    _, _, low, high = series.arrays()
+    bottom, top = axes.get_ylim()
+    known = np.isfinite(low) | np.isfinite(high)
+    ends = np.nan_to_num(low, nan=bottom), np.nan_to_num(high, nan=top)
+    low, high = (np.where(known, np.clip(end, bottom, top), np.nan) for end in ends)
+    return low, high
 
 
 def draw_open_ends(axes: Axes, series: Series, color: str, *, zorder: Number = 4) -> list[Line2D]:
@@ -228,10 +233,3 @@ def draw_text(axes: Axes, text: Text) -> None:
     else:
         x, y = (float(value) for value in text.at)
         axes.text(x, y, text.words, ha=text.align, va="center", **shown)
-
-
-def entry(look: Look, line: bool, marks: bool) -> Line2D:
-    """An entry of the legend: a line, a marker, or both."""
-    shown: dict[str, Any] = look.marks() if marks else {"marker": "", "color": look.colour}
-    shown |= look.line() if line else {"linestyle": "none"}
-    return Line2D([], [], **shown)

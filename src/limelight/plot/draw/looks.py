@@ -64,16 +64,18 @@ def looks_of(marks: Iterable[Mark]) -> dict[str, Look]:
     """
     marks = list(marks)
     named = [mark for mark in marks if isinstance(mark, Coloured) and mark.label]
-    asked = {mark.label: mark.colour for mark in named if mark.colour is not None}
+    asked: dict[str, Colour] = {
+        mark.label: mark.colour for mark in named if mark.colour is not None
+    }
     turn = 0
     found: dict[str, Look] = {}
     for mark in named:
         if mark.label in found:
             continue
-        index = asked.get(mark.label)
-        if index is None:
-            index, turn = turn, turn + 1
-        found[mark.label] = _look(index)
+        colour = asked.get(mark.label)
+        if colour is None:
+            colour, turn = turn, turn + 1
+        found[mark.label] = _look(colour)
     for mark in marks:
         if isinstance(mark, Reference) and mark.like and mark.like not in found:
             raise InputError(f"no mark is called {mark.like!r}", suggest(mark.like, list(found)))
@@ -107,11 +109,12 @@ def colour_of(colour: Colour) -> str:
     return style.COLOURS[(colour or 0) % len(style.COLOURS)]
 
 
-def _look(colour: int | str) -> Look:
+def _look(colour: Colour) -> Look:
+    """Colour, marker and dash of a place in the palette: 35 of them are told apart."""
     index = colour if isinstance(colour, int) else 0
-    shown = style.line_style(index)
-    name = shown["color"] if isinstance(colour, int) else ROLES[colour]
-    return Look(index, name, shown["marker"], shown["linestyle"])
+    turn, place = divmod(index, len(style.COLOURS))
+    dash = style.DASHES[(place + turn) % len(style.DASHES)]
+    return Look(index, colour_of(colour), style.MARKERS[place], dash)
 
 
 def _marker(marker: Marker) -> str:

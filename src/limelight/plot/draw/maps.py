@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Colormap, LogNorm, Normalize, PowerNorm
+from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 
 from limelight.plot import style
@@ -38,9 +38,6 @@ def draw_map(axes: Axes, cells: Map, *, log_x: bool, log_y: bool) -> ScalarMappa
     axes.set(xlim=ends[0], ylim=ends[1])
     if is_matrix(cells) and cells.square:
         axes.set_aspect("equal")
-    for place in cells.borders:
-        axes.axvline(float(place), color=style.COLOURS[1], linewidth=0.7)
-        axes.axhline(float(place), color=style.COLOURS[1], linewidth=0.7)
     if has_missing(cells):
         axes.fill_between(ends[0], *ends[1], zorder=0, **NOT_RUN)
     if cells.numbers:
@@ -63,10 +60,7 @@ def _ends(cells: Map) -> tuple[float, float]:
 
 
 def _norm(cells: Map) -> Normalize:
-    low, high = _ends(cells)
-    if cells.scale == "log":
-        return LogNorm(low, high)
-    return PowerNorm(0.5, low, high) if cells.scale == "root" else Normalize(low, high)
+    return (LogNorm if cells.scale == "log" else Normalize)(*_ends(cells))
 
 
 def _write_numbers(axes: Axes, matrix: np.ndarray, cells: Map) -> None:
@@ -78,7 +72,7 @@ def _write_numbers(axes: Axes, matrix: np.ndarray, cells: Map) -> None:
         axes.text(column + 0.5, row + 0.5, text, color="white" if dark else INK, **place)
 
 
-def draw_contour(axes: Axes, contour: Contour, look: Look, over_map: bool) -> None:
+def draw_contour(axes: Axes, contour: Contour, look: Look) -> None:
     """The line of one level; nothing where the values do not cross it."""
     values = np.asarray(contour.values, dtype=float)
     level = float(contour.level)

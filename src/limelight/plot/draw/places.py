@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import isotonic_regression
 
 from limelight.plot.marks import Number
 from limelight.plot.style import TICK
@@ -28,17 +29,10 @@ def spread(places: ArrayLike, gap: Number) -> np.ndarray:
     """
     places, gap = np.asarray(places, dtype=float), float(gap)
     order = np.argsort(places, kind="stable")
-    groups: list[list[float]] = []  # each: the sum of (wanted - rank * gap), and how many
-    for wanted in places[order]:
-        groups.append([float(wanted), 1.0])
-        while len(groups) > 1 and _first(groups[-2]) + groups[-2][1] * gap > _first(groups[-1]):
-            total, members = groups.pop()
-            groups[-1][0] += total - members * groups[-1][1] * gap
-            groups[-1][1] += members
-    # Within a group the members stand one gap apart, around the mean of what they wanted.
-    moved = [_first(group) + i * gap for group in groups for i in range(int(group[1]))]
+    # Less a gap for each that stands before, places need only keep their order.
+    before = gap * np.arange(len(places))
     out = np.empty_like(places)
-    out[order] = moved
+    out[order] = before + isotonic_regression(places[order] - before).x
     return out
 
 
@@ -62,10 +56,6 @@ def label_gap(labels: Sequence[str], inches: Number) -> float:
     """How far apart, as a share of an axis of that length, side-by-side tick labels must be."""
     longest = max((len(text) for text in labels), default=1)
     return (longest * 0.62 * TICK + 3) / (72 * float(inches))
-
-
-def _first(group: list[float]) -> float:
-    return group[0] / group[1]
 
 
 def borders(values: np.ndarray, lonely: Number) -> np.ndarray:
