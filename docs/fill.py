@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from limelight.claims import DECISIONS, Verdict
-from limelight.papers import coverage, load
+from limelight.papers import KEYS, coverage, load
 from limelight.papers.published import decide_published
 from limelight.table import Table
 
@@ -50,6 +50,17 @@ def claims(key: str, whose: str = "all") -> str:
     words = {"holds": "hold", "fails": "fail"}
     parts = [f"{counts[word]} {words.get(word, word)}" for word in DECISIONS if counts[word]]
     return f"{len(found)} claims: {', '.join(parts)}"
+
+
+def figures(key: str) -> str:
+    """How many figures a paper has here."""
+    return str(len(load(key).titles))
+
+
+def firm() -> str:
+    """How many claims of all papers hold or fail, and how many there are."""
+    every = [v.verdict for key in KEYS for v in decided(key).values()]
+    return f"{sum(word in ('holds', 'fails') for word in every)} of {len(every)} claims"
 
 
 def tables(key: str) -> str:
@@ -96,7 +107,10 @@ def items(key: str) -> str:
     return f"\n{counted['here']} of {counted['items']} are here.\n\n" + "\n".join(rows) + "\n"
 
 
-ASKED = {f.__name__: f for f in (claims, tables, value, interval, verdict, verdicts, items)}
+ASKED = {
+    f.__name__: f
+    for f in (claims, figures, firm, tables, value, interval, verdict, verdicts, items)
+}
 
 
 def _group(v: Verdict) -> str:

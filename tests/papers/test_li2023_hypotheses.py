@@ -28,13 +28,9 @@ def made(law, trials=400, wrong=0, width=5000):
     experiment = {
         "world": {"relevant": 0.4, "confusing": 0.08, "dimension": 10, "tokens": 100},
         "model": {"width": width, "key_error": 0.2},
-        "train": {"examples": 256, "batch": 16, "steps": 8000},
+        "train": {"examples": 256, "batch": 16, "steps": 8000, "every": 1},
     }
-    manifest = {
-        "scale": "paper",
-        "configuration": {"experiment": experiment, "trials": trials, "axes": []},
-    }
-    return Table(columns, POINT, manifest)
+    return Table(columns, POINT, {"scale": "paper", "configuration": {"experiment": experiment}})
 
 
 def theory(rate, error, patterns):
