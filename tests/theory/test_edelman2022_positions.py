@@ -25,7 +25,7 @@ def test_no_head_moves_more_than_its_sensitivity():
         moved *= 1e-3 / np.linalg.norm(moved, axis=1, keepdims=True)
         head = lambda X, QK=QK, V=V: softmax(X @ QK.T @ X[-1]) @ X @ V
         longest = max(np.linalg.norm(X, axis=1).max() for X in (Z, Z + moved))
-        norms = HeadNorms(LinearMap.of_rows(QK), LinearMap.of_columns(V), float(longest))
+        norms = HeadNorms(LinearMap.of_columns(QK.T), LinearMap.of_columns(V), float(longest))
         change = np.linalg.norm(head(Z + moved) - head(Z))
         worst = max(worst, change / (1e-3 * sensitivity(norms)))
     assert 0.3 < worst <= 1 + 1e-9

@@ -264,8 +264,8 @@ def test_many_strengths_at_once_are_each_alone(masked):
     """Clusters of unequal sizes at unequal angles: axes that are mixed up would show."""
     points = np.random.default_rng(4).normal(size=(4, 6)) + 0.5
     setting = Setting.from_points(points, [3.0, 11.0, 2.0, 30.0], 0.6)
-    together = limit.softmax_parts(setting, np.array(LAMBDAS, float), masked=masked).total
-    alone = [limit.softmax_parts(setting, lam, masked=masked).total for lam in LAMBDAS]
+    together = limit.softmax_parts(setting, np.array(LAMBDAS, float), masked=masked).stacked
+    alone = [limit.softmax_parts(setting, lam, masked=masked).stacked for lam in LAMBDAS]
     np.testing.assert_allclose(together, alone, rtol=1e-12)
     cosines = setting.gram * 0.9
     for one, many in zip(
