@@ -173,10 +173,11 @@ def _panel(table: Table, axis: str) -> plot.Panel | None:
     law = np.array([hypotheses(rows).quantities["steps"] for _, rows in cells])
     scaled = law * np.exp(np.mean(np.log(middle / law)))
     log = axis == RATE
+    whole = None if log else (0.0, 1.1 * float(max(scaled.max(), middle.max())))
     return plot.Panel(
         "",
         [plot.Series("median", x, middle, low, high), plot.Guide("(11), through them", x, scaled)],
-        y=plot.Axis("steps until settled", log=log),
+        y=plot.Axis("steps until settled", log=log, limits=whole),
         x=plot.Axis(NAMES[axis], log=log),
     )
 
