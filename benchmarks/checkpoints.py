@@ -27,8 +27,8 @@ from safetensors.torch import load_file, save_file
 from timm.models._hub import save_for_hf
 
 import limelight as ll
-from limelight.core.errors import InputError
-from limelight.core.types import Example
+from limelight._core.errors import InputError
+from limelight._core.types import Example
 from limelight.instruments.sight import Sight
 from limelight.models import Checkpoint
 

@@ -24,7 +24,7 @@ import jax.random as jr
 import numpy as np
 from timing import about, copy_rate, seconds
 
-from limelight.engine.plan import make_plan
+from limelight._engine.plan import make_plan
 from limelight.experiments.sparse_and import IN_FLIGHT, SparseAnd
 from limelight.models import decoder
 from limelight.worlds import SparseBoolean

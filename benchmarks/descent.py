@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from timing import about, copy_rate, seconds
 
-from limelight.engine.cost import xla_flops
+from limelight._engine.cost import xla_flops
 from limelight.models import Positional
 from limelight.train.descent import Descent, Sample, train, tune
 from limelight.worlds import Spatial

@@ -24,7 +24,7 @@ import torch
 from safetensors.torch import load_file
 
 import limelight.torch
-from limelight.engine.store import now
+from limelight._engine.store import now
 from limelight.instruments.gallery import Gallery, group
 from limelight.instruments.sight import Sight
 from limelight.models import load_vit

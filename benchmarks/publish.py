@@ -17,8 +17,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from limelight.core.errors import LimelightError
-from limelight.engine import device
+from limelight._core.errors import LimelightError
+from limelight._engine import device
 from limelight.papers import load
 from limelight.papers.published import default_store, publish
 

@@ -7,8 +7,8 @@ import json
 import sys
 from pathlib import Path
 
+from limelight._engine.device import describe_machine
 from limelight.bench import measure
-from limelight.engine.device import describe_machine
 
 
 def main(output: str = "") -> None:

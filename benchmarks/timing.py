@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from limelight.engine.device import describe_machine
-from limelight.engine.store import now
+from limelight._engine.device import describe_machine
+from limelight._engine.store import now
 
 
 def about() -> dict[str, Any]:

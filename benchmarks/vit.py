@@ -22,11 +22,11 @@ import jax.random as jr
 import numpy as np
 from timing import about, seconds
 
-from limelight.engine.device import LIBRARY, for_gpu
+from limelight._engine.device import LIBRARY, for_gpu
 from limelight.models import Vision
 from limelight.train.images import ImageTraining
 from limelight.worlds import Images
-from limelight.worlds.sources.base import pictures
+from limelight.worlds.sources._base import pictures
 
 SIDE, PATCH, CLASSES, COUNT = 32, 4, 10, 10_000
 WIDTH, DEPTH, HEADS, HIDDEN = 128, 5, 4, 256

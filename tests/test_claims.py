@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from limelight._core.errors import InputError
 from limelight.claims import (
     Above,
     AtLeast,
@@ -21,7 +22,6 @@ from limelight.claims import (
     Undecided,
     check_unique,
 )
-from limelight.core.errors import InputError
 from limelight.table import Table
 
 NUMBERS = st.floats(-100, 100)

@@ -4,8 +4,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from limelight._core.notebook import grid
 from limelight.certificate import certify, check
-from limelight.core.notebook import grid
 from limelight.models.construct import construct
 from limelight.theory.base import Bound, Condition
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from limelight import measures, models, theory, worlds
-from limelight.core.kinds import kind_of
+from limelight._core.kinds import kind_of
 
 
 def names(shelf, *leave_out):
@@ -49,7 +49,16 @@ def test_class_names_are_unique():
     from pathlib import Path
 
     root = Path(worlds.__file__).parents[1]
-    owned = ("worlds", "models", "measures", "theory", "certificate", "instruments", "page", "core")
+    owned = (
+        "worlds",
+        "models",
+        "measures",
+        "theory",
+        "certificate",
+        "instruments",
+        "_page",
+        "_core",
+    )
     found = Counter(
         node.name
         for shelf in owned

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.table import Table
 
 ABOUT = {"configuration": {"experiment": {"train": {"steps": 60, "rate": 1.0}, "seed": 3}}}

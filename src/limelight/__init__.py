@@ -4,7 +4,7 @@
 a model is trained, a number is read; many at once, resumable, with an interval on every point.
 
 Names are loaded when they are first used, so that importing this package costs nothing. What is
-listed here is for users; the packages `core`, `engine`, `page` and `cli` serve the library itself.
+listed here is for users; what begins with an underscore serves the library itself.
 """
 
 import importlib
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
         train,
         worlds,
     )
+    from limelight._core.errors import InputError
+    from limelight._core.keys import named
+    from limelight._core.types import Example, Number, Role
+    from limelight._engine.reading import open_table as open
     from limelight.certificate import certify, check
     from limelight.claims import Claim, Estimate, Verdict
-    from limelight.core.errors import InputError
-    from limelight.core.keys import named
-    from limelight.core.types import Example, Number, Role
-    from limelight.engine.reading import open_table as open
     from limelight.experiments import Experiment, Study
     from limelight.models.base import Model, Recipe
     from limelight.models.construct import construct
@@ -87,13 +87,13 @@ __all__ = [
 _FROM = {
     "Claim": "claims",
     "Estimate": "claims",
-    "Example": "core.types",
+    "Example": "_core.types",
     "Experiment": "experiments",
-    "InputError": "core.errors",
+    "InputError": "_core.errors",
     "Model": "models.base",
-    "Number": "core.types",
+    "Number": "_core.types",
     "Recipe": "models.base",
-    "Role": "core.types",
+    "Role": "_core.types",
     "Study": "experiments",
     "Table": "table",
     "Train": "train",
@@ -103,8 +103,8 @@ _FROM = {
     "check": "certificate",
     "construct": "models.construct",
     "load": "models.pretrained",
-    "named": "core.keys",
-    "open": "engine.reading:open_table",
+    "named": "_core.keys",
+    "open": "_engine.reading:open_table",
     "resume": "papers.published",
 }
 

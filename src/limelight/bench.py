@@ -15,11 +15,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from limelight.core.backend import on_gpu
-from limelight.core.keys import trial_key
-from limelight.engine.batch import program
-from limelight.engine.grid import assign
-from limelight.engine.plan import make_plan
+from limelight._core.backend import on_gpu
+from limelight._core.keys import trial_key
+from limelight._engine.batch import program
+from limelight._engine.grid import assign
+from limelight._engine.plan import make_plan
 from limelight.experiments import Study
 from limelight.measures import FreshLoss
 from limelight.models import Shallow

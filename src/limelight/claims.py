@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from limelight.core import notebook
-from limelight.core.errors import InputError
+from limelight._core import notebook
+from limelight._core.errors import InputError
 from limelight.table import Table
 
 #: Confidence of every interval that decides a claim.

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from limelight.core import notebook
-from limelight.core.errors import InputError, suggest
-from limelight.core.files import atomic
-from limelight.core.manifests import check_manifest, read_json
-from limelight.core.sealed import read_sealed, sealed_bytes
+from limelight._core import notebook
+from limelight._core.errors import InputError, suggest
+from limelight._core.files import atomic
+from limelight._core.manifests import check_manifest, read_json
+from limelight._core.sealed import read_sealed, sealed_bytes
 
 META = b"limelight"
 #: Columns of a table's head in a notebook at most.

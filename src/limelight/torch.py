@@ -20,8 +20,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from limelight.core.errors import InputError, check_word
-from limelight.models.schedule import (
+from limelight._core.errors import InputError, check_word
+from limelight.models._schedule import (
     ATTENTION,
     NORM,
     RANDOM,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.models.construct import construct
 from limelight.theory.base import Bound, Condition
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import limelight as ll
+from limelight._core.errors import InputError
 from limelight.certificate import check, check_bound
-from limelight.core.errors import InputError
 from limelight.models.construct import construct
-from limelight.models.construct.files import METADATA, beside, finite
+from limelight.models.construct._files import METADATA, beside, finite
 
 VIT = Path(__file__).parents[1] / "fixtures" / "vit" / "hf.safetensors"
 

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
+from limelight._core.errors import InputError
 from limelight.certificate import check
-from limelight.certificate.claim import read_claim
+from limelight.certificate._claim import read_claim
 from limelight.certificate.construction import evaluate
-from limelight.core.errors import InputError
 from limelight.models.construct import construct, load
-from limelight.models.construct.files import METADATA
+from limelight.models.construct._files import METADATA
 
 REQUESTS = [
     {"rule": "and", "length": 8, "sparsity": 3},

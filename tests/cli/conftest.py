@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from limelight.cli import app
+from limelight._cli import app
 from tests.cli import toy
 
 #: A run of 36 trials in 3 chunks.

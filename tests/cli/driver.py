@@ -9,8 +9,8 @@ import resource
 import sys
 import time
 
-from limelight.cli.app import main
-from limelight.engine.run import Engine
+from limelight._cli.app import main
+from limelight._engine.run import Engine
 from tests.cli import toy
 
 kind = sys.argv[1]

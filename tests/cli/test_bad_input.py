@@ -7,9 +7,9 @@ import os
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError, LimelightError
-from limelight.engine.grid import assign
-from limelight.engine.run import Engine
+from limelight._core.errors import InputError, LimelightError
+from limelight._engine.grid import assign
+from limelight._engine.run import Engine
 from limelight.papers import load
 from limelight.papers.published import publish
 from limelight.table import Table
@@ -280,6 +280,6 @@ def test_what_the_system_refuses_is_one_line(call, monkeypatch):
     def refused(*_):
         raise PermissionError(13, "Permission denied", "secret.json")
 
-    monkeypatch.setattr("limelight.engine.reading.read_manifest", refused)
+    monkeypatch.setattr("limelight._engine.reading.read_manifest", refused)
     monkeypatch.setattr("limelight.papers.published.read_manifest", refused)
     assert_refused(call("resume", "."), "secret.json", "Permission denied")

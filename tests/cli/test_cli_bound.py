@@ -7,9 +7,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 from typer.testing import CliRunner
 
-from limelight.cli.app import app
-from limelight.core.errors import InputError
-from limelight.models.construct.files import METADATA
+from limelight._cli.app import app
+from limelight._core.errors import InputError
+from limelight.models.construct._files import METADATA
 
 runner = CliRunner()
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from limelight.cli.prune import print_pruned
+from limelight._cli.prune import print_pruned
 from limelight.instruments.gallery import Gallery
 from limelight.instruments.prune import Pruned, PrunedRow
 from limelight.instruments.sight import Sight
 from limelight.measures.locality import locality
 from limelight.models import load_vit, save_vit
-from limelight.models.schedule import Schedule, read_schedule
+from limelight.models._schedule import Schedule, read_schedule
 from tests.instruments.vits import DIGITS, larger, shaken
 
 

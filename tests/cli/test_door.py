@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.papers import outside
+from limelight.papers import _outside as outside
 
 COINS = '''
 import jax.numpy as jnp

@@ -8,11 +8,11 @@ from importlib import metadata
 import pytest
 import typer.main
 
-from limelight.cli import app
+from limelight._cli import app
 
 HELP = """
 import sys
-from limelight.cli.app import main
+from limelight._cli.app import main
 sys.argv = ["limelight", *sys.argv[1:]]
 try:
     main()

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from limelight.cli.text import visible
+from limelight._cli.text import visible
 from tests.cli.conftest import Outcome
 
 NASTY = "<script>alert('x')</script>\x1b[2J\u202e\"&"

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from limelight.engine.reading import read_table
+from limelight._engine.reading import read_table
 from tests.cli.conftest import RUN, contents
 
 ROOT = Path(__file__).parents[2]
@@ -91,7 +91,7 @@ def test_a_full_disk_loses_nothing(call, copy, finished):
 def test_nobody_reads_the_output(words):
     read, write = os.pipe()
     os.close(read)
-    process = start(*words, module="limelight.cli.app", stdout=write)
+    process = start(*words, module="limelight._cli.app", stdout=write)
     os.close(write)
     code, _, err = finish(process)
     assert (code, err) == (1, "")
@@ -100,7 +100,7 @@ def test_nobody_reads_the_output(words):
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 def test_the_output_cannot_be_written():
     with open("/dev/full", "w") as full:
-        code, _, err = finish(start("cite", "li2023", module="limelight.cli.app", stdout=full))
+        code, _, err = finish(start("cite", "li2023", module="limelight._cli.app", stdout=full))
     assert code == 2
     assert err == "error: cannot read or write the output: No space left on device\n"
 
@@ -183,7 +183,7 @@ def test_ctrl_c_while_a_program_compiles(tmp_path):
     store = tmp_path / "run"
     words = ("run", "li2023", "fig1a", "--scale", "smoke", "--store", store)
     thorough = environment() | {"XLA_FLAGS": ""}  # as users compile: long enough to be stopped
-    terminal = Terminal(*words, columns=80, module="limelight.cli.app", env=thorough)
+    terminal = Terminal(*words, columns=80, module="limelight._cli.app", env=thorough)
     # Two different times beside the word: the bar moves while the compiler works.
     times = lambda text: set(re.findall(r"compiling (0:\d\d:\d\d)", text))
     terminal.read_until(lambda text: len(times(text)) > 1)

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from limelight._cli import text as common
+from limelight._engine import device
+from limelight._engine.reading import read_manifest, read_table
+from limelight._engine.run import Engine
 from limelight.bench import Row
 from limelight.claims import Verdict
-from limelight.cli import text as common
-from limelight.engine import device
-from limelight.engine.reading import read_manifest, read_table
-from limelight.engine.run import Engine
 from limelight.models import load_vit
-from limelight.models.flat import count, to_vector
+from limelight.models._flat import count, to_vector
 from limelight.papers import KEYS, load
 from limelight.papers.published import publish, section
 from tests.cli import toy

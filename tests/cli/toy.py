@@ -9,9 +9,9 @@ import numpy as np
 
 import limelight.papers
 from limelight import fit
+from limelight._core.errors import InputError
+from limelight._core.types import Number
 from limelight.claims import AtLeast, Estimate
-from limelight.core.errors import InputError
-from limelight.core.types import Number
 from limelight.experiments import Experiment
 from limelight.papers.contents import Paper, Statement
 from limelight.papers.recipe import Figure, Scale, claim

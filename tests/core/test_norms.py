@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from limelight.core import norms
+from limelight._core import norms
 
 matrices = arrays(
     np.float64,

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from limelight.core.errors import InputError
-from limelight.engine.cost import trial_cost, xla_flops
+from limelight._core.errors import InputError
+from limelight._engine.cost import trial_cost, xla_flops
 
 
 def test_a_product_costs_two_flops_an_entry_and_loops_multiply():

@@ -10,12 +10,12 @@ import sys
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError, RunError, StoreError
-from limelight.core.files import atomic, clear_leftovers, read_regular, still_named
-from limelight.core.manifests import digest, sealed
-from limelight.core.sealed import read_sealed, sealed_bytes
-from limelight.engine.reading import open_table, read_facts, read_manifest, read_table, stored_rows
-from limelight.engine.store import Store
+from limelight._core.errors import InputError, RunError, StoreError
+from limelight._core.files import atomic, clear_leftovers, read_regular, still_named
+from limelight._core.manifests import digest, sealed
+from limelight._core.sealed import read_sealed, sealed_bytes
+from limelight._engine.reading import open_table, read_facts, read_manifest, read_table, stored_rows
+from limelight._engine.store import Store
 from limelight.table import Table
 from tests.engine.test_engine import Dice
 
@@ -330,7 +330,7 @@ def test_the_whole_folder_removed_while_the_run_goes_on_is_one_line(tmp_path):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from limelight.core.files import atomic
+from limelight._core.files import atomic
 with atomic(Path(sys.argv[1])) as temporary:
     temporary.write_text("half")
     print("ready", flush=True)
@@ -395,8 +395,8 @@ def test_a_run_leaves_no_locks_and_clears_those_of_the_dead(store):
 
 
 def test_coordinates_of_cells_are_those_of_the_grid_and_no_others_exist():
-    from limelight.engine.grid import Grid
-    from limelight.engine.reading import coordinates
+    from limelight._engine.grid import Grid
+    from limelight._engine.reading import coordinates
 
     axes = {"a": [1, 2, 3], ("b", "c"): [(0.5, "x"), (0.25, "y")], "d": [None, 2.0]}
     listed = [[["a"], [1, 2, 3]], [["b", "c"], [[0.5, "x"], [0.25, "y"]]], [["d"], [None, 2.0]]]

@@ -14,10 +14,10 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError, RunError, StallError
-from limelight.engine import device, make_plan
-from limelight.engine.batch import program
-from limelight.engine.run import Engine, patiently, run
+from limelight._core.errors import InputError, RunError, StallError
+from limelight._engine import device, make_plan
+from limelight._engine.batch import program
+from limelight._engine.run import Engine, patiently, run
 from limelight.experiments import Experiment, Study
 from limelight.measures import FreshLoss, accuracy
 from limelight.models import Shallow

@@ -2,9 +2,9 @@
 
 import pytest
 
-from limelight.core.errors import InputError
-from limelight.engine import Grid, make_plan
-from limelight.engine.grid import assign, is_static, leaves, lookup, parse
+from limelight._core.errors import InputError
+from limelight._engine import Grid, make_plan
+from limelight._engine.grid import assign, is_static, leaves, lookup, parse
 from limelight.experiments import Study
 from limelight.measures import accuracy
 from limelight.models import Shallow

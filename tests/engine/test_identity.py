@@ -10,10 +10,10 @@ import numpy as np
 import optax
 import pytest
 
-from limelight.core.errors import StoreError
-from limelight.core.kinds import EARLIER, kind_of
-from limelight.engine import code
-from limelight.engine.identity import changed_code, describe, digest, modern, without_code
+from limelight._core.errors import StoreError
+from limelight._core.kinds import EARLIER, kind_of
+from limelight._engine import code
+from limelight._engine.identity import changed_code, describe, digest, modern, without_code
 from limelight.worlds import Patterns, SparseBoolean
 
 HELPERS = '''
@@ -185,7 +185,7 @@ def test_functions_of_a_notebook_count(tmp_path):
     """Classes made in `__main__` without a file, as in a notebook, and redefined there."""
     script = """
     import jax.random as jr
-    from limelight.core.errors import StoreError
+    from limelight._core.errors import StoreError
     from limelight.experiments import Experiment
     source = '''
     class Cell(Experiment):
@@ -223,10 +223,10 @@ def test_a_script_and_its_import_are_one_study(tmp_path):
     """What is `__main__` in one process is a module in another: a worker's, say."""
     (tmp_path / "mine.py").write_text(
         STUDY + "\nif __name__ == '__main__':\n    from limelight."
-        "engine.identity import describe, digest\n    print(digest(describe(Mine())))\n"
+        "_engine.identity import describe, digest\n    print(digest(describe(Mine())))\n"
     )
     (tmp_path / "helpers.py").write_text(HELPERS)
-    other = "import mine; from limelight.engine.identity import describe, digest\n"
+    other = "import mine; from limelight._engine.identity import describe, digest\n"
     other += "print(digest(describe(mine.Mine())))"
     runs = [["mine.py"], ["-c", other]]
     seen = {

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from limelight.core.errors import InputError, StoreError
-from limelight.engine import device
-from limelight.engine.inputs import files_read
-from limelight.engine.plan import numerics
-from limelight.engine.reading import read_manifest
+from limelight._core.errors import InputError, StoreError
+from limelight._engine import device
+from limelight._engine.inputs import files_read
+from limelight._engine.plan import numerics
+from limelight._engine.reading import read_manifest
 from limelight.experiments import Encodings, Experiment
 from limelight.experiments.starts import Starts
 from limelight.models import Loaded
@@ -33,7 +33,7 @@ class Reader(Experiment):
     scale: int | float | jax.Array = 1.0
 
     def files_read(self):
-        from limelight.core.files import file_digest
+        from limelight._core.files import file_digest
 
         return {self.path: file_digest(self.path)}
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from limelight.core.kinds import EARLIER
-from limelight.engine.reading import STUDY
+from limelight._core.kinds import EARLIER
+from limelight._engine.reading import STUDY
 
 RESULTS = Path(__file__).parents[2] / "results"
 

@@ -13,11 +13,11 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError, RunError
-from limelight.core.keys import fingerprint, trial_key
-from limelight.core.types import Number
-from limelight.engine import device, lanes
-from limelight.engine.plan import make_plan
+from limelight._core.errors import InputError, RunError
+from limelight._core.keys import fingerprint, trial_key
+from limelight._core.types import Number
+from limelight._engine import device, lanes
+from limelight._engine.plan import make_plan
 from limelight.experiments.packed import Packed
 
 ROOT = Path(__file__).parents[2]

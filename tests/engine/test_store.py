@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from limelight.core.errors import StoreError
-from limelight.core.files import atomic, write_once
-from limelight.engine.reading import read_facts, read_manifest, read_table
+from limelight._core.errors import StoreError
+from limelight._core.files import atomic, write_once
+from limelight._engine.reading import read_facts, read_manifest, read_table
 from limelight.table import Table
 from tests.engine.test_engine import SMALL, Dice
 
@@ -26,7 +26,7 @@ AXES = {"sides": [float(s) for s in range(2, 14)]}
 #: A study of 24 chunks, a little slowed so that a kill lands in its middle.
 WORKER = """
 import sys, time
-from limelight.engine import run as engine
+from limelight._engine import run as engine
 from tests.engine.test_engine import Dice
 slow = float(sys.argv[2])
 compute = engine.Engine._compute

@@ -13,12 +13,12 @@ import numpy as np
 import optax
 import pytest
 
-from limelight.core.errors import InputError
-from limelight.core.keys import fingerprint, named, trial_key
+from limelight._core.errors import InputError
+from limelight._core.keys import fingerprint, named, trial_key
 from limelight.experiments.finetune import Finetune
 from limelight.experiments.starts import WEIGHTS, Pretraining, Start, Starts, save_starts
 from limelight.models import Vision, load_vit, save_vit
-from limelight.models.flat import from_vector, to_vector
+from limelight.models._flat import from_vector, to_vector
 from limelight.table import Table
 from limelight.train.images import ImageTraining, accuracy, decays
 from limelight.train.losses import cross_entropy

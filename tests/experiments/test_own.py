@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from limelight import Study, Train
-from limelight.core.errors import InputError
-from limelight.core.types import Example
+from limelight._core.errors import InputError
+from limelight._core.types import Example
 from limelight.experiments import Passage
 from limelight.measures import KeptTokens, accuracy
 from limelight.measures.attention import AttentionMass, RoleMass

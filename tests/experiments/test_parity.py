@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
-from limelight.engine.grid import assign
-from limelight.engine.plan import make_plan
+from limelight._core.errors import InputError
+from limelight._engine.grid import assign
+from limelight._engine.plan import make_plan
 from limelight.experiments.parity import LEARNED, Parity
 from limelight.worlds import SparseBoolean
 

@@ -5,9 +5,9 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
-from limelight.core.keys import named
-from limelight.engine.grid import assign
+from limelight._core.errors import InputError
+from limelight._core.keys import named
+from limelight._engine.grid import assign
 from limelight.experiments.representable import Representable
 from limelight.models import Constructed, Sequence
 from limelight.train.minibatch import Train

@@ -8,19 +8,19 @@ import numpy as np
 import optax
 import pytest
 
-from limelight.core.errors import InputError
-from limelight.core.keys import fingerprint, trial_key
-from limelight.core.slots import Layout
-from limelight.engine.cost import _inner
-from limelight.engine.grid import assign
-from limelight.engine.lanes import Lanes
+from limelight._core.errors import InputError
+from limelight._core.keys import fingerprint, trial_key
+from limelight._core.slots import Layout
+from limelight._engine.cost import _inner
+from limelight._engine.grid import assign
+from limelight._engine.lanes import Lanes
 from limelight.experiments.sparse_and import SparseAnd
 from limelight.models import decoder
-from limelight.models.decoder import forward
-from limelight.models.decoder.masks import mix
-from limelight.models.decoder.network import decayed
-from limelight.models.decoder.update import Clipped, flatten, shape_of
-from limelight.train.holdout import says_one
+from limelight.models.decoder import _forward as forward
+from limelight.models.decoder._masks import mix
+from limelight.models.decoder._network import decayed
+from limelight.models.decoder._update import Clipped, flatten, shape_of
+from limelight.train._holdout import says_one
 from limelight.train.losses import two_way_entropy
 from limelight.worlds import SparseBoolean
 from tests.models import stock_decoder as stock

@@ -7,7 +7,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.experiments.classify import Classify
 from limelight.experiments.tolerance import Tolerance
 from limelight.models import Convolutional, Vision

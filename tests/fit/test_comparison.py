@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.fit import compare_predictors
 
 X = np.geomspace(1, 32, 10)

@@ -6,7 +6,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from limelight.fit import fit_threshold
-from limelight.fit.likelihood import Curve
+from limelight.fit._likelihood import Curve
 
 DRAWS = 1200
 SLOPES = (0.5, 2.0, 8.0, 32.0, np.inf)  # from shallow to a step

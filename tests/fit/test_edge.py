@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from limelight import fit
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.fit import Edge, fit_threshold, successes, threshold
 from limelight.fit.edge import group_rows
 from limelight.fit.resample import trial_weights

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import norm, t
 
 from limelight.claims import AtMost, Inside
-from limelight.fit import families
-from limelight.fit.families import Point
+from limelight.fit import _families as families
+from limelight.fit._families import Point
 
 
 def test_quantiles_share_out_the_error():

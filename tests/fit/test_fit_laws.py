@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.fit import LAWS, fit_law, resample_means
 from limelight.fit.laws import line_fits
 

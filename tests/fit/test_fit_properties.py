@@ -4,7 +4,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from limelight.fit import fit_law, fit_threshold, wilson
-from limelight.fit.likelihood import Curve
+from limelight.fit._likelihood import Curve
 
 quick = settings(max_examples=25, deadline=None)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom, multinomial
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.fit import exact, mean_interval, paired_interval, wilson
 
 

@@ -3,7 +3,7 @@ import time
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.fit import (
     percentile_interval,
     resample_counts,

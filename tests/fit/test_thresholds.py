@@ -4,7 +4,7 @@ from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import expit, log_expit, logit
 from scipy.stats import chi2
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.fit import fit_threshold, resolved, threshold_values
 
 X = np.array([4.0, 8, 16, 32, 64, 128])

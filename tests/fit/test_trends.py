@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
 from limelight import fit
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 
 PROBABILITIES = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=6)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.instruments.gallery import Gallery
 from limelight.instruments.sight import Sight
 from limelight.models import load

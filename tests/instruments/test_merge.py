@@ -12,14 +12,14 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load_file
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.instruments.curve import draw_curve
 from limelight.instruments.gallery import Gallery, group
 from limelight.instruments.prune import flops_of, output, prune
 from limelight.instruments.sight import Sight
 from limelight.models import Vision, load_vit, save_vit
+from limelight.models._schedule import Schedule, kept_patches, read_schedule, write_schedule
 from limelight.models.merge import keys_of, merge, merged_output
-from limelight.models.schedule import Schedule, kept_patches, read_schedule, write_schedule
 from limelight.worlds import Patterns
 from tests.instruments.test_probe import by_hand, embedded
 from tests.instruments.vits import filled, shaken, shapes

@@ -10,8 +10,8 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
-from limelight.engine import device
+from limelight._core.errors import InputError
+from limelight._engine import device
 from limelight.instruments.draw import pictures
 from limelight.instruments.gallery import Behind, Gallery
 from limelight.instruments.overlay import overlay, silhouette

@@ -10,14 +10,14 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
-from limelight.core.types import Example
-from limelight.engine.device import LIBRARY
+from limelight._core.errors import InputError
+from limelight._core.types import Example
+from limelight._engine.device import LIBRARY
 from limelight.instruments.gallery import Behind, Gallery, group
 from limelight.instruments.prune import Pruned, _Program, kept_patches, output, patch_scores, prune
 from limelight.instruments.sight import Sight
 from limelight.models import Vision
-from limelight.models.flops import vit_flops
+from limelight.models._flops import vit_flops
 from limelight.worlds import Patterns
 from tests.instruments.vits import WORLD, filled, shaken, shapes
 

@@ -8,7 +8,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.instruments.collapse import Similarity, grip, mixed_norm
 from limelight.instruments.draw import chosen_block, pictures
 from limelight.instruments.findings import findings
@@ -24,7 +24,7 @@ from limelight.measures.heads import looked_at, rolled_out
 from limelight.measures.locality import cosines, locality, neighbour_share
 from limelight.measures.similarity import DEFINITIONS, mixed_residual, residual, similarities
 from limelight.models import Vision, load_vit
-from limelight.plot.heat import coloured, heated, tiled_images
+from limelight.plot._heat import coloured, heated, tiled_images
 from tests.instruments.test_probe import by_hand, embedded
 from tests.instruments.vits import DIGITS, shaken
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from limelight import experiments, measures, models, worlds
-from limelight.core.kinds import kind_of
+from limelight._core.kinds import kind_of
 from limelight.experiments import Experiment
 from limelight.models.base import Recipe
 from limelight.worlds import (

@@ -9,8 +9,8 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.kinds import kind_of
-from limelight.core.types import Example
+from limelight._core.kinds import kind_of
+from limelight._core.types import Example
 from limelight.models.base import split
 from limelight.papers import KEYS, load
 from limelight.theory.base import Bound

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.measures.association import (
     association,
     association_exact,
@@ -16,7 +16,7 @@ from limelight.measures.association import (
     association_overlap,
     chance_overlap,
 )
-from limelight.worlds.partitions import scattered, strided
+from limelight.worlds._partitions import scattered, strided
 
 ASSOCIATION = jax.jit(association)
 SETS = jnp.array([0, 0, 1, 1])

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from limelight.core.types import Role
+from limelight._core.types import Role
 from limelight.measures import Accuracy, AttentionMass, FreshLoss
 from limelight.measures.attention import role_mass
 from limelight.models import Shallow

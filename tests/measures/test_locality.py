@@ -6,7 +6,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.measures.locality import locality, neighbour_share, similarity
 
 

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from limelight.models.decoder.masks import unpack
+from limelight.models.decoder._masks import unpack
 
 
 def spelled_out(words, model):

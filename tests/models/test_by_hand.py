@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from limelight import models
-from limelight.core.types import Example
+from limelight._core.types import Example
 
 RNG = np.random.default_rng(0)
 TOKENS, DIMENSION, WIDTH, KEY = 5, 4, 6, 3

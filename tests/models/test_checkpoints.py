@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.models import load, load_vit, save_vit
-from limelight.models.flops import vit_flops
-from limelight.models.pretrained.known import architectures, signature
+from limelight.models._flops import vit_flops
+from limelight.models.pretrained._known import architectures, signature
 from limelight.models.pretrained.pixels import SCALES, of_processor
 from tests.models.test_pretrained import patches
 

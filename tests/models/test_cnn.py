@@ -6,7 +6,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.models import Convolutional
 from limelight.models.cnn import convolution
 from limelight.worlds import Images, Patterns, base

@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limelight.core.errors import InputError
-from limelight.models.construct import bases, construct, lemmas
-from limelight.models.construct.memorise import evaluate, memorise, memorise_printed, separation
-from limelight.models.construct.selectors import dual, key_sum
-from limelight.worlds.rules import by_count, from_hex, patterns, to_hex, truth_table
+from limelight._core.errors import InputError
+from limelight.models.construct import _bases as bases
+from limelight.models.construct import _lemmas as lemmas
+from limelight.models.construct import construct
+from limelight.models.construct._memorise import evaluate, memorise, memorise_printed, separation
+from limelight.models.construct._selectors import dual, key_sum
+from limelight.worlds._rules import by_count, from_hex, patterns, to_hex, truth_table
 
 
 def slow(made, bits):

@@ -13,10 +13,12 @@ from scipy.linalg import hadamard
 from scipy.stats import binom, chi2, chisquare
 
 from limelight.models import decoder
-from limelight.models.decoder import attend, kernel, masks
-from limelight.models.decoder.forward import _of_bits
-from limelight.models.decoder.network import decayed
-from limelight.models.decoder.update import Clipped, flatten, shape_of
+from limelight.models.decoder import _attend as attend
+from limelight.models.decoder import _kernel as kernel
+from limelight.models.decoder import _masks as masks
+from limelight.models.decoder._forward import _of_bits
+from limelight.models.decoder._network import decayed
+from limelight.models.decoder._update import Clipped, flatten, shape_of
 from tests.models import stock_decoder as stock
 
 KEEP, KEEP_TOKENS = 0.8, 0.9

@@ -7,7 +7,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.measures import Accuracy, FreshLoss
 from limelight.models import Extended, FourWay, Shallow, ShallowViT
 from limelight.train.losses import hinge, per_bit

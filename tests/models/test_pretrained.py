@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from limelight.core.errors import InputError
-from limelight.core.types import Example
+from limelight._core.errors import InputError
+from limelight._core.types import Example
 from limelight.models import Checkpoint, Vision, load_vit, save_vit
 from limelight.worlds import Patterns
 

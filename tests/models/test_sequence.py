@@ -6,10 +6,10 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.certificate.claim import read_claim
+from limelight._core.errors import InputError
+from limelight._core.types import Example
+from limelight.certificate._claim import read_claim
 from limelight.certificate.construction import evaluate
-from limelight.core.errors import InputError
-from limelight.core.types import Example
 from limelight.experiments import Study
 from limelight.measures import Accuracy
 from limelight.models import Constructed, Loaded, Sequence, load_construction

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limelight.core.errors import InputError
-from limelight.core.types import Example
+from limelight._core.errors import InputError
+from limelight._core.types import Example
 from limelight.models import GroupedViT, Shallow, ShallowViT
 from limelight.models.base import split
 from limelight.train.losses import hinge

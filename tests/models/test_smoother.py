@@ -6,7 +6,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.models.denoiser import NETWORKS, make, neighbourhoods
 from limelight.models.smoother import (
     Smoother,

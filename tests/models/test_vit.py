@@ -11,8 +11,8 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
-from limelight.core.types import Example
+from limelight._core.errors import InputError
+from limelight._core.types import Example
 from limelight.models import Vision, ViT
 from limelight.models.base import split
 from limelight.train.losses import logistic

@@ -8,9 +8,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
+from limelight._core.errors import InputError
+from limelight._page.report import Illustration, Section, StudyCost, report, write_report
 from limelight.claims import Verdict
-from limelight.core.errors import InputError
-from limelight.page.report import Illustration, Section, StudyCost, report, write_report
 from limelight.plot import lines as curves
 from limelight.plot import render
 

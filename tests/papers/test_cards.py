@@ -8,12 +8,12 @@ from importlib.resources import files
 import pytest
 
 from limelight.papers import KEYS, load
-from limelight.papers.cards import card_of, gather, make_card
-from limelight.papers.costs import cost_of
+from limelight.papers._cards import card_of, gather, make_card
+from limelight.papers._costs import cost_of
 
 
 def test_the_cards_in_the_package_are_those_of_the_recipes():
-    """To renew them: `python -m limelight.papers.cards`."""
+    """To renew them: `python -m limelight.papers._cards`."""
     kept = json.loads((files("limelight.papers") / "cards.json").read_text())
     assert kept == json.loads(json.dumps(gather()))  # tuples are lists there
     assert list(kept["cards"]) == [f"{key}/{name}" for key in KEYS for name in load(key).titles]
@@ -34,7 +34,7 @@ def test_a_card_says_what_the_recipe_says_and_what_the_published_run_took():
 
 def test_a_figure_without_a_card_is_described_by_its_recipe(monkeypatch):
     """So are those of a paper whose files were changed since the cards were made."""
-    monkeypatch.setattr("limelight.papers.cards.digest", lambda key: "another")
+    monkeypatch.setattr("limelight.papers._cards.digest", lambda key: "another")
     paper = load("li2023")
     card = card_of(paper, "fig4")
     assert card["title"] == paper.titles["fig4"]
@@ -46,7 +46,7 @@ def test_showing_a_paper_or_a_figure_loads_nothing_heavy(label):
     words = ["limelight", "show", "li2023", *filter(None, [label])]
     code = f"""
 import sys
-from limelight.cli.app import main
+from limelight._cli.app import main
 sys.argv = {words}
 try:
     main()

@@ -5,7 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from limelight.papers import KEYS, load
-from limelight.papers.costs import cost_of, gather
+from limelight.papers._costs import cost_of, gather
 
 RESULTS = Path(__file__).parents[2] / "results"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.papers import KEYS, load
 from limelight.papers.coverage import Item, counts, follow
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.papers import load
 from limelight.papers.edelman2022.capacity import growth, real_heads
 from limelight.papers.published import decide_published, open_manifest, recipe_of

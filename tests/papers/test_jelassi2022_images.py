@@ -8,7 +8,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.experiments.classify import Classify
 from limelight.models import Vision, save_vit
 from limelight.papers.jelassi2022 import digits, fig5, paper

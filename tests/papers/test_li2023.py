@@ -103,7 +103,7 @@ def test_too_few_points_decide_nothing():
 
 
 def test_overrides_are_typed_and_unknown_names_are_errors():
-    from limelight.core.errors import InputError
+    from limelight._core.errors import InputError
 
     figure = load("li2023").figure("fig1a")
     setup = figure.setup("smoke", {"train.steps": "40", "trials": "2", "train.examples": "4,8"})

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from limelight._core.errors import InputError
 from limelight.claims import Inside
-from limelight.core.errors import InputError
 from limelight.papers import load
 from limelight.papers.li2023 import boundary, composites, fig6, fig6_starts, fig6c, reach
 from limelight.plot import render

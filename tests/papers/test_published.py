@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError, StoreError
-from limelight.engine.run import Engine
+from limelight._core.errors import InputError, StoreError
+from limelight._engine.run import Engine
 from limelight.papers import KEYS, load
 from limelight.papers.published import (
     _pictures,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import limelight as ll
+from limelight._engine.reading import read_manifest
 from limelight.claims import AtLeast, AtMost, Claim, Estimate, Undecided
-from limelight.engine.reading import read_manifest
 from limelight.papers.published import recipe_of, section
 from limelight.plot import Panel, Picture, captioned
 from limelight.table import Table

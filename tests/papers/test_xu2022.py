@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.experiments.denoising import Denoising
 from limelight.papers.xu2022 import paper
 from limelight.plot import render

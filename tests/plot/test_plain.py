@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.plot import measures, plain
 from limelight.plot.marks import Map, Points
 from limelight.table import Table

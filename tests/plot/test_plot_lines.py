@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from limelight import plot
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.plot import Guide, Panel, Points, Reference, Series
 from limelight.plot.style import caption
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.plot import mass_by_role
 
 

@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.plot import Series
-from limelight.plot.draw.lines import draw_band, draw_open_ends
-from limelight.plot.draw.places import spread, thin
+from limelight.plot._draw.lines import draw_band, draw_open_ends
+from limelight.plot._draw.places import spread, thin
 from limelight.plot.style import new_figure
 
 places = hnp.arrays(float, st.integers(1, 12), elements=st.floats(0, 1))

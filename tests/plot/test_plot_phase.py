@@ -5,7 +5,7 @@ import pytest
 from matplotlib.lines import Line2D
 
 from limelight import plot
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.fit import threshold
 from limelight.plot import Series, Span, success_rates
 from limelight.plot.style import caption

@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
+from limelight._core.errors import InputError
 from limelight.claims import Estimate
-from limelight.core.errors import InputError
 from limelight.fit import exact, mean_interval
 from limelight.plot import (
     TWO_COLUMNS,

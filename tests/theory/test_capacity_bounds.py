@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.models.heads import HeadWeights, deep
 from limelight.theory.covering import LinearMap, linear_map, zhang
 from limelight.theory.edelman2022 import (

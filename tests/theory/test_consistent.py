@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.edelman2022.consistent import consistent, examples_needed, survivors
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.optimize import minimize
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.covering import (
     LinearMap,
     allocate,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from limelight.core.norms import head_norms
+from limelight._core.norms import head_norms
 from limelight.theory.covering import LinearMap
 from limelight.theory.edelman2022 import HeadNorms, head_explicit
 from limelight.theory.edelman2022.report import HeadReport

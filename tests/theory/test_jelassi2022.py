@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.measures.association import association
 from limelight.models.positional import Activation
 from limelight.theory.jelassi2022 import (
@@ -40,8 +40,8 @@ from limelight.theory.jelassi2022.linear import linear_disagreement
 from limelight.theory.jelassi2022.population import DrawnCounts, count_law
 from limelight.theory.jelassi2022.shift import misses_itself, same_logits, shifted_logits
 from limelight.theory.jelassi2022.start import start_level
+from limelight.worlds._partitions import members, strided
 from limelight.worlds.laws import silence
-from limelight.worlds.partitions import members, strided
 from limelight.worlds.spatial import labelling, unit_vector
 
 pytestmark = pytest.mark.usefixtures("double")

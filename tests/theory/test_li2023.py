@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import binom
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.li2023 import (
     cap_share,
     envelope_bound,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory import softmax as lemmas
 from limelight.theory.edelman2022.lipschitz import LEMMAS, largest_ratio
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.models import Sequence, load_construction, load_vit, save_sequence
 from limelight.models.checkpoint import Checkpoint
 from limelight.models.construct import construct

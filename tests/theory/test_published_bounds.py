@@ -27,7 +27,7 @@ M, E, CN = 1e6, 1.0, 1
 
 def bound(path):
     """What the command says, and the processor time it took, which other work does not change."""
-    command = [sys.executable, "-m", "limelight.cli.app", "bound", "edelman2022", str(path)]
+    command = [sys.executable, "-m", "limelight._cli.app", "bound", "edelman2022", str(path)]
     began, before = time.perf_counter(), os.times()
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
     wall, after = time.perf_counter() - began, os.times()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, ncx2, norm
 
-from limelight.core import gram as grams
-from limelight.core.errors import InputError
+from limelight._core import gram as grams
+from limelight._core.errors import InputError
 from limelight.theory.xu2022 import certificates, inverses, limit
 from limelight.theory.xu2022.certificates import Constants
 from limelight.theory.xu2022.setting import Setting

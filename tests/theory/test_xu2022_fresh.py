@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from limelight.core import gram as grams
+from limelight._core import gram as grams
 from limelight.theory.xu2022 import prediction
 from limelight.theory.xu2022.setting import Setting
 

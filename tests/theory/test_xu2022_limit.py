@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from limelight.core import gram as grams
-from limelight.core.errors import InputError
+from limelight._core import gram as grams
+from limelight._core.errors import InputError
 from limelight.theory.xu2022 import limit, optimum
 from limelight.theory.xu2022.setting import Setting
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.xu2022 import calculator, errata, limit, prediction, printed, regime
 from limelight.theory.xu2022.setting import Setting
 

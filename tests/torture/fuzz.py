@@ -14,7 +14,7 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 
-from limelight.core.errors import LimelightError
+from limelight._core.errors import LimelightError
 
 #: Inputs in all; `make torture` asks for a hundred thousand.
 INPUTS = int(os.environ.get("LIMELIGHT_FUZZ", "1000"))

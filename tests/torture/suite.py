@@ -17,7 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from limelight.engine.reading import read_table
+from limelight._engine.reading import read_table
 from tests.torture import workers
 from tests.torture.study import CHUNKS, ROWS, chunk_bytes
 from tests.torture.workers import DONE, REFUSED, STOPPED, TRACEBACK, Worker

@@ -19,18 +19,18 @@ import typer
 from hypothesis import given
 from PIL import Image
 
-from limelight.cli import app
-from limelight.core.errors import LimelightError
-from limelight.core.manifests import digest, sealed
-from limelight.engine.reading import read_manifest, read_table
-from limelight.engine.store import Store
+from limelight._cli import app
+from limelight._core.errors import LimelightError
+from limelight._core.manifests import digest, sealed
+from limelight._engine.reading import read_manifest, read_table
+from limelight._engine.store import Store
 from limelight.models import load_vit
 from limelight.models.construct import construct
-from limelight.models.construct.files import METADATA, finite
+from limelight.models.construct._files import METADATA, finite
 from limelight.models.weights import read
 from limelight.table import Table
 from limelight.worlds.sources import load_pictures
-from limelight.worlds.sources.files import FORMATS
+from limelight.worlds.sources._files import FORMATS
 from tests.cli import toy
 from tests.torture.fuzz import counted, damaged, keep_counts, many, mutated
 from tests.torture.study import sweep

@@ -87,7 +87,7 @@ class Worker:
 
 def work(store: Path, show: Callable) -> int:
     """Compute what is missing; how it ended."""
-    from limelight.core.errors import LimelightError
+    from limelight._core.errors import LimelightError
 
     try:
         sweep(store, show)
@@ -107,7 +107,7 @@ def work(store: Path, show: Callable) -> int:
 
 def no_locks() -> None:
     """A file system whose locks always fail."""
-    from limelight.core import files
+    from limelight._core import files
 
     files.fcntl = None
 
@@ -122,7 +122,7 @@ def jumping_clock(seed: int) -> None:
     """The time of day jumps by years, both ways, at every look."""
     import datetime
 
-    from limelight.engine import run, store
+    from limelight._engine import run, store
 
     dice, real = random.Random(seed), time.time
     time.time = lambda: real() + dice.uniform(-3e8, 3e8)

@@ -9,7 +9,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.experiments.recovery import Recovery, TestSet, training_set
 from limelight.experiments.transfer import Transfer
 from limelight.models.positional import Activation, Positional, PositionalNet

@@ -10,7 +10,7 @@ import numpy as np
 import optax
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.models import Vision
 from limelight.models.base import split
 from limelight.train.images import ImageTraining, decays

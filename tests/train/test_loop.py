@@ -10,7 +10,7 @@ import optax
 import pytest
 
 import limelight
-from limelight.train.loop import Moved, descend, run_blocks
+from limelight.train._loop import Moved, descend, run_blocks
 
 BLOCKS, EVERY = 6, 3
 

@@ -10,8 +10,8 @@ import numpy as np
 import optax
 import pytest
 
-from limelight.core.errors import InputError
-from limelight.core.keys import named
+from limelight._core.errors import InputError
+from limelight._core.keys import named
 from limelight.models import Shallow
 from limelight.models.base import split
 from limelight.train.losses import LOSSES, hinge

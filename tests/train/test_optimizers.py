@@ -10,10 +10,10 @@ import numpy as np
 import optax
 import pytest
 
-from limelight.core.errors import InputError
-from limelight.core.keys import named
-from limelight.core.types import Example
-from limelight.engine.identity import describe, digest
+from limelight._core.errors import InputError
+from limelight._core.keys import named
+from limelight._core.types import Example
+from limelight._engine.identity import describe, digest
 from limelight.models import Model
 from limelight.train import ImageTraining, Train
 from limelight.train.losses import check_loss, hinge

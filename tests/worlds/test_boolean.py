@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.worlds import SparseBoolean, dataset
+from limelight.worlds._rules import to_hex, truth_table
 from limelight.worlds.boolean import evaluate
-from limelight.worlds.rules import to_hex, truth_table
 
 PYTHON = {
     "and": all,

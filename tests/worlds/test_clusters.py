@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp, kstest
 
-from limelight.core import gram
-from limelight.core.errors import InputError
+from limelight._core import gram
+from limelight._core.errors import InputError
 from limelight.models.smoother import softmax_weights
 from limelight.worlds import Clusters, Pairs, Regions, example
 from limelight.worlds.clusters import chosen, parse_sizes, reduced_noise

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from limelight.core.errors import InputError
-from limelight.worlds.sources import cifar, load_pictures
-from limelight.worlds.sources import files as sources
+from limelight._core.errors import InputError
+from limelight.worlds.sources import _cifar as cifar
+from limelight.worlds.sources import _files as sources
+from limelight.worlds.sources import load_pictures
 
 EPS = b"""%!PS-Adobe-3.0 EPSF-3.0
 %%BoundingBox: 0 0 8 8
@@ -89,7 +90,7 @@ def test_pipes_devices_and_hidden_files_among_images_are_passed_over(tmp_path):
 
 MEASURE = """
 import resource, sys, time
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.worlds.sources import load_pictures
 for name in sys.argv[1:]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -10,10 +10,10 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
-from limelight.core.types import Role
+from limelight._core.errors import InputError
+from limelight._core.types import Role
 from limelight.worlds import Composites, Images, base
-from limelight.worlds.patches import from_patches, patch_order, shuffle_cells, to_patches
+from limelight.worlds._patches import from_patches, patch_order, shuffle_cells, to_patches
 from limelight.worlds.sources import digits, load_pictures
 
 #: Compiled whole: one by one, the operations of a first call take seconds.

@@ -5,7 +5,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.models import Shallow
 from limelight.worlds import FourClasses, Patterns, PatternSets, dataset
 

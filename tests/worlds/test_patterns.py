@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from limelight.core.errors import InputError
-from limelight.core.numerics import count
-from limelight.core.types import Role
+from limelight._core.errors import InputError
+from limelight._core.numerics import count
+from limelight._core.types import Role
 from limelight.worlds import Patterns, dataset
 
 

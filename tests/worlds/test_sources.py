@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.worlds.sources import digits, known_shape, load_pictures
-from limelight.worlds.sources.pickles import read_plain
+from limelight.worlds.sources._pickles import read_plain
 
 RNG = np.random.default_rng(0)
 

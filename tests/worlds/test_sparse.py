@@ -7,8 +7,8 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.core.errors import InputError
-from limelight.core.types import Role
+from limelight._core.errors import InputError
+from limelight._core.types import Role
 from limelight.experiments import Study
 from limelight.measures import KeptTokens
 from limelight.models import Shallow

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, fisher_exact
 
-from limelight.core.errors import InputError
-from limelight.core.keys import named
-from limelight.core.types import Role
+from limelight._core.errors import InputError
+from limelight._core.keys import named
+from limelight._core.types import Role
 from limelight.experiments.recovery import TestSet
 from limelight.models import Positional
 from limelight.worlds import GaussianPatches, Spatial, dataset
+from limelight.worlds._partitions import grid, members, partition, scattered, strided
 from limelight.worlds.laws import label_failure, silence, thresholded_law
-from limelight.worlds.partitions import grid, members, partition, scattered, strided
 from limelight.worlds.projected import convolution
 from limelight.worlds.spatial import labelling
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from limelight.core.errors import InputError
-from limelight.core.files import atomic, read_regular
-from limelight.core.manifests import MOST_BYTES, Broken, read_json
-from limelight.core.notebook import grid, line
+from limelight._core.errors import InputError
+from limelight._core.files import atomic, read_regular
+from limelight._core.manifests import MOST_BYTES, Broken, read_json
+from limelight._core.notebook import grid, line
 from limelight.theory.base import Bound
 from limelight.theory.edelman2022 import capacity
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from limelight.certificate.claim import ConstructionClaim, read_claim
-from limelight.certificate.recompute import altered, network_width, wrong_copy, wrong_fields
-from limelight.core.notebook import grid, line
-from limelight.models.construct.files import finite
+from limelight._core.notebook import grid, line
+from limelight.certificate._claim import ConstructionClaim, read_claim
+from limelight.certificate._recompute import altered, network_width, wrong_copy, wrong_fields
+from limelight.models.construct._files import finite
 from limelight.theory.enclosure import HeadTable, head_range, network_range
 
 #: All inputs are walked through as well, up to this length.

@@ -6,7 +6,7 @@ Names are loaded when they are first used.
 
 from typing import TYPE_CHECKING
 
-from limelight.core.lazy import on_first_use
+from limelight._core.lazy import on_first_use
 
 if TYPE_CHECKING:
     from limelight.experiments.base import Experiment

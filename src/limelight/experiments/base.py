@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import equinox as eqx
 from jaxtyping import Array
 
-from limelight.core.types import PRNGKey
-from limelight.engine.batch import Batches
-from limelight.engine.grid import Axes
-from limelight.engine.plan import Plan, make_plan
-from limelight.engine.run import Progress, run
+from limelight._core.types import PRNGKey
+from limelight._engine.batch import Batches
+from limelight._engine.grid import Axes
+from limelight._engine.plan import Plan, make_plan
+from limelight._engine.run import Progress, run
 from limelight.table import Table
 
 

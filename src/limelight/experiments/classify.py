@@ -11,11 +11,11 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from limelight.core.errors import InputError, check_word
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import PRNGKey
-from limelight.engine.device import LIBRARY
+from limelight._core.errors import InputError, check_word
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import PRNGKey
+from limelight._engine.device import LIBRARY
 from limelight.experiments.base import Experiment
 from limelight.measures.locality import locality, similarity
 from limelight.models.base import Model, Recipe

@@ -13,15 +13,15 @@ import jax.random as jr
 import optax
 from jaxtyping import Array, Float
 
-from limelight.core.errors import check_least, check_word
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Number, PRNGKey
+from limelight._core.errors import check_least, check_word
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Number, PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.measures.filters import populations
 from limelight.measures.noise import square_errors
 from limelight.models.denoiser import NETWORKS, Network, make
-from limelight.train.loop import descend
+from limelight.train._loop import descend
 from limelight.train.optimizers import make_optimizer
 from limelight.worlds.regions import RegionImage, Regions
 

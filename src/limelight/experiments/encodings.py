@@ -11,12 +11,12 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError, check_least
-from limelight.core.files import file_digest
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import PRNGKey
-from limelight.engine.device import LIBRARY
+from limelight._core.errors import InputError, check_least
+from limelight._core.files import file_digest
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import PRNGKey
+from limelight._engine.device import LIBRARY
 from limelight.experiments.base import Experiment
 from limelight.experiments.classify import Classify
 from limelight.measures.locality import locality, neighbour_share, side_of, similarity

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from limelight.core.errors import InputError, check_between
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import PRNGKey, Role, roles_of
-from limelight.engine.device import LIBRARY
+from limelight._core.errors import InputError, check_between
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import PRNGKey, Role, roles_of
+from limelight._engine.device import LIBRARY
 from limelight.experiments.base import Experiment
 from limelight.experiments.starts import Starts
 from limelight.measures.attention import relevant_mass

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from limelight.core.errors import InputError, check_between, check_least, check_positive
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Number, PRNGKey
+from limelight._core.errors import InputError, check_between, check_least, check_positive
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Number, PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.models.positional import Activation
 from limelight.theory.jelassi2022 import Layer, LayerState, Rates, best_alpha, descend, spaced

@@ -7,17 +7,17 @@ import jax.random as jr
 import optax
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError, check_least
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.numerics import unit
-from limelight.core.types import Number, PRNGKey, Scalar
+from limelight._core.errors import InputError, check_least
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.numerics import unit
+from limelight._core.types import Number, PRNGKey, Scalar
 from limelight.experiments.base import Experiment
 from limelight.theory.jelassi2022.blurred import blurred_error
-from limelight.train.loop import Moved, descend, run_blocks
+from limelight.train._loop import Moved, descend, run_blocks
 from limelight.train.optimizers import make_optimizer
 from limelight.worlds import Spatial, dataset
-from limelight.worlds.partitions import members
+from limelight.worlds._partitions import members
 from limelight.worlds.spatial import Structure
 
 #: Test images drawn at a time.

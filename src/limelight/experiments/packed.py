@@ -15,9 +15,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool
 
-from limelight.core.slots import Layout
-from limelight.core.types import PRNGKey
-from limelight.engine.lanes import Refilled
+from limelight._core.slots import Layout
+from limelight._core.types import PRNGKey
+from limelight._engine.lanes import Refilled
 from limelight.experiments.base import Experiment
 
 

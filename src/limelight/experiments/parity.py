@@ -15,19 +15,19 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.backend import on_gpu
-from limelight.core.errors import InputError, check_least, check_multiple
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.slots import nothing_of
-from limelight.core.types import PRNGKey
-from limelight.engine.grid import assign
+from limelight._core.backend import on_gpu
+from limelight._core.errors import InputError, check_least, check_multiple
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.slots import nothing_of
+from limelight._core.types import PRNGKey
+from limelight._engine.grid import assign
 from limelight.experiments.base import Experiment
 from limelight.models import decoder
-from limelight.models.decoder.masks import check_dropout
-from limelight.models.decoder.update import Clipped, flatten, shape_of
-from limelight.train.holdout import says_one
-from limelight.train.loop import LoopState, Moved, run_blocks
+from limelight.models.decoder._masks import check_dropout
+from limelight.models.decoder._update import Clipped, flatten, shape_of
+from limelight.train._holdout import says_one
+from limelight.train._loop import LoopState, Moved, run_blocks
 from limelight.train.losses import two_way_entropy
 from limelight.worlds import SparseBoolean
 

@@ -4,8 +4,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from limelight.core.kinds import kind
-from limelight.core.types import Number, PRNGKey
+from limelight._core.kinds import kind
+from limelight._core.types import Number, PRNGKey
 from limelight.experiments.study import Measure, Study, Trained
 from limelight.models.base import Maker
 from limelight.train.minibatch import Train

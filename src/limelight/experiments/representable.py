@@ -8,10 +8,10 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from limelight import models
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.norms import head_norms
-from limelight.core.types import PRNGKey
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.norms import head_norms
+from limelight._core.types import PRNGKey
 from limelight.experiments.study import Trained
 from limelight.measures.accuracy import margins
 from limelight.models import Constructed, SequenceNet

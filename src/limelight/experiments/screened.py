@@ -6,10 +6,10 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import Array
 
-from limelight.core.errors import InputError
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import PRNGKey
+from limelight._core.errors import InputError
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import PRNGKey
 from limelight.experiments.study import Measure, Study, Trained
 from limelight.models.base import Maker, make_model
 from limelight.train.minibatch import Train

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array
 
-from limelight.core.errors import check_least
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Number, PRNGKey
+from limelight._core.errors import check_least
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Number, PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.measures.association import association
 from limelight.models.positional import Activation

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from limelight.core.errors import InputError, check_least, check_positive
-from limelight.core.kinds import kind
-from limelight.core.types import Number, PRNGKey
+from limelight._core.errors import InputError, check_least, check_positive
+from limelight._core.kinds import kind
+from limelight._core.types import Number, PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.experiments.idealized import exact_law
 from limelight.models.positional import Activation

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool
 
-from limelight.core.errors import (
+from limelight._core.errors import (
     InputError,
     check_between,
     check_least,
@@ -27,18 +27,18 @@ from limelight.core.errors import (
     check_positive,
     check_word,
 )
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.slots import Layout
-from limelight.core.types import Number, PRNGKey
-from limelight.engine.grid import assign
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.slots import Layout
+from limelight._core.types import Number, PRNGKey
+from limelight._engine.grid import assign
 from limelight.experiments.packed import Packed
 from limelight.models import decoder
-from limelight.models.decoder.kernel import padded
-from limelight.models.decoder.masks import check_dropout
-from limelight.models.decoder.update import Clipped, flatten
-from limelight.train.decoder import DecoderTraining, DecoderTrial
-from limelight.train.holdout import Holdout, HoldoutLog
+from limelight.models.decoder._kernel import padded
+from limelight.models.decoder._masks import check_dropout
+from limelight.models.decoder._update import Clipped, flatten
+from limelight.train._decoder import DecoderTraining, DecoderTrial
+from limelight.train._holdout import Holdout, HoldoutLog
 from limelight.worlds import SparseBoolean
 
 #: Tokens and examples that one program holds at a time, by kind of device: enough to keep it busy,

@@ -16,14 +16,14 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError, check_word
-from limelight.core.files import file_digest
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import PRNGKey
-from limelight.engine.device import LIBRARY
+from limelight._core.errors import InputError, check_word
+from limelight._core.files import file_digest
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import PRNGKey
+from limelight._engine.device import LIBRARY
 from limelight.experiments.base import Experiment
-from limelight.models.flat import count, from_vector, to_vector
+from limelight.models._flat import count, from_vector, to_vector
 from limelight.models.pretrained import load_vit, save_vit
 from limelight.models.vit import Vision, ViT
 from limelight.table import Table

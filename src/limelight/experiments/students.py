@@ -9,20 +9,20 @@ import jax.random as jr
 import optax
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError, check_least, check_word
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Number, PRNGKey
+from limelight._core.errors import InputError, check_least, check_word
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Number, PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.measures.association import association_exact, association_overlap
 from limelight.models.base import Model, Recipe, split
 from limelight.models.positional import Positional, PositionalNet
 from limelight.models.vit import Vision, ViT
-from limelight.train.loop import descend
+from limelight.train._loop import descend
 from limelight.train.losses import logistic
 from limelight.train.optimizers import make_optimizer
+from limelight.worlds._partitions import members
 from limelight.worlds.base import example
-from limelight.worlds.partitions import members
 from limelight.worlds.projected import Filter, GaussianPatches
 
 #: Students by name, with their scales at the start and their rate.

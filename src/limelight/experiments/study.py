@@ -6,11 +6,11 @@ from typing import Any
 import equinox as eqx
 from jaxtyping import Array
 
-from limelight.core.errors import InputError
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import PRNGKey
-from limelight.engine.grid import assign
+from limelight._core.errors import InputError
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import PRNGKey
+from limelight._engine.grid import assign
 from limelight.experiments.base import Experiment
 from limelight.models.base import Maker, check_maker, make_model
 from limelight.train.minibatch import Train

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array
 
-from limelight.core.errors import InputError, check_between, check_positive
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Example, Number, PRNGKey
+from limelight._core.errors import InputError, check_between, check_positive
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Example, Number, PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.experiments.classify import Classify
 from limelight.measures.denoising import hit_patches, noise_squares, patch_features

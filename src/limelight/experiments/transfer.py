@@ -8,16 +8,16 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError, check_least, check_word
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Number, PRNGKey
-from limelight.engine.grid import assign
+from limelight._core.errors import InputError, check_least, check_word
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Number, PRNGKey
+from limelight._engine.grid import assign
 from limelight.experiments.recovery import Descending, Recovery, TestSet, training_set
 from limelight.measures.association import association_exact
 from limelight.models.positional import Positional, PositionalNet
+from limelight.train._loop import Trace
 from limelight.train.descent import Descent, DescentRun, Sample, train, tune
-from limelight.train.loop import Trace
 from limelight.worlds.spatial import Spatial, Structure
 
 SOURCES = ("idealized", "learned")

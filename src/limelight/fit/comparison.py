@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from limelight.core.errors import InputError
-from limelight.fit.inputs import Numbers, numbers
+from limelight._core.errors import InputError
+from limelight.fit._inputs import Numbers, numbers
 from limelight.fit.laws import Matrix
 
 Design = Float[np.ndarray, "points coefficients"]

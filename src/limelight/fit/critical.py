@@ -14,8 +14,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from limelight.claims import Estimate, Undecided
+from limelight.fit._likelihood import Curve
 from limelight.fit.estimates import joined
-from limelight.fit.likelihood import Curve
 from limelight.fit.resample import DRAWS, percentile_interval, resample_counts
 from limelight.fit.thresholds import Threshold, fit_threshold
 from limelight.table import Table

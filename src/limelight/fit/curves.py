@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from limelight.claims import LEVEL, Estimate
+from limelight.fit._inputs import Numbers, numbers
 from limelight.fit.estimates import LEAST, joined, missing
-from limelight.fit.inputs import Numbers, numbers
 from limelight.fit.laws import LawName, fit_law
 
 #: Part of the bootstrap draws that must be resolved before an interval is given.

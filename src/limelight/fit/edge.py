@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from limelight._core.errors import InputError, suggest
 from limelight.claims import Estimate
-from limelight.core.errors import InputError, suggest
 from limelight.fit.estimates import joined
 from limelight.fit.resample import (
     DRAWS,

@@ -21,7 +21,7 @@ from scipy.special import stdtrit
 
 from limelight.claims import LEVEL, Estimate
 from limelight.fit import intervals
-from limelight.fit.inputs import Numbers, check_level, numbers
+from limelight.fit._inputs import Numbers, check_level, numbers
 from limelight.fit.resample import DRAWS, percentile_interval, resample_means
 
 #: A statistic of fewer trials decides nothing.

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from limelight.fit.inputs import Numbers, check_level, counts, numbers
+from limelight.fit._inputs import Numbers, check_level, counts, numbers
 from limelight.fit.resample import DRAWS, percentile_interval, resample_means
 
 Ends = tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]

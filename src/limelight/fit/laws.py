@@ -19,8 +19,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
-from limelight.core.errors import InputError, suggest
-from limelight.fit.inputs import Numbers, check_level, numbers
+from limelight._core.errors import InputError, suggest
+from limelight.fit._inputs import Numbers, check_level, numbers
 from limelight.fit.intervals import student_stretch
 from limelight.fit.resample import DRAWS, percentile_interval
 

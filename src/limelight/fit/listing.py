@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from limelight.claims import Estimate, Undecided
-from limelight.fit.families import Point
+from limelight.fit._families import Point
 from limelight.table import Table
 
 #: Coordinates, and what stands there: the rows of a cell, a point of an edge, anything.

@@ -8,8 +8,8 @@ so that what pairs two cells in the data pairs them in every draw.
 import numpy as np
 from jaxtyping import Float, Int
 
-from limelight.core.errors import InputError
-from limelight.fit.inputs import Numbers, check_level, counts, numbers
+from limelight._core.errors import InputError
+from limelight.fit._inputs import Numbers, check_level, counts, numbers
 
 DRAWS = 1000
 

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float
 
-from limelight.core.errors import InputError
-from limelight.fit.inputs import Numbers, check_level, counts, numbers
+from limelight._core.errors import InputError
+from limelight.fit._inputs import Numbers, check_level, counts, numbers
+from limelight.fit._likelihood import Curve
 from limelight.fit.intervals import exact
-from limelight.fit.likelihood import Curve
 
 #: Least and largest slope of a fitted curve, and how far beyond the sizes a threshold may lie, in
 #: log units.

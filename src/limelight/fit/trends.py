@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import bdtr, ndtri
 
-from limelight.core.errors import InputError
-from limelight.fit.inputs import Numbers, check_level, counts, numbers
+from limelight._core.errors import InputError
+from limelight.fit._inputs import Numbers, check_level, counts, numbers
 
 #: One-sided error of a family of tests.
 ERROR = 0.05

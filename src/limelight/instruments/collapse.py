@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from limelight.core.arrays import Real
+from limelight._core.arrays import Real
 from limelight.measures.similarity import ALONE, DEFINITIONS, RESIDUAL
 from limelight.models.layers import Attention
 from limelight.models.vit import ViT

@@ -9,7 +9,7 @@ from limelight.instruments.probe import KINDS, PARTS, Noise, Probe, Shown
 from limelight.measures.denoising import CONTROLS, POPULATIONS, STAGES
 from limelight.measures.similarity import ALONE, DEFINITIONS, RESIDUAL
 from limelight.plot import Axis, Guide, Map, Panel, Picture, Series, panels
-from limelight.plot.heat import coloured, heated, tiled_images
+from limelight.plot._heat import coloured, heated, tiled_images
 from limelight.plot.patches import shown as some_of
 from limelight.plot.patches import similarity_maps
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float, Int, UInt8
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError, suggest
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError, suggest
 from limelight.instruments.sight import Sight
-from limelight.worlds.patches import mostly, tiled
+from limelight.worlds._patches import mostly, tiled
 from limelight.worlds.sources import Fit, Pictures, load_pictures
 
 #: Backgrounds made here: tiles of this share of a side.

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError
 
 #: A long token is so many times as long as the median, and so many deviations above it.
 TIMES, DEVIATIONS = 2.0, 6.0

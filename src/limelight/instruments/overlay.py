@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from limelight.core.arrays import Real
+from limelight._core.arrays import Real
 
 Tokens = Float[np.ndarray, "patches width"]
 Labels = Int[np.ndarray, " patches"]

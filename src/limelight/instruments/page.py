@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from limelight._page.report import Illustration, Numbers, Section, write_report
 from limelight.instruments.draw import KIND_WORDS, pictures
 from limelight.instruments.findings import findings
 from limelight.instruments.probe import KINDS, Noise, Probe, distils, with_interval
 from limelight.measures.similarity import ALONE, DEFINITIONS
-from limelight.page.report import Illustration, Numbers, Section, write_report
 from limelight.plot.files import render
 
 #: Of pictures on the page: sharp on a screen, light in a mail.

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError, check_word
-from limelight.engine.device import use_cache
-from limelight.engine.run import Progress
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError, check_word
+from limelight._engine.device import use_cache
+from limelight._engine.run import Progress
 from limelight.fit.intervals import mean_interval
 from limelight.instruments.collapse import Similarity, grip
 from limelight.instruments.findings import findings

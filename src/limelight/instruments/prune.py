@@ -19,20 +19,19 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from limelight.core.arrays import Real
-from limelight.core.backend import on_gpu
-from limelight.core.errors import InputError, check_word
-from limelight.core.types import Example
-from limelight.engine.cost import xla_flops
-from limelight.engine.device import LIBRARY, describe_machine, for_gpu
-from limelight.engine.run import Progress
+from limelight._core.arrays import Real
+from limelight._core.backend import on_gpu
+from limelight._core.errors import InputError, check_word
+from limelight._core.types import Example
+from limelight._engine.cost import xla_flops
+from limelight._engine.device import LIBRARY, describe_machine, for_gpu
+from limelight._engine.run import Progress
 from limelight.fit.intervals import paired_interval, wilson
 from limelight.fit.trends import median_interval
 from limelight.instruments.gallery import Gallery, Groups
-from limelight.models.flops import NORM as NORM_FLOPS
-from limelight.models.flops import Flops, vit_flops
-from limelight.models.merge import merged_output
-from limelight.models.schedule import (
+from limelight.models._flops import NORM as NORM_FLOPS
+from limelight.models._flops import Flops, vit_flops
+from limelight.models._schedule import (
     NORM,
     POLICIES,
     RANDOM,
@@ -41,6 +40,7 @@ from limelight.models.schedule import (
     kept_patches,
     usual_cut,
 )
+from limelight.models.merge import merged_output
 from limelight.models.vit import ViT
 
 #: Those that rank patches by what is given to them, not by what the network computes.

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from limelight.core.arrays import Real
-from limelight.engine.device import by_library
-from limelight.engine.run import Progress
+from limelight._core.arrays import Real
+from limelight._engine.device import by_library
+from limelight._engine.run import Progress
 from limelight.instruments.gallery import Gallery
 from limelight.instruments.overlay import overlay
 from limelight.measures.denoising import feature_block, passage, stage_block

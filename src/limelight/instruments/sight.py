@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float, UInt8
 from PIL import Image
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError, check_word
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError, check_word
 from limelight.measures.locality import side_of
 from limelight.models.pretrained import Pretrained
 from limelight.models.pretrained.pixels import OWN, SCALES, Pixels

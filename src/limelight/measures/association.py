@@ -15,8 +15,8 @@ Reference: jelassi2022, Definition 2.2.
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import InputError
-from limelight.core.numerics import ranks
+from limelight._core.errors import InputError
+from limelight._core.numerics import ranks
 
 Scores = Float[Array, "tokens tokens"]
 Sets = Int[Array, " tokens"]

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from limelight.core.kinds import kind
-from limelight.core.types import PRNGKey, Role, roles_of
+from limelight._core.kinds import kind
+from limelight._core.types import PRNGKey, Role, roles_of
 from limelight.measures.base import Begun, Reader
 from limelight.worlds.base import World, dataset
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxtyping import Array
 
-from limelight.core.types import PRNGKey
+from limelight._core.types import PRNGKey
 from limelight.worlds.base import World
 
 Reading = Array | Mapping[str, Array]

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float
 
-from limelight.core.numerics import count
-from limelight.core.types import Example, Number, PRNGKey
+from limelight._core.numerics import count
+from limelight._core.types import Example, Number, PRNGKey
 from limelight.models.cnn import ConvNet
 from limelight.models.layers import Attention, Block, Tokens
 from limelight.models.smoother import local_weights

@@ -10,9 +10,9 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from limelight.core.kinds import kind
-from limelight.core.numerics import unit
-from limelight.core.types import PRNGKey
+from limelight._core.kinds import kind
+from limelight._core.numerics import unit
+from limelight._core.types import PRNGKey
 from limelight.measures.base import Begun, Reader
 from limelight.worlds.base import World
 

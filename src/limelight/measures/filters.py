@@ -6,8 +6,8 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from limelight.core.kinds import kind
-from limelight.core.types import PRNGKey
+from limelight._core.kinds import kind
+from limelight._core.types import PRNGKey
 from limelight.measures.noise import square_errors
 from limelight.models.smoother import cross_weights, knn_weights, local_weights, softmax_weights
 from limelight.worlds.base import World, example

@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError
-from limelight.core.numerics import unit
+from limelight._core.errors import InputError
+from limelight._core.numerics import unit
 
 Encodings = Float[Array, "patches width"]
 

@@ -15,8 +15,8 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from limelight.core.kinds import kind
-from limelight.core.types import PRNGKey
+from limelight._core.kinds import kind
+from limelight._core.types import PRNGKey
 from limelight.measures.base import Begun, Reader
 from limelight.worlds.base import World
 

@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from limelight.core.kinds import kind
-from limelight.core.types import PRNGKey
+from limelight._core.kinds import kind
+from limelight._core.types import PRNGKey
 from limelight.models.smoother import nearest_order
 from limelight.worlds.base import World, example
 

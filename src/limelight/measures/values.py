@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from limelight.core.kinds import kind
-from limelight.core.types import Example, PRNGKey
+from limelight._core.kinds import kind
+from limelight._core.types import Example, PRNGKey
 from limelight.measures.base import Begun, Reader
 from limelight.measures.features import DISCRIMINATIVE, logits
 from limelight.measures.neurons import lucky, mean_of, signed

@@ -20,7 +20,7 @@ the weights, and may as well be built by hand from arrays; its docstring says th
 
 from typing import TYPE_CHECKING
 
-from limelight.core.lazy import on_first_use
+from limelight._core.lazy import on_first_use
 
 if TYPE_CHECKING:
     from limelight.models.base import Model, Recipe

@@ -8,8 +8,8 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError
-from limelight.core.types import PRNGKey
+from limelight._core.errors import InputError
+from limelight._core.types import PRNGKey
 from limelight.worlds.base import World
 
 

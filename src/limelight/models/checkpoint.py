@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError
-from limelight.models.layouts import (
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError
+from limelight.models._layouts import (
     GPT2,
     LAYOUTS,
     OWN,
@@ -24,11 +24,11 @@ from limelight.models.layouts import (
     recognise,
     why_skipped,
 )
-from limelight.models.pretrained.configs import CONFIG
+from limelight.models.pretrained._configs import CONFIG
+from limelight.models.pretrained._names import rename
+from limelight.models.pretrained._refused import refusal, text_model
+from limelight.models.pretrained._sources import Source, find
 from limelight.models.pretrained.loading import HEADS, Opened, open_source
-from limelight.models.pretrained.names import rename
-from limelight.models.pretrained.refused import refusal, text_model
-from limelight.models.pretrained.sources import Source, find
 from limelight.models.weights import Tensors
 
 #: Tensors of a ViT's attention that the bound knows what to do with.

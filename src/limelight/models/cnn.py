@@ -12,14 +12,14 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError, check_word
-from limelight.core.kinds import kind
-from limelight.core.numerics import widened
-from limelight.core.types import Example, PRNGKey
+from limelight._core.errors import InputError, check_word
+from limelight._core.kinds import kind
+from limelight._core.numerics import widened
+from limelight._core.types import Example, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.models.layers import Affine, affine
+from limelight.worlds._patches import from_patches
 from limelight.worlds.base import World
-from limelight.worlds.patches import from_patches
 
 Image = Float[Array, "height width channels"]
 Filtered = Float[Array, "rows columns filters"]

@@ -15,20 +15,22 @@ import numpy as np
 from jaxtyping import Array
 from safetensors.numpy import save_file
 
-from limelight.core.errors import InputError, check_word
-from limelight.core.files import atomic, file_digest
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Number, PRNGKey
+from limelight._core.errors import InputError, check_word
+from limelight._core.files import atomic, file_digest
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Number, PRNGKey
 from limelight.models.base import Recipe
-from limelight.models.construct import bases, lemmas, selectors
-from limelight.models.construct.files import load
-from limelight.models.construct.memorise import Network, memorise
+from limelight.models.construct import _bases as bases
+from limelight.models.construct import _lemmas as lemmas
+from limelight.models.construct import _selectors as selectors
+from limelight.models.construct._files import load
+from limelight.models.construct._memorise import Network, memorise
 from limelight.models.heads import HeadWeights
 from limelight.models.sequence import SequenceNet, needs_bits
+from limelight.worlds._rules import by_count, truth_table
 from limelight.worlds.base import World
 from limelight.worlds.boolean import SparseBoolean
-from limelight.worlds.rules import by_count, truth_table
 
 
 @kind("model.constructed")

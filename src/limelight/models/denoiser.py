@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float
 
-from limelight.core.keys import named
-from limelight.core.types import PRNGKey
+from limelight._core.keys import named
+from limelight._core.types import PRNGKey
 from limelight.models.cnn import windows
 from limelight.models.smoother import normalised
 

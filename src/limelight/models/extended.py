@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float
 
-from limelight.core.errors import InputError, check_least
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.numerics import unit
-from limelight.core.types import Example, PRNGKey
+from limelight._core.errors import InputError, check_least
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.numerics import unit
+from limelight._core.types import Example, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.models.shallow import Shallow, ShallowWeights, kept_mean
 from limelight.worlds.base import World

@@ -12,7 +12,7 @@ Reference: edelman2022, Sections 2 and 3.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from limelight.core.arrays import namespace
+from limelight._core.arrays import namespace
 
 Map = Callable[[Any], Any]
 

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.keys import named
-from limelight.core.numerics import masked_softmax, widened
-from limelight.core.types import PRNGKey
+from limelight._core.keys import named
+from limelight._core.numerics import masked_softmax, widened
+from limelight._core.types import PRNGKey
 
 Tokens = Float[Array, "tokens width"]
 Heads = Float[Array, "heads tokens tokens"]

@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float
 
-from limelight.core.errors import InputError, check_least
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Example, Number, PRNGKey
+from limelight._core.errors import InputError, check_least
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Example, Number, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.models.heads import HeadWeights
 from limelight.worlds.base import World

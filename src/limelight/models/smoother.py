@@ -13,9 +13,15 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError, check_between, check_least, check_positive, check_word
-from limelight.core.kinds import kind
-from limelight.core.types import Number, PRNGKey
+from limelight._core.errors import (
+    InputError,
+    check_between,
+    check_least,
+    check_positive,
+    check_word,
+)
+from limelight._core.kinds import kind
+from limelight._core.types import Number, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.worlds.base import World
 

@@ -11,10 +11,10 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import InputError, check_word
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Example, Number, PRNGKey
+from limelight._core.errors import InputError, check_word
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Example, Number, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.models.layers import (
     Affine,

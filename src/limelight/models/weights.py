@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 
 #: How the list of a divided checkpoint's files is called.
 INDEX = ".safetensors.index.json"

@@ -8,7 +8,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from limelight.core.errors import InputError, suggest
+from limelight._core.errors import InputError, suggest
 
 if TYPE_CHECKING:
     from limelight.papers.contents import Paper
@@ -19,14 +19,14 @@ KEYS = ("li2023", "edelman2022", "xu2022", "jelassi2022")
 
 def known() -> list[str]:
     """The key of every paper that is here or in an installed package; none is loaded."""
-    from limelight.papers.outside import installed
+    from limelight.papers._outside import installed
 
     return [*KEYS, *(key for key in installed() if key not in KEYS)]
 
 
 def load(key: str) -> "Paper":
     """A paper by key; or by the path of the file or folder that holds it."""
-    from limelight.papers import outside
+    from limelight.papers import _outside as outside
 
     if outside.is_path(key):
         paper = outside.from_path(key)
@@ -54,7 +54,7 @@ def load(key: str) -> "Paper":
 
 
 def _origin(key: str) -> str:
-    from limelight.papers import outside
+    from limelight.papers import _outside as outside
 
     return "limelight's own" if key in KEYS else outside.origin(outside.installed()[key][0])
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from limelight.core.errors import InputError, suggest
-from limelight.core.words import kinds_of, parse, shortened
+from limelight._core.errors import InputError, suggest
+from limelight._core.words import kinds_of, parse, shortened
 from limelight.theory.base import Bound
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from limelight.core.errors import InputError, suggest
+from limelight._core.errors import InputError, suggest
 
 if TYPE_CHECKING:
     from limelight.papers.contents import Paper

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from limelight import plot
+from limelight._core.errors import InputError, RunError, suggest
+from limelight._core.files import write_whole
+from limelight._core.manifests import sealed
+from limelight._engine.reading import open_table, read_facts, read_manifest
+from limelight._page.report import Illustration, Section, StudyCost, write_report
 from limelight.claims import Verdict
-from limelight.core.errors import InputError, RunError, suggest
-from limelight.core.files import write_whole
-from limelight.core.manifests import sealed
-from limelight.engine.reading import open_table, read_facts, read_manifest
-from limelight.experiments.rebuild import rebuild
+from limelight.experiments._rebuild import rebuild
 from limelight.experiments.starts import WEIGHTS
-from limelight.page.report import Illustration, Section, StudyCost, write_report
 from limelight.papers import known, load
 from limelight.papers.contents import Paper
 from limelight.papers.recipe import Figure, planned_rows

@@ -12,16 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from limelight._core import notebook
+from limelight._core.errors import InputError, suggest
+from limelight._core.words import parse
+from limelight._engine.grid import Axes, assign, fitting, lookup, read
+from limelight._engine.identity import describe, modern
+from limelight._engine.plan import Plan, make_plan
+from limelight._engine.run import run
 from limelight.claims import Claim, Decision, Estimate, Fixed, Kind, Rule, Verdict, is_ours
-from limelight.core import notebook
-from limelight.core.errors import InputError, suggest
-from limelight.core.words import parse
-from limelight.engine.grid import Axes, assign, fitting, lookup, read
-from limelight.engine.identity import describe, modern
-from limelight.engine.plan import Plan, make_plan
-from limelight.engine.run import run
 from limelight.experiments.base import Experiment
-from limelight.papers.costs import cost_of
+from limelight.papers._costs import cost_of
 from limelight.plot import Picture, captioned
 from limelight.table import Table
 

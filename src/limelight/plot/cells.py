@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from limelight._core.errors import InputError
 from limelight.claims import Estimate
-from limelight.core.errors import InputError
 from limelight.fit import exact, mean_interval
 from limelight.plot.marks import Series
 from limelight.table import Table

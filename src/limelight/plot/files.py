@@ -12,8 +12,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from limelight.core.errors import InputError
-from limelight.core.files import write_whole
+from limelight._core.errors import InputError
+from limelight._core.files import write_whole
 from limelight.plot.picture import Picture
 from limelight.plot.style import DOTS_PER_INCH
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.plot.marks import Line, Number, Reference, as_guide, as_series
 from limelight.plot.picture import TWO_COLUMNS, WIDE, Axis, Panel, Picture
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.plot.marks import Map
 from limelight.plot.picture import ONE_COLUMN, TWO_COLUMNS, Axis, Panel, Picture
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 
 Number = float | int | np.floating | np.integer
 

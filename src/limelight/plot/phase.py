@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.plot.captions import provenance
 from limelight.plot.marks import (
     Colour,

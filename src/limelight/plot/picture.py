@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.plot.marks import Mark, Number, as_series
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Picture:
 
     def matplotlib(self) -> "Figure":
         """Draw it: a new Matplotlib figure."""
-        from limelight.plot.draw import draw
+        from limelight.plot._draw import draw
 
         return draw(self)
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from limelight.core.errors import InputError, suggest
+from limelight._core.errors import InputError, suggest
 from limelight.plot.cells import over_cells
 from limelight.plot.marks import Map, Points
 from limelight.plot.picture import WIDE, Axis, Panel, Picture

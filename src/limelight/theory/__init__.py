@@ -5,7 +5,7 @@
 is asked for.
 """
 
-from limelight.core.lazy import on_first_use
+from limelight._core.lazy import on_first_use
 from limelight.theory.base import Bound, Condition
 
 __all__ = ["Bound", "Condition"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from limelight.core.notebook import grid, line
+from limelight._core.notebook import grid, line
 
 RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from limelight.core import norms
-from limelight.core.arrays import Real, Reals
-from limelight.core.errors import InputError
+from limelight._core import norms
+from limelight._core.arrays import Real, Reals
+from limelight._core.errors import InputError
 
 #: The constant of Dudley's integral, and of its lower cut.
 DUDLEY, CUT = 12.0, 4.0

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from limelight.core.arrays import Real
+from limelight._core.arrays import Real
 
 #: Unit round-off of float64, and a number that stands for what underflow may hide.
 UNIT, TINY = 2.0**-53, 1e-290

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from limelight.core.arrays import Real
+from limelight._core.arrays import Real
 from limelight.models.heads import HeadWeights, Map, attention, block, general_head, project
 from limelight.models.heads import softmax as softmax_of
 from limelight.theory.base import Condition

@@ -8,7 +8,7 @@ with `holdout`, their tests. Names are loaded when they are first used.
 
 from typing import TYPE_CHECKING
 
-from limelight.core.lazy import on_first_use
+from limelight._core.lazy import on_first_use
 
 if TYPE_CHECKING:
     from limelight.train.descent import Descent

@@ -18,12 +18,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import check_least, check_multiple, check_positive, check_word
-from limelight.core.kinds import kind
-from limelight.core.numerics import tree_finite
-from limelight.core.types import Number
+from limelight._core.errors import check_least, check_multiple, check_positive, check_word
+from limelight._core.kinds import kind
+from limelight._core.numerics import tree_finite
+from limelight._core.types import Number
 from limelight.models.positional import PositionalNet
-from limelight.train.loop import LoopState, Moved, Trace, run_blocks
+from limelight.train._loop import LoopState, Moved, Trace, run_blocks
 
 MODES = ("shared", "two_rate", "curvature")
 Tokens = Float[Array, "examples tokens dimension"]

@@ -13,13 +13,19 @@ import jax.random as jr
 import optax
 from jaxtyping import Array, Bool, Float
 
-from limelight.core.errors import InputError, check_between, check_least, check_positive, check_word
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.numerics import widened
-from limelight.core.types import Number, PRNGKey
+from limelight._core.errors import (
+    InputError,
+    check_between,
+    check_least,
+    check_positive,
+    check_word,
+)
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.numerics import widened
+from limelight._core.types import Number, PRNGKey
 from limelight.models.base import Model, split
-from limelight.train.loop import descend
+from limelight.train._loop import descend
 from limelight.train.losses import cross_entropy
 from limelight.train.optimizers import Optimizer, check_optimizer, make_optimizer
 

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from limelight.core.errors import InputError, check_word
-from limelight.core.types import Number
+from limelight._core.errors import InputError, check_word
+from limelight._core.types import Number
 
 #: A loss by name, or any function of an output and its example.
 Loss = str | Callable[[Any, Any], Float[Array, ""]]

@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import InputError, check_least, check_multiple, check_positive
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Number, PRNGKey
+from limelight._core.errors import InputError, check_least, check_multiple, check_positive
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Number, PRNGKey
 from limelight.models.base import Model, split
-from limelight.train.loop import LoopState, Trace, descend
+from limelight.train._loop import LoopState, Trace, descend
 from limelight.train.losses import FLAT_AT_ZERO, Loss, check_loss, loss_of, target
 from limelight.train.optimizers import MEMORYLESS, Optimizer, check_optimizer, make_optimizer
 from limelight.worlds.base import World, example

@@ -8,8 +8,8 @@ from typing import Any
 
 import optax
 
-from limelight.core.errors import InputError, check_word
-from limelight.core.types import Number
+from limelight._core.errors import InputError, check_word
+from limelight._core.types import Number
 
 NAMES = ("sgd", "adam", "adamw")
 #: A name, a finished optimizer, or a function that makes one from a rate.

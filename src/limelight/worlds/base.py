@@ -8,7 +8,7 @@ import jax
 import jax.random as jr
 from jaxtyping import Array, Int
 
-from limelight.core.types import PRNGKey
+from limelight._core.types import PRNGKey
 
 Truth = TypeVar("Truth")
 Item = TypeVar("Item")

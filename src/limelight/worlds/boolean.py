@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Int
 
-from limelight.core.errors import InputError
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Example, Number, PRNGKey, Role
+from limelight._core.errors import InputError
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Example, Number, PRNGKey, Role
+from limelight.worlds._rules import truth_table
 from limelight.worlds.base import World
-from limelight.worlds.rules import truth_table
 
 
 @kind("world.sparse_boolean")

@@ -5,11 +5,11 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.numerics import count
-from limelight.core.types import Example, Number, PRNGKey, Role
+from limelight._core.errors import InputError
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.numerics import count
+from limelight._core.types import Example, Number, PRNGKey, Role
 from limelight.worlds.base import World
 from limelight.worlds.patterns import PatternTruth, in_order, noisy
 

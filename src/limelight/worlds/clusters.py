@@ -14,11 +14,11 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from limelight.core import gram as grams
-from limelight.core.errors import InputError, check_word
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Number, PRNGKey
+from limelight._core import gram as grams
+from limelight._core.errors import InputError, check_word
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Number, PRNGKey
 from limelight.worlds.base import World
 
 METHODS = ("auto", "direct", "reduced")

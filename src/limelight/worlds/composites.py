@@ -11,14 +11,14 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError, check_between, check_positive, check_word
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.numerics import ranks
-from limelight.core.types import Example, Number, PRNGKey, Role
+from limelight._core.errors import InputError, check_between, check_positive, check_word
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.numerics import ranks
+from limelight._core.types import Example, Number, PRNGKey, Role
+from limelight.worlds._patches import mostly, tiled, to_patches
 from limelight.worlds.base import World
 from limelight.worlds.images import AUGMENTS, PARTS, augmented, centred, label_of
-from limelight.worlds.patches import mostly, tiled, to_patches
 from limelight.worlds.sources import DIGITS, Pictures, Shape, known_shape, load_pictures
 
 #: Backgrounds made here, nothing at all and tiles, and how large those are.

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError, check_between, check_least, check_word
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Example, Number, PRNGKey, Role
+from limelight._core.errors import InputError, check_between, check_least, check_word
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Example, Number, PRNGKey, Role
+from limelight.worlds._patches import patch_order, shuffle_cells, to_patches
 from limelight.worlds.base import World
-from limelight.worlds.patches import patch_order, shuffle_cells, to_patches
 from limelight.worlds.sources import DIGITS, Pictures, Shape, known_shape, load_pictures
 
 PARTS = ("train", "test")

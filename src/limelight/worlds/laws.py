@@ -8,8 +8,8 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError, check_word
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError, check_word
 
 #: How patches may be grouped into sets; see `partitions`.
 KINDS = ("grid", "random", "strided")

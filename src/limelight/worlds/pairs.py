@@ -4,10 +4,10 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import check_between, check_least, check_positive
-from limelight.core.kinds import kind
-from limelight.core.numerics import count
-from limelight.core.types import Number, PRNGKey
+from limelight._core.errors import check_between, check_least, check_positive
+from limelight._core.kinds import kind
+from limelight._core.numerics import count
+from limelight._core.types import Number, PRNGKey
 from limelight.worlds.base import World
 from limelight.worlds.clusters import LARGEST, Centres, Cloud, reduced_noise
 

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import check_least, check_word
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Example, PRNGKey, Role
+from limelight._core.errors import check_least, check_word
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Example, PRNGKey, Role
+from limelight.worlds._partitions import members, partition
 from limelight.worlds.base import World
 from limelight.worlds.laws import check_partition
-from limelight.worlds.partitions import members, partition
 from limelight.worlds.spatial import unit_vector
 
 KERNELS = ("tied", "untied")

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.errors import check_between, check_least, check_positive, check_word
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.numerics import ranks
-from limelight.core.types import Number, PRNGKey
+from limelight._core.errors import check_between, check_least, check_positive, check_word
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.numerics import ranks
+from limelight._core.types import Number, PRNGKey
 from limelight.worlds.base import World
 from limelight.worlds.clusters import LARGEST, Centres, Cloud, cloud
 

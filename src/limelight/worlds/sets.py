@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError, check_positive
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.types import Example, Number, PRNGKey
+from limelight._core.errors import InputError, check_positive
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.types import Example, Number, PRNGKey
 from limelight.worlds.base import World
 from limelight.worlds.patterns import Patterns, PatternTruth, noisy, roles
 

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError, check_word
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.numerics import ranks
-from limelight.core.types import Example, Number, PRNGKey, Role, roles_of
+from limelight._core.errors import InputError, check_word
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.numerics import ranks
+from limelight._core.types import Example, Number, PRNGKey, Role, roles_of
 from limelight.worlds.base import World
 
 POLICIES = ("random", "drop_irrelevant", "drop_noisy", "attention")

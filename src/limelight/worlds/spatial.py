@@ -11,14 +11,14 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import check_between, check_least
-from limelight.core.keys import named
-from limelight.core.kinds import kind
-from limelight.core.numerics import unit
-from limelight.core.types import Example, Number, PRNGKey, Role
+from limelight._core.errors import check_between, check_least
+from limelight._core.keys import named
+from limelight._core.kinds import kind
+from limelight._core.numerics import unit
+from limelight._core.types import Example, Number, PRNGKey, Role
+from limelight.worlds._partitions import partition
 from limelight.worlds.base import World
 from limelight.worlds.laws import check_partition
-from limelight.worlds.partitions import partition
 
 
 class Structure(eqx.Module):

@@ -5,7 +5,7 @@
 a request; `build` makes the weights, `document` their certificate; `files` keeps both.
 """
 
+from limelight.models.construct._files import load
 from limelight.models.construct.build import Construction, construct
-from limelight.models.construct.files import load
 
 __all__ = ["Construction", "construct", "load"]

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core.arrays import Real
-from limelight.models.construct import files, selectors
-from limelight.models.construct.document import certificate
-from limelight.models.construct.lemmas import Mapping
-from limelight.models.construct.memorise import Network, memorise, memorise_printed
-from limelight.models.construct.plan import ConstructionPlan, decide
-from limelight.models.construct.selectors import Selector
+from limelight._core.arrays import Real
+from limelight.models.construct import _files as files
+from limelight.models.construct import _selectors as selectors
+from limelight.models.construct._document import certificate
+from limelight.models.construct._lemmas import Mapping
+from limelight.models.construct._memorise import Network, memorise, memorise_printed
+from limelight.models.construct._plan import ConstructionPlan, decide
+from limelight.models.construct._selectors import Selector
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The one-block decoder of edelman2022's experiments and three ways to compute it."""
 
-from limelight.models.decoder.forward import (
+from limelight.models.decoder._forward import (
     MOST,
     Tables,
     Words,
@@ -10,7 +10,7 @@ from limelight.models.decoder.forward import (
     table,
     tables,
 )
-from limelight.models.decoder.network import Decoder, check_sizes, decayed, init
+from limelight.models.decoder._network import Decoder, check_sizes, decayed, init
 
 __all__ = [
     "MOST",

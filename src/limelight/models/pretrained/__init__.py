@@ -9,7 +9,7 @@ images must be prepared. `save` writes a ViT.
 
 from typing import TYPE_CHECKING
 
-from limelight.core.lazy import on_first_use
+from limelight._core.lazy import on_first_use
 
 if TYPE_CHECKING:
     from limelight.models.pretrained.loading import Pretrained, load, load_vit

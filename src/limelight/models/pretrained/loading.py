@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from limelight.core.errors import InputError, check_word
-from limelight.models.pretrained.configs import read_configs
-from limelight.models.pretrained.facts import Facts
-from limelight.models.pretrained.known import named, signature
-from limelight.models.pretrained.modules import read_module
-from limelight.models.pretrained.names import LAYOUTS, TIMM, Renamed, rename
+from limelight._core.errors import InputError, check_word
+from limelight.models.pretrained._configs import read_configs
+from limelight.models.pretrained._facts import Facts
+from limelight.models.pretrained._known import named, signature
+from limelight.models.pretrained._modules import read_module
+from limelight.models.pretrained._names import LAYOUTS, TIMM, Renamed, rename
+from limelight.models.pretrained._refused import refusal, text_model
+from limelight.models.pretrained._sources import Source, find
 from limelight.models.pretrained.pixels import Pixels
-from limelight.models.pretrained.refused import refusal, text_model
-from limelight.models.pretrained.sources import Source, find
 from limelight.models.weights import Tensors
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def load(
     opened = open_source(source, heads, epsilon, activation, pool, side, like)
     with _about(opened.name):
         _accounted(opened)
-        from limelight.models.pretrained.build import build  # loads JAX
+        from limelight.models.pretrained._build import build  # loads JAX
 
         model = build(opened.tensors, opened.facts)
     facts, renamed = opened.facts, opened.renamed
@@ -170,7 +170,7 @@ def _refuse(names: Iterable[str]) -> None:
 
 
 def _unknown(found: Source) -> InputError:
-    from limelight.models.pretrained.facts import Facts as Blank
+    from limelight.models.pretrained._facts import Facts as Blank
 
     read_configs(found.configs, Blank())  # a configuration may name what it is
     names = found.tensors.names

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 
 if TYPE_CHECKING:
     from limelight.worlds.sources.fit import Fit

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from safetensors.numpy import save_file
 
-from limelight.core.errors import InputError, suggest
-from limelight.core.files import atomic
+from limelight._core.errors import InputError, suggest
+from limelight._core.files import atomic
 from limelight.models.layers import Affine, Block, Norm
 from limelight.models.pretrained.loading import ACTIVATION, CHANNELS, EPSILON, HEADS, POOL
 from limelight.models.vit import ViT

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from limelight import fit, plot
+from limelight._engine.grid import Axes
 from limelight.claims import Claim, all_parts
-from limelight.engine.grid import Axes
 from limelight.fit.laws import LawName
 from limelight.papers.recipe import Scale
 from limelight.table import Table

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from limelight import fit, plot
-from limelight.engine.grid import assign
+from limelight._engine.grid import assign
 from limelight.papers.edelman2022 import fig2
 from limelight.papers.edelman2022.critical import LENGTH, SIZE, iterations, smaller
 from limelight.papers.recipe import Figure, scales

@@ -7,8 +7,8 @@ Here the same trials, with the same draws, are run both ways.
 from functools import partial
 
 from limelight import fit
+from limelight._engine.grid import assign
 from limelight.claims import Estimate, Inside
-from limelight.engine.grid import assign
 from limelight.fit.estimates import paired_shares
 from limelight.papers.edelman2022 import variants
 from limelight.papers.edelman2022.critical import BANDS, LENGTH, SIZE, smaller

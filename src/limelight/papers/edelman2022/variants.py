@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from limelight import fit, plot
+from limelight._engine.grid import assign
 from limelight.claims import Claim, Estimate
-from limelight.engine.grid import assign
 from limelight.papers.edelman2022 import fig2
 from limelight.papers.edelman2022.critical import (
     BANDS,

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from limelight._engine.grid import assign
 from limelight.claims import AtLeast, Estimate
-from limelight.engine.grid import assign
 from limelight.fit import tabulate
 from limelight.fit.estimates import lowest, mean
 from limelight.fit.listing import in_words

@@ -6,8 +6,8 @@ all images, is drawn for each seed; $s = 32$ is the plain image.
 
 import numpy as np
 
+from limelight._engine.grid import Axes
 from limelight.claims import AtLeast, Estimate, Inside
-from limelight.engine.grid import Axes
 from limelight.experiments.classify import Classify
 from limelight.fit.estimates import mean
 from limelight.models.cnn import Convolutional

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from limelight._engine.grid import Axes, assign
 from limelight.claims import AtMost, Estimate
-from limelight.engine.grid import Axes, assign
 from limelight.papers.jelassi2022 import fig5, images
 from limelight.papers.jelassi2022.images import ARM, TOLERANCE, seeds
 from limelight.papers.recipe import Scale, claim, scales

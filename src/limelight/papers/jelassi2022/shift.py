@@ -10,7 +10,7 @@ from limelight.plot import TWO_COLUMNS, Axis, Map, Panel, Picture, Points, over_
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.theory.jelassi2022.shift import same_logits, shifted_logits
-from limelight.worlds.partitions import grid
+from limelight.worlds._partitions import grid
 
 WORLD = ("tokens", "density", "value")
 WORLDS = [(16, 0.5, 0.1), (36, 0.35, 0.06), (64, 0.22, 0.035)]

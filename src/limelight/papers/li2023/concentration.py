@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from limelight import fit, plot
+from limelight._core.types import Role
 from limelight.claims import Estimate
-from limelight.core.types import Role
 from limelight.experiments import Study
 from limelight.fit import estimates
 from limelight.measures import Accuracy, AttentionMass, FreshLoss, RoleMass

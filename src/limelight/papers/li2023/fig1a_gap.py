@@ -2,8 +2,8 @@ r"""Figure 1(a) with $\alpha_* - \alpha_\#$ held at 0.24: is it the fraction or 
 
 from dataclasses import replace
 
+from limelight._engine.grid import assign
 from limelight.claims import Estimate, Inside
-from limelight.engine.grid import assign
 from limelight.papers.li2023 import fig1a, fig1a_ratio
 from limelight.papers.li2023.boundary import LEVELS, exponent, laws, relevant
 from limelight.papers.li2023.offset import offset_claims

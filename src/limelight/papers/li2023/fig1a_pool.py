@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from limelight import fit, plot
+from limelight._engine.grid import assign
 from limelight.claims import AtMost, Estimate, Undecided
-from limelight.engine.grid import assign
 from limelight.fit import Candidate, Edge
 from limelight.papers.li2023 import boundary, fig1a
 from limelight.papers.li2023.boundary import LOOSE, STRICT, gap, n50, relevant, usable

@@ -2,7 +2,7 @@ r"""Figure 1(a) with $\alpha_\#$ held at a quarter of $\alpha_*$: only one thing
 
 from dataclasses import replace
 
-from limelight.engine.grid import assign
+from limelight._engine.grid import assign
 from limelight.papers.li2023 import fig1a
 from limelight.papers.li2023.boundary import draw_law, draw_phase, laws
 from limelight.papers.li2023.offset import offset_claims

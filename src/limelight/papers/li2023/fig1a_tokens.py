@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from limelight import fit, plot
+from limelight._engine.grid import assign
 from limelight.claims import Estimate, Inside, Undecided
-from limelight.engine.grid import assign
 from limelight.measures import Accuracy, FreshLoss
 from limelight.papers.li2023 import fig1a
 from limelight.papers.li2023.boundary import n50, n50_lines

@@ -3,8 +3,8 @@ r"""Figure 1(b) with another axis: do noisier tokens cost examples?"""
 from dataclasses import replace
 
 from limelight import fit, plot
+from limelight._engine.grid import assign
 from limelight.claims import AtLeast, Estimate, Undecided
-from limelight.engine.grid import assign
 from limelight.fit import estimates
 from limelight.measures import Accuracy, AttentionMass, FreshLoss
 from limelight.papers.li2023 import fig1b_sigma

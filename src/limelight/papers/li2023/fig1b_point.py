@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from limelight._engine.grid import assign
 from limelight.claims import Claim
-from limelight.engine.grid import assign
 from limelight.papers.li2023 import fig1b_sigma
 from limelight.papers.li2023.fig1b_sigma import ERRORS, SMALL, SMOKE, START, starts
 from limelight.papers.recipe import Scale, scales

@@ -2,7 +2,7 @@ r"""Figure 3 with $\alpha_\#$ held at a quarter of $\alpha_*$."""
 
 from dataclasses import replace
 
-from limelight.engine.grid import assign
+from limelight._engine.grid import assign
 from limelight.papers.li2023 import fig1a, fig1a_ratio, fig3
 from limelight.papers.li2023.protocols import PAIR, RATIO_FRACTIONS, fixed_ratio
 from limelight.papers.recipe import Scale, scales

@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 
 from limelight import plot
+from limelight._core.errors import InputError
 from limelight.claims import AtLeast, Estimate, NotApplicable
-from limelight.core.errors import InputError
 from limelight.fit import estimates
 from limelight.measures.neurons import VARIANTS
 from limelight.papers.li2023.concentration import average, average_share

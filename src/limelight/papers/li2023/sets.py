@@ -14,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from limelight import fit, plot
+from limelight._core.types import Role
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
-from limelight.core.types import Role
 from limelight.measures import SetGrowth
 from limelight.papers.li2023.boundary import DRAWS
 from limelight.papers.li2023.concentration import average, logged_steps, trial, world

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from limelight import plot
 from limelight.claims import Estimate, Inside
 from limelight.experiments import Study
-from limelight.fit import families, tabulate
+from limelight.fit import _families as families
+from limelight.fit import tabulate
 from limelight.measures import noise_left, purity
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, scales

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from limelight import plot
+from limelight._core.gram import Number
 from limelight.claims import AtMost, Estimate, Inside
-from limelight.core.gram import Number
 from limelight.experiments import Study
-from limelight.fit import families, tabulate
+from limelight.fit import _families as families
+from limelight.fit import tabulate
 from limelight.measures import noise_path
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, scales

@@ -12,7 +12,8 @@ import numpy as np
 from limelight import plot
 from limelight.claims import AtLeast, Estimate, Undecided
 from limelight.experiments import Study
-from limelight.fit import families, tabulate
+from limelight.fit import _families as families
+from limelight.fit import tabulate
 from limelight.measures import noise_left, purity
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, claim, scales

@@ -11,7 +11,8 @@ from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.classify import Classify
 from limelight.experiments.tolerance import Tolerance
-from limelight.fit import families, tabulate
+from limelight.fit import _families as families
+from limelight.fit import tabulate
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales

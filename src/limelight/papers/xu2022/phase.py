@@ -9,7 +9,8 @@ import numpy as np
 from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments import Study
-from limelight.fit import families, tabulate
+from limelight.fit import _families as families
+from limelight.fit import tabulate
 from limelight.measures import noise_parts
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, scales

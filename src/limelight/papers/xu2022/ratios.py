@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import gram as grams
-from limelight.core.gram import Number
-from limelight.fit import families
+from limelight._core import gram as grams
+from limelight._core.gram import Number
+from limelight.fit import _families as families
 from limelight.papers import recipe
 from limelight.table import Table
 from limelight.theory.xu2022 import limit

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from limelight import plot
+from limelight._core.gram import Number
 from limelight.claims import AtMost, Estimate, Inside, Undecided
-from limelight.core.gram import Number
 from limelight.experiments import Study
-from limelight.fit import families, tabulate
+from limelight.fit import _families as families
+from limelight.fit import tabulate
 from limelight.measures import noise_left
 from limelight.models import Smoother
 from limelight.papers.recipe import Figure, Scale, scales

@@ -6,10 +6,11 @@ from functools import partial
 import numpy as np
 
 from limelight import plot
+from limelight._core.gram import Number
 from limelight.claims import AtLeast, AtMost, Claim, Estimate, Inside, Undecided
-from limelight.core.gram import Number
 from limelight.experiments.denoising import Denoising
-from limelight.fit import families, tabulate
+from limelight.fit import _families as families
+from limelight.fit import tabulate
 from limelight.models.denoiser import NETWORKS
 from limelight.papers.recipe import Figure, Scale, scales
 from limelight.papers.xu2022.ratios import Cell, claim

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError
 from limelight.models.checkpoint import AttentionBlock
 from limelight.theory.covering import LinearMap
 from limelight.theory.edelman2022.head import HeadNorms

@@ -15,8 +15,8 @@ one may do with fewer.
 
 import math
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError
 from limelight.theory.base import Bound, Condition
 
 #: Expected survivors below which the sample is called enough.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from limelight.core.arrays import Real
+from limelight._core.arrays import Real
 from limelight.theory.covering import (
     LinearMap,
     allocate,

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.models.construct import Construction, construct
-from limelight.models.construct.memorise import evaluate, memorise, memorise_printed
+from limelight.models.construct._memorise import evaluate, memorise, memorise_printed
 from limelight.models.heads import HeadWeights, deep, softmax
 from limelight.theory.base import Bound, Condition
 from limelight.theory.covering import LinearMap, allocate

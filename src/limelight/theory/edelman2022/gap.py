@@ -3,8 +3,8 @@ r"""From a covering number to a bound on the generalisation gap."""
 import math
 from dataclasses import dataclass
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError
 from limelight.theory.covering import Covering, at_least_zero, dudley
 
 Form = str

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core.arrays import Real, Reals
-from limelight.core.errors import InputError
+from limelight._core.arrays import Real, Reals
+from limelight._core.errors import InputError
 from limelight.theory.covering import (
     LinearMap,
     at_least_zero,

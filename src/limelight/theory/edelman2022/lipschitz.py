@@ -5,8 +5,8 @@ Shapes of 1 and large scores are drawn often, because that is where the lemmas a
 
 import numpy as np
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError, suggest
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError, suggest
 from limelight.models.heads import HeadWeights, project
 from limelight.theory import softmax as lemmas
 from limelight.theory.base import Bound, Condition

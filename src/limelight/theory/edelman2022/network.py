@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from limelight.core.arrays import Real, Reals
-from limelight.core.errors import InputError
+from limelight._core.arrays import Real, Reals
+from limelight._core.errors import InputError
 from limelight.models.checkpoint import AttentionBlock, Checkpoint
 from limelight.theory.edelman2022.block import read_heads, token_norm
 from limelight.theory.edelman2022.gap import GapBound, generalisation_gap

@@ -12,7 +12,7 @@ table $T$ times as many in the logarithm, and for every such table the head is c
 
 import numpy as np
 
-from limelight.core.arrays import Real
+from limelight._core.arrays import Real
 from limelight.theory.base import Bound, Condition
 from limelight.theory.covering import LinearMap, at_least_zero
 from limelight.theory.edelman2022.head import SPLITS, HeadNorms, head_explicit

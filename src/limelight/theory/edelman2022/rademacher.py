@@ -13,8 +13,8 @@ import math
 
 import numpy as np
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError
 from limelight.theory.base import Bound, Condition
 from limelight.theory.covering import dudley, zhang
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core.arrays import Real
-from limelight.core.notebook import grid
+from limelight._core.arrays import Real
+from limelight._core.notebook import grid
 from limelight.models.checkpoint import Checkpoint
 from limelight.theory.base import Bound, Condition, plain
 from limelight.theory.edelman2022.gap import GapBound

@@ -6,8 +6,8 @@ hold the order form, the counting of parameters and the norms used.
 
 import math
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError
 from limelight.models.construct import construct
 from limelight.theory.base import Bound, Condition
 from limelight.theory.covering import (

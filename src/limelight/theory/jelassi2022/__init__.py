@@ -10,7 +10,7 @@ it by label.
 
 from typing import TYPE_CHECKING
 
-from limelight.core.lazy import on_first_use
+from limelight._core.lazy import on_first_use
 
 if TYPE_CHECKING:
     from limelight.theory.jelassi2022.descent import Rates, descend, spaced

@@ -8,7 +8,7 @@ of cosines: exact, and differentiable in the weights.
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from limelight.core.types import Number, Scalar
+from limelight._core.types import Number, Scalar
 
 
 def blurred_error(

@@ -6,8 +6,8 @@ Every condition has both sides; what it states of its data is in `statements`.
 import math
 from typing import TYPE_CHECKING, Any
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError
 from limelight.theory.base import Bound, Condition
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.theory.jelassi2022.statements import little_lost
@@ -154,7 +154,7 @@ def manifold(
     from limelight.theory.jelassi2022.descent import Rates
     from limelight.theory.jelassi2022.full import manifold_residuals
     from limelight.theory.jelassi2022.layer import Layer
-    from limelight.worlds.partitions import strided
+    from limelight.worlds._partitions import strided
 
     with jax.enable_x64(True):
         layer = Layer(8, 2, jnp.asarray(diagonal, float))

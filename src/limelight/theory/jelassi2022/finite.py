@@ -1,7 +1,7 @@
 r"""Theorem 4.2 at given sizes: what a finite sample is asked, and where a run is read."""
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError
 from limelight.theory.base import Bound, Condition
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.worlds.laws import check_partition, label_failure

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from limelight.core.types import Number
+from limelight._core.types import Number
 from limelight.theory.jelassi2022.descent import loss
 from limelight.theory.jelassi2022.layer import Layer, LayerState
 from limelight.theory.jelassi2022.population import Population

@@ -13,8 +13,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError
-from limelight.core.types import Number, PRNGKey, Scalar
+from limelight._core.errors import InputError
+from limelight._core.types import Number, PRNGKey, Scalar
 from limelight.theory.jelassi2022.descent import Rates, change, gradient
 from limelight.theory.jelassi2022.layer import Layer, LayerState
 from limelight.theory.jelassi2022.population import enumerated

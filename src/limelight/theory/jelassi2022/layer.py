@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from limelight.core.types import Number
+from limelight._core.types import Number
 from limelight.models.positional import Activation
 
 

@@ -8,8 +8,8 @@ $\varphi$ it needs $q(D - C)$ of order $C^2$.
 import numpy as np
 from jaxtyping import Float
 
-from limelight.core.arrays import Real
-from limelight.core.errors import InputError
+from limelight._core.arrays import Real
+from limelight._core.errors import InputError
 from limelight.worlds.laws import check_partition
 
 #: The error that Theorem 3.1 claims.

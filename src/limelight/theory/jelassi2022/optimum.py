@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from limelight.core.types import Number
+from limelight._core.types import Number
 from limelight.theory.jelassi2022.descent import loss
 from limelight.theory.jelassi2022.layer import Layer, LayerState
 from limelight.theory.jelassi2022.population import Population

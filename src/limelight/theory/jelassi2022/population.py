@@ -21,8 +21,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from limelight.core.errors import InputError
-from limelight.core.types import Number, PRNGKey
+from limelight._core.errors import InputError
+from limelight._core.types import Number, PRNGKey
 from limelight.theory.jelassi2022.layer import Layer, LayerState
 from limelight.worlds.laws import check_partition
 

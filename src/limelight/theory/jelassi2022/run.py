@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from limelight.core.errors import InputError
-from limelight.core.types import Number
+from limelight._core.errors import InputError
+from limelight._core.types import Number
 from limelight.models.positional import Activation
 from limelight.theory.jelassi2022.descent import Rates, Snapshot, Watch, descend, spaced
 from limelight.theory.jelassi2022.layer import Layer, LayerState

@@ -7,7 +7,7 @@ permuted among the sets, and the network sums them: it is the same function.
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from limelight.core.types import Number
+from limelight._core.types import Number
 
 
 def same_logits(sets: Int[Array, " tokens"], strength: Number) -> Float[Array, "tokens tokens"]:

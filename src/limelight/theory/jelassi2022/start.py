@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Float
 
-from limelight.core.types import Number
+from limelight._core.types import Number
 from limelight.models.positional import Activation
 
 #: Lengths of the value vector that are tried for the smallest loss, and how often this is refined.

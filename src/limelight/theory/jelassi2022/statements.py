@@ -5,7 +5,7 @@ Every condition has both sides; what it states of descent is in `dynamics`.
 
 import math
 
-from limelight.core.arrays import Real
+from limelight._core.arrays import Real
 from limelight.theory.base import Bound, Condition
 from limelight.theory.jelassi2022.linear import (
     EIGHTH,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.base import Bound, Condition
 from limelight.theory.li2023.attention import attention_envelopes, mass_ceiling
 from limelight.theory.li2023.neurons import cap_share, lucky_share

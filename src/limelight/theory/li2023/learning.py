@@ -5,7 +5,7 @@ Hidden constants of $\Omega(\cdot)$ and $\Theta(\cdot)$ are set to 1 and reporte
 
 import math
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.base import Bound, Condition
 
 

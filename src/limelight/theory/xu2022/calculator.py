@@ -2,7 +2,7 @@ r"""The calculator: for given clusters, noise and dimension, everything the theo
 
 import numpy as np
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.base import Bound, Condition
 from limelight.theory.xu2022 import certificates, inverses, limit, optimum, prediction, printed
 from limelight.theory.xu2022.setting import Number, Setting

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import gammainccinv, gammaincinv, ndtri
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.base import Bound, Condition
 from limelight.theory.xu2022.setting import Number, Setting, check_delta, check_strength
 

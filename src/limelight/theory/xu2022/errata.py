@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.base import Bound, Condition
 
 #: What is measured, the printed statement and the corrected one.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.xu2022 import certificates
 from limelight.theory.xu2022.certificates import Form
 from limelight.theory.xu2022.optimum import minimise

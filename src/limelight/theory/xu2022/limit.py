@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.xu2022.setting import Number, Setting, check_strength
 
 

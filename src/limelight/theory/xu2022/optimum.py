@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.base import Bound, Condition
 from limelight.theory.xu2022 import limit
 from limelight.theory.xu2022.setting import ORTHONORMAL, Number, Setting

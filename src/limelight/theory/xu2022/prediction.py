@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 from scipy.special import ndtri
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.xu2022 import optimum
 from limelight.theory.xu2022.setting import Number, Setting, check_strength
 

@@ -7,7 +7,7 @@ are in `certificates`, `limit` and `optimum`.
 import numpy as np
 from scipy.special import gammainc, gammaincc
 
-from limelight.core.errors import InputError
+from limelight._core.errors import InputError
 from limelight.theory.base import Bound, Condition
 from limelight.theory.xu2022.setting import ORTHONORMAL, Number, check_delta
 

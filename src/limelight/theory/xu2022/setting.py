@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from limelight.core import gram as grams
-from limelight.core.errors import InputError
-from limelight.core.gram import Number
+from limelight._core import gram as grams
+from limelight._core.errors import InputError
+from limelight._core.gram import Number
 
 #: Distance of orthonormal centres.
 ORTHONORMAL = float(np.sqrt(2))

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from limelight.core.errors import InputError
-from limelight.worlds.sources import cifar, files
-from limelight.worlds.sources.base import NO_COARSE, WHERE, Pictures, pictures
+from limelight._core.errors import InputError
+from limelight.worlds.sources import _cifar as cifar
+from limelight.worlds.sources import _files as files
+from limelight.worlds.sources._base import NO_COARSE, WHERE, Pictures, pictures
+from limelight.worlds.sources._known import KNOWN, Shape, find_known, known_shape
 from limelight.worlds.sources.fit import Fit
-from limelight.worlds.sources.known import KNOWN, Shape, find_known, known_shape
 
 #: The bundled data set.
 DIGITS = "digits"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from limelight.core.errors import InputError, check_word
+from limelight._core.errors import InputError, check_word
 
 WAYS = {
     "nearest": Image.Resampling.NEAREST,

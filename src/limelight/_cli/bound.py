@@ -1,0 +1,195 @@
+"""`limelight bound`: a capacity bound from real weights, norm by norm."""
+
+from pathlib import Path
+
+import typer
+
+from limelight._cli.options import Json, check_output
+from limelight._cli.progress import busy
+from limelight._cli.text import emit, print_table, say
+
+
+def bound(
+    key: str = typer.Argument(help="The paper whose bound: edelman2022."),
+    file: Path = typer.Argument(
+        help="A .safetensors file, a folder or hf:ID: a ViT, BERT, GPT-2 or ours."
+    ),
+    tokens: int | None = typer.Option(
+        None, "--tokens", "-T", help="Tokens that attention runs over."
+    ),
+    examples: float = typer.Option(1e6, "--examples", "-m", help="Size of the training set."),
+    resolution: float = typer.Option(
+        1.0, "--resolution", help="Distance at which two functions count as different."
+    ),
+    softmax_constant: float = typer.Option(1.0, help="1 (valid, tighter) or 2 (the paper's)."),
+    delta: float = typer.Option(
+        0.05, "--delta", help="Probability with which the bound on the gap may fail."
+    ),
+    heads: int | None = typer.Option(
+        None, "--heads", help="Attention heads per block, if nothing else says."
+    ),
+    like: str | None = typer.Option(
+        None, "--like", metavar="NAME", help="Its architecture in timm, which says how many."
+    ),
+    plot: Path | None = typer.Option(None, "--plot", help="Draw every block to this file."),
+    certificate: Path | None = typer.Option(
+        None, "--certificate", help="Write a JSON certificate."
+    ),
+    check: Path | None = typer.Option(
+        None, "--check", help="Compute this certificate again from the file, and compare."
+    ),
+    json: bool = Json,
+) -> None:
+    """Bound the capacity of every attention block and head of a checkpoint.
+
+    Norm by norm, what was covered and what was not and why, how vacuous it is, and how it grows
+    with the number of tokens. Reads safetensors only; nothing is ever unpickled.
+
+    Examples:
+      limelight bound edelman2022 model.safetensors
+      limelight bound edelman2022 vit.safetensors --tokens 197 --plot blocks.png
+      limelight bound edelman2022 vit.safetensors --check vit.certificate.json
+    """
+    from limelight._core.errors import InputError
+
+    if key != "edelman2022":
+        raise InputError(f"{key} has no bound on weights", "edelman2022 has")
+    if plot is not None:
+        check_output(plot, ".png", ".svg", ".pdf")
+    if check is not None:
+        run_check(check, file, json)
+        return
+    with busy("reading norms"):
+        from limelight.theory.edelman2022 import capacity
+
+        report = capacity(
+            file,
+            tokens=tokens,
+            examples=examples,
+            resolution=resolution,
+            softmax_constant=softmax_constant,
+            delta=delta,
+            heads=heads,
+            like=like,
+        )
+        if plot is not None:
+            from limelight.plot import save
+
+            save(draw_blocks(report), plot)
+    if certificate is not None:
+        from limelight.certificate import certify
+
+        certify(report, file).save(certificate)
+    if json:
+        from limelight._core.files import file_digest
+
+        emit(report.as_json() | {"weights_sha256": file_digest(file)})
+    else:
+        print_report(report)
+
+
+def run_check(certificate: Path, file: Path, json: bool) -> None:
+    """Check a certificate, print, and leave with 0 if all of it holds, else with 1."""
+    with busy("computing it again"):
+        from limelight.certificate import check_bound
+
+        report = check_bound(certificate, file)
+    emit(report.as_json()) if json else say(str(report))
+    raise typer.Exit(report.code)
+
+
+def draw_blocks(report):
+    """A panel for every block: how its bound grows with the number of tokens, at fixed norms."""
+    import numpy as np
+
+    from limelight.plot import Panel, Series, panels
+
+    settings = report.settings
+    tokens = [max(1, round(settings.tokens * 4.0**k)) for k in range(-3, 6)]
+    here = tokens.index(settings.tokens)
+    order = np.log(settings.examples * np.array(tokens))
+    parts = []
+    for block, (heads, every) in zip(report.blocks, report.against_tokens(tokens), strict=True):
+        drawn = [Series("all heads", tokens, every / every[here])] if every[here] > 0 else []
+        heads = heads[heads[:, here] > 0]
+        if len(heads):
+            one = heads / heads[:, [here]]
+            drawn.append(Series("one head", tokens, np.median(one, 0), one.min(0), one.max(0)))
+        drawn += [Series("order, ln(mT)", tokens, order / order[here])]
+        drawn += [Series("parameters", tokens, np.ones(len(tokens)))]
+        parts.append(Panel(f"{block.name}: {block.explicit:.1e}", drawn, "bound(T) / bound(T0)"))
+    return panels(
+        parts,
+        x_label="tokens T",
+        log_x=True,
+        share=True,
+        title=f"{report.checkpoint.source}: log covering number of every attention block at"
+        f" T0 = {settings.tokens}, and its growth with T at fixed norms",
+    )
+
+
+def print_report(report) -> None:
+    """A table for people."""
+    settings, checkpoint = report.settings, report.checkpoint
+    if report.vacuous:
+        say("VACUOUS: no block's bound says anything about generalisation at this training set.")
+    say(
+        f"{checkpoint.source}: {checkpoint.layout}, {len(report.blocks)} blocks; T = "
+        f"{settings.tokens}, m = {settings.examples:g}, resolution {settings.resolution:g}, "
+        f"softmax constant {settings.softmax_constant:g}"
+    )
+    for note in checkpoint.notes:
+        say(f"note: {note}")
+    say("\nNorms of query-key map (QK) and value map (V): longest, sum, spectral")
+    sizes = ("B_X", "QK max", "QK sum", "QK spec", "V max", "V sum", "V spec")
+    print_table(("block", "head", *sizes), norm_rows(report), right=("head", *sizes))
+    say("\nLog covering numbers: the paper's order, the explicit bound, the count of parameters")
+    counts = ("order", "explicit", "parameters", "gap")
+    print_table(("block", "head", *counts), count_rows(report), right=("head", *counts))
+    print_vacuity(report)
+    say("\nCovered: query, key and value maps of every head, biases included; key biases cancel.")
+    say(f"Token length B_X from {report.blocks[0].token_norm_from}.")
+    say("Not covered:")
+    for reason, names in checkpoint.skipped.items():
+        say(f"  {len(names)} tensors ({names[0]}{', ...' if len(names) > 1 else ''}): {reason}")
+
+
+def norm_rows(report) -> list[tuple[str, ...]]:
+    """The norms of every head."""
+    rows = []
+    for block in report.blocks:
+        for head in block.heads:
+            qk, v = head.norms.query_key, head.norms.value
+            sizes = (head.norms.token_norm, qk.largest, qk.total, qk.spectral)
+            sizes += (v.largest, v.total, v.spectral)
+            rows.append((block.name, str(head.head), *(f"{size:.4g}" for size in sizes)))
+    return rows
+
+
+def count_rows(report) -> list[tuple[str, ...]]:
+    """The bounds of every head and block, and whether a block's gap says anything."""
+    rows = []
+    for block in report.blocks:
+        for head in block.heads:
+            counts = (head.order, head.explicit, head.parameters)
+            rows.append((block.name, str(head.head), *(f"{count:.3e}" for count in counts), ""))
+        gap = "vacuous" if block.gap.vacuous else f"{block.gap.value:.3g}"
+        counts = (block.order, block.explicit, block.parameters)
+        rows.append((block.name, "all", *(f"{count:.3e}" for count in counts), gap))
+    return rows
+
+
+def print_vacuity(report) -> None:
+    """How vacuous, and how the bound grows with the number of tokens."""
+    import math
+
+    settings = report.settings
+    say("\nHow vacuous: examples that would make the gap of a unit read-out smaller than 1")
+    for block in report.blocks:
+        say(f"  {block.name}: {block.examples_needed:.2g} (there are {settings.examples:g})")
+    say("\nGrowth with T at fixed norms, bound(T) / bound(T0), largest over blocks; ln(mT)/ln(mT0)")
+    start = math.log(settings.examples * settings.tokens)
+    for tokens in report.blocks[0].growth:
+        most = max(block.growth[tokens] for block in report.blocks)
+        order = math.log(settings.examples * tokens) / start
+        say(f"  T = {tokens}: {most:.4f}; {order:.4f}")

@@ -1,0 +1,48 @@
+"""`limelight papers`: what is here."""
+
+from limelight._cli.options import Json
+from limelight._cli.text import emit, print_title, say, tell
+
+
+def papers(json: bool = Json) -> None:
+    """List the papers, their figures and their statements.
+
+    Examples:
+      limelight papers
+      limelight papers --json
+    """
+    from limelight._core.errors import InputError
+    from limelight.papers import known, load
+
+    papers, failed = [], {}
+    for key in known():
+        try:
+            papers.append(load(key))
+        except InputError as error:  # a stranger's paper harms no other
+            failed[key] = error.message
+    if json:
+        broken = [{"key": key, "error": why} for key, why in failed.items()]
+        emit([*(paper_json(paper) for paper in papers), *broken])
+        return
+    for paper in papers:
+        print_title(paper.key, paper.title)
+        parts = {
+            "figures": ", ".join(paper.titles),
+            "statements": ", ".join(statement.label for statement in paper.statements),
+        }
+        for name, text in parts.items():
+            say(f"{name:11} {text}", indent=2, hang=12)
+        say()
+    for why in failed.values():
+        tell(f"error: {' '.join(why.split())}")
+    say("Next: limelight show KEY, or limelight run KEY FIGURE --scale smoke")
+
+
+def paper_json(paper) -> dict:
+    """A paper for machines."""
+    return {
+        "key": paper.key,
+        "title": paper.title,
+        "figures": list(paper.titles),
+        "statements": [statement.label for statement in paper.statements],
+    }

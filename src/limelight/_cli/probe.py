@@ -1,0 +1,295 @@
+"""`limelight probe`: look into a ViT: attention, positions, and what its blocks do to noise."""
+
+import os
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import typer
+
+from limelight._cli.images import (
+    Activation,
+    BehindOnly,
+    BehindSource,
+    Epsilon,
+    Heads,
+    Images,
+    Like,
+    Pixels,
+    Pool,
+    Side,
+    Size,
+    SkipBad,
+    Stretch,
+    Vit,
+    background,
+    how_read,
+    inputs,
+    read_network,
+    say_read,
+)
+from limelight._cli.options import Json, Seed, check_output
+from limelight._cli.progress import Bar, busy
+from limelight._cli.text import emit, print_table, say
+
+
+def probe(
+    file: Path = Vit,
+    images: str | None = Images,
+    output: Path | None = typer.Option(
+        None,
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="The page to write; NAME.probe.html if not given.",
+    ),
+    limit: int = typer.Option(32, "--limit", metavar="NUMBER", help="Use at most so many images."),
+    shown: int = typer.Option(
+        2, "--shown", metavar="NUMBER", help="How many images to draw attention maps over."
+    ),
+    attention: bool = typer.Option(
+        False, "--attention", metavar="", help="Read where attention goes; only what is named."
+    ),
+    similarity: bool = typer.Option(
+        False, "--similarity", metavar="", help="Read how alike tokens are, against depth."
+    ),
+    norms: bool = typer.Option(
+        False, "--norms", metavar="", help="Find artifact tokens: those far longer than others."
+    ),
+    positions: bool = typer.Option(
+        False, "--positions", metavar="", help="Read what the position vectors know."
+    ),
+    block: int | None = typer.Option(
+        None, "--block", metavar="NUMBER", help="Draw the heads of this block, counted from 1."
+    ),
+    head: int | None = typer.Option(
+        None, "--head", metavar="NUMBER", help="Draw this head large, not the mean of all."
+    ),
+    cut: float | None = typer.Option(
+        None, "--cut", metavar="LENGTH", help="Call a token an artifact above this length."
+    ),
+    noise: float = typer.Option(
+        0.5, "--noise", metavar="NUMBER", help="Standard deviation of the noise, on scaled pixels."
+    ),
+    share: float = typer.Option(
+        0.25, "--share", metavar="FRACTION", help="Fraction of the patches that get noise."
+    ),
+    behind: str | None = BehindSource,
+    behind_only: str = BehindOnly,
+    size: float = Size,
+    pixels: str = Pixels,
+    stretch: bool = Stretch,
+    skip_bad: bool = SkipBad,
+    heads: int | None = Heads,
+    like: str | None = Like,
+    activation: str | None = Activation,
+    epsilon: float | None = Epsilon,
+    pool: str | None = Pool,
+    side: int | None = Side,
+    seed: int = Seed,
+    json: bool = Json,
+) -> None:
+    """See inside a ViT: attention, how alike and how long tokens are, positions, noise.
+
+    Writes one page that opens with what was found, in words. It shows attention maps and rollout
+    over images, how spread out attention is in each block and head, how alike tokens are against
+    depth, which tokens are artifacts, how alike the position vectors are, and how noise on some
+    patches travels through the blocks, also with other attention put in place of the network's own.
+    With --attention, --similarity, --norms or --positions only these are read. Images need no
+    labels: give one picture or a folder. Without images only positions are read, unless the ViT
+    takes the bundled digits.
+
+    Examples:
+      limelight probe vit.safetensors
+      limelight probe vit.safetensors --images photos/ -o vit.html
+      limelight probe vit.safetensors --images cat.jpg --attention --block 9
+      limelight probe vit.safetensors --images photos/ --similarity --norms
+      limelight probe vit.safetensors --images cifar10 --behind tiles --json
+    """
+    # Products here are small: threads of NumPy's library would spend most of their time waiting.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from limelight._core.errors import InputError
+
+    if shown < 0:
+        raise InputError(f"--shown {shown}", "0 or more")
+    named = {
+        "attention": attention or block is not None or head is not None,
+        "similarity": similarity,
+        "norms": norms or cut is not None,
+        "positions": positions,
+    }
+    only = [word for word, asked in named.items() if asked]
+    page = output or Path(f"{file.stem}.probe.html")
+    check_output(page, ".html", ".htm")
+    with busy("reading"):
+        from limelight._engine.device import describe_machine, use_cache
+        from limelight.instruments.gallery import Gallery
+        from limelight.instruments.page import write_page
+        from limelight.instruments.probe import probe as look
+        from limelight.instruments.sight import Sight
+
+        use_cache()
+        network = read_network(
+            file,
+            heads=heads,
+            like=like,
+            activation=activation,
+            epsilon=epsilon,
+            pool=pool,
+            side=side,
+        )
+        model, sight = network.model, Sight.of(network)
+        check_place("--block", block, len(model.blocks))
+        check_place("--head", head, model.blocks[(block or 1) - 1].attention.heads)
+        ground = background(behind, behind_only, size)
+        chosen = images or usual_images(sight)
+        gallery = None
+        if chosen:
+            gallery = Gallery.load(
+                chosen, sight, limit=limit, pixels=pixels, stretch=stretch, skip_bad=skip_bad,
+                seed=seed, behind=ground, labelled=False,
+            )  # fmt: skip
+    with Bar(f"probing {file.name}", "images") as bar:
+        found = look(
+            model, gallery, only=only, shown=shown, noise=noise, share=share, cut=cut, seed=seed,
+            progress=bar,
+        )  # fmt: skip
+    machine = describe_machine()
+    pictures = None if gallery is None else gallery.pictures
+    told = how_read(network, pictures) | inputs(file, gallery)
+    found = replace(found, settings=found.settings | told)
+    with busy("writing the page"):
+        rerun = ["limelight " + shlex.join(sys.argv[1:])]
+        write_page(page, file.name, found, machine, rerun, block, head)
+    if json:
+        emit({"checkpoint": file.name, "page": str(page)} | found.as_json() | machine)
+        return
+    if not images:
+        say("no --images: the bundled digits" if chosen else "no --images: positions only")
+    say_read(network, pictures)
+    print_found(file.name, found)
+    say(f"\nwritten: {page}")
+
+
+def usual_images(sight) -> str:
+    """The bundled digits where they fit as they are: 8 x 8 pixels, grey."""
+    return "digits" if (sight.side, sight.channels) == (8, 1) else ""
+
+
+def check_place(flag: str, number: int | None, count: int) -> None:
+    """Refuse a block or a head that the network does not have."""
+    from limelight._core.errors import InputError
+
+    if number is not None and not 1 <= number <= count:
+        raise InputError(f"{flag} {number}", f"from 1 to {count}")
+
+
+def print_found(name: str, found) -> None:
+    """What was found in words, then the numbers a reader wants first."""
+    from limelight.instruments.findings import findings
+
+    where = found.settings.get("images")
+    say(f"{name}: {found.keys} tokens" + (f"; {where}" if where else ""))
+    for sentence in findings(found):
+        say(f"- {sentence}")
+    if found.positions is not None:
+        print_positions(found.positions)
+    elif not found.settings.get("images"):
+        say("positions: the grid is too small to tell near from far")
+    if found.heads or found.noise is not None:
+        print_blocks(found)
+    if found.similarity is not None:
+        print_similarity(found.similarity)
+    if found.norms is not None:
+        print_norms(found.norms)
+
+
+def print_positions(p) -> None:
+    """Scores of the positions."""
+    say(
+        f"positions: locality {p.locality:.3f} (200 fresh ones at most {p.largest:.3f});"
+        f" nearest is a neighbour for {p.neighbours:.1%} (fresh {p.neighbours_fresh:.1%})"
+    )
+    for groups, v in p.association.items():
+        say(
+            f"  association by {groups}: {v['overlap']:.3f}"
+            f" (fresh {v['fresh']:.3f}, chance {v['chance']:.3f})"
+        )
+
+
+def print_similarity(alike) -> None:
+    """A line for every depth."""
+    from limelight.measures.similarity import ALONE, DEFINITIONS
+
+    names = (*DEFINITIONS, ALONE)
+    paths = {name: alike.mean(name) for name in names}
+    rows = [
+        (str(d), *(f"{path[d]:.3f}" for path in paths.values()))
+        for d in range(len(paths["cosine"]))
+    ]
+    say("\nSimilarity of tokens by depth (0 enters the first block), means over images:")
+    print_table(("depth", *names), rows, right=("depth", *names))
+    say()
+    for name, one in DEFINITIONS.items():
+        say(f"{name}: {one.words} ({one.source})")
+    low, high = alike.grip.min(), alike.grip.max()
+    say(
+        f"{ALONE}: cosine, of tokens through attention alone, without sums and perceptrons. The"
+        f" theorem of rank collapse speaks where its number is below 1; here it is {low:.2g} to"
+        f" {high:.2g}."
+    )
+
+
+def print_norms(norms) -> None:
+    """A line for every depth."""
+    titles = ("depth", "median", "99 %", "longest", "long above", "long", "% of patches")
+    rows = [
+        (str(d["depth"]), *(f"{d[k]:.3g}" for k in ("median", "percentile_99", "largest", "cut")),
+         f"{d['long_tokens']:,}", f"{100 * d['long_share']:.2f}")
+        for d in norms.as_json()
+    ]  # fmt: skip
+    say("\nLengths of patch tokens by depth (0 enters the first block), before any norm:")
+    print_table(titles, rows, right=titles)
+
+
+def print_blocks(found) -> None:
+    """A line for every block."""
+    from limelight.instruments.probe import KINDS, with_interval
+
+    names = {}
+    if found.heads:
+        names = {"entropy": "class_entropy", "keys": "effective_keys", "itself": "itself"}
+    if found.heads and found.relevant_share is not None:
+        names["mass"] = "class_relevant"
+    noise, rolled = found.noise, found.rollout_mass
+    rolled = rolled if noise is None else None  # no room beside intervals
+    kinds = KINDS if noise is not None else ()
+    titles = ("block", *names, *(("rollout",) if rolled is not None else ()), *kinds)
+    rows = []
+    for b in range(found.blocks):
+        cells = [str(b + 1), *(f"{found.heads[name][b].mean():.3g}" for name in names.values())]
+        if rolled is not None:
+            cells.append(f"{rolled[b]:.3g}")
+        if noise is not None:
+            cells += map(with_interval, noise.against_identity[b])
+        rows.append(tuple(cells))
+    say()
+    print_table(titles, rows, right=titles)
+    if found.heads:
+        say(
+            "\nMeans over heads. entropy: of the class token's row; keys: effective number, itself:"
+            " weight on itself, both of patches."
+        )
+    if kinds:
+        say(
+            "The last three: noise that attention lets through over no attention (A = I), for noisy"
+            " patches, spared ones, and noise on tokens; with 95 % intervals over images, which one"
+            " image has not. All below 1, it distils noise."
+        )
+    if found.heads and found.relevant_share is not None:
+        say(
+            "mass: of the class token's attention to patches, on those of the image; "
+            + ("rollout: the same of the rollout up to here; " if rolled is not None else "")
+            + f"even attention has {found.relevant_share:.2f}."
+        )

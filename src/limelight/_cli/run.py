@@ -1,0 +1,186 @@
+"""`limelight run`: a figure's study, from nothing or from where it stopped."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import typer
+
+from limelight._cli.options import (
+    Json,
+    Key,
+    SameCode,
+    Scale,
+    Seed,
+    Settings,
+    Stall,
+    check_stall,
+    settings,
+)
+from limelight._cli.progress import Bar, Stopped, busy
+from limelight._cli.text import clock, emit, plural, print_verdicts, quoted, say, size
+
+
+def run(
+    key: str = Key,
+    figure: str = typer.Argument(metavar="FIGURE", help="A figure's name, such as fig1a."),
+    scale: str = Scale,
+    store: Path | None = typer.Option(
+        None, "--store", metavar="FOLDER", help="Folder for the results, under runs/ if not given."
+    ),
+    seed: int = Seed,
+    sets: list[str] = Settings,
+    width: int | None = typer.Option(
+        None, "--width", metavar="NUMBER", help="Trials in one program; found from the memory."
+    ),
+    stall: float = Stall,
+    same_code: bool = SameCode,
+    dry_run: bool = typer.Option(
+        False, "--dry-run", metavar="", help="Say what it would cost; compute and write nothing."
+    ),
+    json: bool = Json,
+) -> None:
+    """Run a figure's study; the same command again resumes it.
+
+    Examples:
+      limelight run li2023 fig1a --scale smoke
+      limelight run li2023 fig1a --scale paper --dry-run
+      limelight run li2023 fig4 --store runs/long --set train.steps=600
+      limelight run li2023 fig1a --set train.examples=4,16,64 --seed 1
+    """
+    check_stall(stall)
+    chosen = settings(sets)
+    with busy("loading"):
+        from limelight.papers import load
+        from limelight.papers.published import default_store
+
+        recipe = load(key).figure(figure)
+        place = store or default_store(recipe, scale, seed, chosen)
+    if dry_run:
+        print_plan(recipe.plan(scale, seed=seed, settings=chosen, width=width, store=place), json)
+    else:
+        work(recipe, place, scale, seed, chosen, width, stall, same_code, json, named(key))
+
+
+def named(key: str) -> str:
+    """How later commands are told of a paper that is a file."""
+    from limelight.papers._outside import is_path
+
+    return f" --paper {shlex.quote(key)}" if is_path(key) else ""
+
+
+def work(
+    recipe,
+    place: Path,
+    scale: str,
+    seed: int,
+    chosen: dict[str, str],
+    width: int | None,
+    stall: float,
+    same_code: bool,
+    json: bool,
+    paper: str = "",
+) -> None:
+    """Run, then print what was found."""
+    check_stall(stall)
+    bar = Bar(f"{recipe.paper} {recipe.name}")
+    try:
+        with bar:
+            table = recipe.run(
+                scale,
+                place,
+                seed=seed,
+                settings=chosen,
+                width=width,
+                progress=bar,
+                stall=stall,
+                same_code=same_code,
+                command="limelight " + shlex.join(sys.argv[1:]),
+            )
+    except KeyboardInterrupt:
+        raise stopped(place, bar.last) from None
+    with busy("deciding"):
+        verdicts, lines = recipe.verdict(table), recipe.lines(table)
+    if json:
+        emit(as_json(recipe, scale, place, table, bar.last, verdicts))
+        return
+    say(f"{recipe.paper} {recipe.name}: {recipe.title}")
+    say(took(bar.last, len(table)))
+    if table.diverged.any():
+        from limelight.papers.published import divergence
+
+        say(divergence(table), hang=4)
+    for line in lines:
+        say(line, hang=4)
+    print_verdicts(verdicts)
+    here = quoted(place) + paper
+    commands = ("plot", "report", *(["weights"] if recipe.save else []))
+    say("\n".join([f"\nStored in {place}. Next:", *(f"  limelight {c} {here}" for c in commands)]))
+
+
+def stopped(place: Path, last) -> Stopped:
+    """Ctrl-C: what is kept and how to go on."""
+    from limelight._engine.reading import stored_rows
+
+    if last is None or not (place / "manifest.json").exists():
+        return Stopped("nothing was computed yet", "the same command starts again")
+    # Counted anew: the last chunk may have been stored a moment ago.
+    return Stopped(
+        f"{stored_rows(place)} of {last.total} trials are stored in {place}",
+        f"go on with: limelight resume {quoted(place)}",
+    )
+
+
+def took(last, rows: int) -> str:
+    """What this run computed, and how quickly."""
+    if not last.computed:
+        return f"all {rows} trials were there already"
+    return (
+        f"{last.computed} of {rows} trials computed in {clock(last.seconds)}"
+        f" ({last.trials_per_second:.3g} per second;"
+        f" {plural(last.compilations, 'compilation')}, {clock(last.compile_seconds)} of it)"
+    )
+
+
+def as_json(recipe, scale: str, place: Path, table, last, verdicts) -> dict:
+    """What a run left, for machines."""
+    return {
+        "store": str(place),
+        "figure": recipe.name,
+        "scale": scale,
+        "cells": len(table) // table.manifest["configuration"]["trials"],
+        "trials": len(table),
+        "diverged": int(table.diverged.sum()),
+        "seconds": round(last.seconds, 3),
+        "trials_per_second": round(last.trials_per_second, 3),
+        "compilations": last.compilations,
+        "verdicts": [verdict.as_json() for verdict in verdicts],
+    }
+
+
+def print_plan(plan, json: bool) -> None:
+    """What a run would cost."""
+    facts = {
+        "cells": len(plan.grid.cells),
+        "trials": plan.rows,
+        "compilations": plan.compilations,
+        "width": plan.width,
+        "chunks": len(plan.chunks),
+        "memory_bytes": plan.memory,
+        "fits": plan.fits,
+        "flops": plan.cost.flops * plan.rows,
+        "seconds": round(plan.seconds, 1),
+        "hash": plan.hash,
+    }
+    if json:
+        emit(facts)
+        return
+    say(f"cells         {facts['cells']}")
+    say(f"trials        {plan.rows} in {plural(len(plan.chunks), 'chunk')} of {plan.width}")
+    say(f"compilations  {plan.compilations}, often half a minute each; kept for the next time")
+    say(f"memory        at most {size(plan.memory)} per chunk")
+    if not plan.fits:
+        say(f"              and {size(plan.cost.bytes)} per trial: more than a device here has")
+    say(f"arithmetic    at most {facts['flops']:.2g} floating-point operations")
+    say(f"time          very roughly {clock(plan.seconds)}, and the compilations")
+    say("Nothing was computed or written.")

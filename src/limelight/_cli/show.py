@@ -1,0 +1,121 @@
+"""`limelight show`: a paper, a figure or a statement."""
+
+import typer
+
+from limelight._cli.options import Json, Key, settings
+from limelight._cli.text import emit, plural, print_title, say, sentence
+
+
+def show(
+    key: str = Key,
+    words: list[str] | None = typer.Argument(
+        None,
+        metavar="[LABEL] [NAME=VALUE]...",
+        help="A figure or a statement, and its settings; the whole paper without.",
+    ),
+    sets: list[str] = typer.Option(
+        [], "--set", metavar="NAME=VALUE", help="A setting of a statement. Repeatable."
+    ),
+    json: bool = Json,
+) -> None:
+    """Show a paper's contents, a figure's recipe, or evaluate a statement at given settings.
+
+    Examples:
+      limelight show li2023
+      limelight show li2023 fig1a
+      limelight show li2023 theorem1 --set relevant=0.3 rate=0.5
+    """
+    from limelight._core.errors import InputError
+    from limelight.papers import load
+    from limelight.papers._cards import card_of
+    from limelight.papers.contents import Statement
+
+    labels = [word for word in words or [] if "=" not in word]
+    if len(labels) > 1:
+        raise InputError(f"one label, not {' and '.join(labels)}", "limelight show KEY LABEL")
+    label = labels[0] if labels else ""
+    paper, chosen = load(key), settings([*sets, *(w for w in words or [] if "=" in w)])
+    if not label and chosen and paper.statements:
+        label = paper.statements[0].label
+    if not label:
+        emit(paper_json(paper)) if json else print_paper(paper, key)
+        return
+    figure = paper.renamed.get(label, label)
+    item = card_of(paper, figure) if figure in paper.titles else paper.find(label)
+    if isinstance(item, Statement):
+        bound = item.evaluate(chosen)
+        if json:
+            emit(bound.as_json())
+        else:
+            say(f"{paper.key} {item.label}: {item.title}\n\n{bound}", hang=4)
+            if item.settings:
+                taken = {**item.settings, **chosen}
+                say("\nSettings: " + ", ".join(f"{k}={v}" for k, v in taken.items()), hang=4)
+        return
+    if chosen:
+        raise InputError("--set needs a statement here", f"limelight run {key} {label} takes --set")
+    emit(item) if json else print_figure(paper, item, key)
+
+
+def paper_json(paper) -> dict:
+    """A paper for machines."""
+    return {
+        "key": paper.key,
+        "title": paper.title,
+        "authors": paper.authors,
+        "venue": paper.venue,
+        "symbols": dict(paper.symbols),
+        "statements": {s.label: s.title for s in paper.statements},
+        "figures": paper.titles,
+        "items": [item.as_json() for item in paper.items],
+    }
+
+
+def print_paper(paper, key: str) -> None:
+    """A paper for people."""
+    print_title(paper.key, paper.title)
+    say(f"{paper.authors}. {paper.venue}")
+    parts = {
+        "Figures": paper.titles,
+        "Statements": {statement.label: statement.title for statement in paper.statements},
+        "Symbols, and their names here": dict(paper.symbols),
+    }
+    width = max(14, *(len(name) for entries in parts.values() for name in entries))
+    for title, entries in parts.items():
+        if entries:
+            say(f"\n{title}")
+        for name, text in entries.items():
+            say(f"  {name:{width}} {text}", hang=width + 1)
+    if paper.items:
+        print_items(paper.items)
+    first = next(iter(paper.titles), "FIGURE")
+    say(f"\nNext: limelight show {key} {first}")
+
+
+def print_items(items) -> None:
+    """Every numbered item of a paper, and where it lives here."""
+    from limelight.papers.coverage import counts
+
+    found = counts(items)
+    say(f"\nNumbered items of the paper: {found['here']} of {found['items']} are here")
+    for item in items:
+        say(f"  {item.label}: {item.says}", hang=4)
+        say(", ".join(item.where) or f"not here: {item.why}", indent=6, hang=2)
+
+
+def print_figure(paper, card, key: str) -> None:
+    """A figure for people."""
+    print_title(f"{paper.key} {card['name']}", f"{card['title']} ({card['reference']})")
+    say(sentence(f"\n{card['lead']}"), hang=2)
+    say(sentence(f"Departures: {card['departures']}"), hang=2)
+    say("\nClaims")
+    for claim in card["claims"]:
+        say(f"{claim['claim']}: {claim['statement']}", indent=2, hang=4)
+        say(sentence(claim["rule"]), indent=6)
+    say("\nScales")
+    for name, scale in card["scales"].items():
+        axes = "; ".join(f"{k}: {plural(len(v), 'value')}" for k, v in scale["axes"].items())
+        say(f"{name:6} {axes}; {plural(scale['trials'], 'trial')} per cell.", indent=2, hang=7)
+        if scale["cost"]:
+            say(f"Published run: {scale['cost']}.", indent=9)
+    say(f"\nRun it: limelight run {key} {card['name']} --scale smoke")

@@ -1,0 +1,181 @@
+"""`limelight verify`: every claim, decided."""
+
+from pathlib import Path
+
+import typer
+
+from limelight._cli.options import Json, Seed, Stall, check_stall
+from limelight._cli.progress import Bar, Stopped, busy
+from limelight._cli.text import (
+    emit,
+    interval,
+    number,
+    print_table,
+    print_verdicts,
+    say,
+    tell,
+)
+
+#: Most surprising verdicts that are told before the rest.
+SURPRISES = 10
+
+
+def verify(
+    words: list[str] = typer.Argument(
+        [], metavar="[KEY|CLAIM]...", help="Papers or single claims; all of them if none is given."
+    ),
+    scale: str = typer.Option(
+        "smoke", "--scale", "-s", metavar="SCALE", help="smoke, small or paper."
+    ),
+    results: Path | None = typer.Option(
+        None,
+        "--results",
+        metavar="FOLDER",
+        help="Decide from published tables in this folder; run nothing.",
+    ),
+    store: Path = typer.Option(
+        Path("runs"), "--store", metavar="FOLDER", help="Where runs are kept and resumed."
+    ),
+    seed: int = Seed,
+    stall: float = Stall,
+    everything: bool = typer.Option(False, "--all", help="List every verdict, not only counts."),
+    json: bool = Json,
+) -> None:
+    """Decide every claim, and say what was decided: holds, fails, inconclusive.
+
+    Runs every figure at the scale, or reads published tables. Prints how many claims of each paper
+    hold, and the most surprising verdicts; every verdict with --all, a single claim by its name.
+    Leaves with 0 if every claim was decided or marked, with 1 if a run failed.
+
+    Examples:
+      limelight verify --results results/
+      limelight verify li2023 --results results/ --all
+      limelight verify li2023 1a.law --results results/
+      limelight verify li2023 --scale small
+      limelight verify --results results/ --json
+    """
+    check_stall(stall)
+    with busy("loading"):
+        from limelight.papers import KEYS, known, load
+        from limelight.papers._outside import is_path
+        from limelight.papers.published import decide_published
+
+        keys = [word for word in words if word in known() or is_path(word)]
+        papers = [load(key) for key in keys or KEYS]
+        names = named_claims(papers, [word for word in words if word not in keys])
+        figures = [f for p in papers for f in p.figures if not names or wanted(f, names)]
+    failed: list[str] = []
+    if results is None:
+        verdicts = decide_all(figures, scale, store, seed, stall, failed)
+    else:
+        with busy("deciding"):
+            verdicts = [v for figure in figures for v in decide_published(figure, results)]
+    verdicts = [v for v in verdicts if not names or v.claim in names]
+    if json:
+        emit([verdict.as_json() for verdict in verdicts])
+    elif names:
+        print_verdicts(verdicts)
+    else:
+        print_counts(verdicts)
+        print_surprises(verdicts)
+        if everything:
+            print_verdicts(verdicts, rules=False)
+        more = "" if everything else "Every verdict: --all. "
+        say(f"\n{more}One with its rule: limelight verify KEY CLAIM")
+    for line in failed:
+        tell(f"error: {line}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def named_claims(papers, names: list[str]) -> list[str]:
+    """The names, when each is a claim of the papers."""
+    from limelight._core.errors import InputError, suggest
+
+    known = [claim.name for paper in papers for claim in paper.claims] if names else []
+    for name in names:
+        if name not in known:
+            keys = [paper.key for paper in papers]
+            raise InputError(f"no paper or claim {name!r}", suggest(name, [*keys, *known]))
+    return names
+
+
+def wanted(figure, names: list[str]) -> bool:
+    """Whether a figure holds one of the claims."""
+    return any(claim.name in names for claim in figure.claims)
+
+
+#: How verdicts are grouped in the table of counts.
+GROUPS = {
+    "paper": "of the paper",
+    "ours": "ours",
+    "identity": "identities",
+    "control": "controls",
+    "formula": "formulas",
+}
+
+
+def print_counts(verdicts) -> None:
+    """How many claims hold, per paper: the paper's own, ours, and those that only check."""
+    from limelight.claims import DECISIONS
+
+    shown = [word for word in DECISIONS if any(v.verdict == word for v in verdicts)]
+    rows = []
+    for paper in dict.fromkeys(v.paper for v in verdicts):
+        name = paper
+        for group in GROUPS.values():
+            found = [v.verdict for v in verdicts if (v.paper, group_of(v)) == (paper, group)]
+            if found:
+                rows.append((name, group, *counts(found, shown)))
+                name = ""
+    rows.append(("all", "", *counts([v.verdict for v in verdicts], shown)))
+    print_table(("paper", "claims", *shown, "all"), rows, right=(*shown, "all"))
+
+
+def counts(found: list[str], words: list[str]) -> list[str]:
+    """How often each word occurs, and how many there are; nothing for none."""
+    return [*(str(found.count(word) or "") for word in words), str(len(found))]
+
+
+def group_of(verdict) -> str:
+    """The row of the table of counts that a verdict is counted in."""
+    if verdict.kind != "statistical":
+        return GROUPS[verdict.kind]
+    return GROUPS["ours" if verdict.ours else "paper"]
+
+
+def print_surprises(verdicts) -> None:
+    """The paper's own claims that fail most clearly, at most one of each table."""
+    failing = [v for v in verdicts if v.verdict == "fails" and group_of(v) == GROUPS["paper"]]
+    first = {}
+    for verdict in sorted(failing, key=lambda v: -v.miss):
+        first.setdefault(verdict.source, verdict)
+    chosen = list(first.values())[:SURPRISES]
+    if not chosen:
+        return
+    say("\nMost surprising: claims of the papers that fail most clearly")
+    for v in chosen:
+        found = f"{number(v.value)} ({interval(v.interval)})" if v.interval else number(v.value)
+        say(f"{v.paper} {v.claim}: {found}. {v.statement}", indent=2, hang=2)
+
+
+def decide_all(
+    figures, scale: str, store: Path, seed: int, stall: float, failed: list[str]
+) -> list:
+    """Every claim from runs at a scale; what failed is added to the list and the rest goes on."""
+    from limelight.papers.published import decide_running
+
+    verdicts = []
+    for figure in figures:
+        try:
+            with Bar(f"{figure.paper} {figure.name}") as bar:
+                found, error = decide_running(figure, scale, store, seed, stall, bar)
+        except KeyboardInterrupt:
+            raise Stopped(
+                f"at {figure.paper} {figure.name}; what was computed is stored in {store}",
+                "the same command goes on from here",
+            ) from None
+        verdicts += found
+        if error is not None:
+            failed.append(f"{figure.paper} {figure.name}: {error}")
+    return verdicts

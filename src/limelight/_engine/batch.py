@@ -1,0 +1,103 @@
+"""Whole batches: many trials as one program, `jit(vmap(trial))`.
+
+The usual executor. A program runs as long as its slowest trial; all trials of a chunk start and end
+together.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from limelight._core.errors import InputError, LimelightError
+from limelight._core.keys import trial_key
+from limelight._engine import device
+from limelight._engine.cost import Cost, trial_cost
+from limelight._engine.grid import Cell, assign, leaves
+
+if TYPE_CHECKING:
+    from limelight._engine.plan import Group
+
+#: Matrix products in full float32, on every device.
+PRECISION = "highest"
+
+
+class Batches:
+    """Plans and compiles programs that compute whole batches of trials.
+
+    Every executor has these methods; a plan and a run use nothing else of it.
+    """
+
+    #: Whether trials that one device cannot hold are refused; else their bytes are an upper bound.
+    exact_memory = False
+
+    def cost(self, group: "Group", cells: Sequence[Cell]) -> Cost:
+        """FLOPs and peak bytes of one trial, counted from its traced program."""
+        swept = {name: jnp.asarray(cells[0][name]) for name in group.swept}
+        still = {k: jnp.asarray(v) for k, v in leaves(group.experiment).items() if k not in swept}
+
+        def one(seed, words, trial):
+            return assign(group.experiment, swept | still).trial(trial_key(seed, words, trial))
+
+        zero = jnp.uint32(0)
+        try:
+            blank = (zero, jnp.zeros(2, jnp.uint32), zero)
+            return trial_cost(one, blank, group.experiment.loop_length)
+        except LimelightError:
+            raise
+        except Exception as error:  # a measure or a model that does not fit its world
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise InputError(
+                f"a trial cannot be built: {type(error).__name__}: {lines[0]}",
+                "do the world, the model and the measures fit together?",
+            ) from error
+
+    def width(self, experiment: Any, cost: Cost, rows: int) -> int:
+        """Trials in one chunk, for a group of so many."""
+        return device.chunk_width(cost.bytes, rows)
+
+    def slots(self, experiment: Any, width: int) -> int:
+        """Trials that a program holds at one time."""
+        return width
+
+    def place(self, arguments: tuple, width: int) -> tuple:
+        """The arguments of a chunk on the devices that share it."""
+        seed, words, trials, swept, still = arguments
+        many, one = device.over_trials(width), device.everywhere(width)
+        words, trials, swept = jax.device_put((words, trials, swept), many)
+        seed, still = jax.device_put((seed, still), one)
+        return seed, words, trials, swept, still
+
+    def trace(self, group: "Group", arguments: tuple) -> Any:
+        """The program of a group, ready to be compiled."""
+        options = device.for_gpu(group.experiment.compiler)
+        return jax.jit(program(group), compiler_options=options).lower(*arguments)
+
+    def run(
+        self, program: Callable, arguments: tuple, cells: Sequence[Any], tell: Callable
+    ) -> dict[str, np.ndarray]:
+        """The results of a chunk; `cells` are the experiments of its rows."""
+        return jax.device_get(program(*arguments))
+
+
+def program(group: "Group", counter: Callable[[], None] = lambda: None) -> Callable:
+    """Many trials as one function; `counter` runs once whenever it is traced."""
+    one = of_one_row(group, lambda experiment, key: experiment.trial(key), counter)
+    return jax.vmap(one, in_axes=(None, 0, 0, 0, None))
+
+
+def of_one_row(
+    group: "Group", read: Callable, counter: Callable[[], None] = lambda: None
+) -> Callable:
+    """A function of one row's arguments: what `read` makes of its experiment and key."""
+
+    def one(seed, words, trial, swept, still):
+        counter()
+        experiment = assign(group.experiment, swept | still)
+        # Some devices would round float32 products to ten bits; a criterion of 1e-3 sees that.
+        with jax.default_matmul_precision(PRECISION):
+            return read(experiment, trial_key(seed, words, trial))
+
+    return one

@@ -1,0 +1,375 @@
+"""The engine: compile a group once, compute its chunks, keep each as it is done.
+
+Finished chunks are never computed again; a failed one is reported at once and harms no other; a
+chunk that makes no progress ends the run with the store intact. Many processes may run one plan.
+"""
+
+import contextlib
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from limelight._core.errors import InputError, LimelightError, RunError, StallError
+from limelight._core.manifests import FORMAT, sealed
+from limelight._engine import device
+from limelight._engine.inputs import check_inputs
+from limelight._engine.plan import Chunk, Plan
+from limelight._engine.reading import assemble
+from limelight._engine.store import Store, now
+from limelight.table import Table
+
+#: Seconds between two looks at chunks that other processes hold.
+POLL = 0.5
+#: Times that chunks are looked for again when some were lost after they were finished.
+ROUNDS = 5
+#: Cores from which on programs are compiled ahead, and how many at a time.
+SPARE, COMPILERS = 4, 8
+
+
+@dataclass
+class Progress:
+    """How far a run is.
+
+    Args:
+        total: Trials in the study.
+        done: Trials finished, earlier runs included.
+        under_way: Trials finished in a chunk that is not.
+        computed: Trials this run computed.
+        seconds: Since this run began.
+        compile_seconds: Of these, spent waiting for the compiler.
+        compilations: Programs this run compiled (or took from the cache).
+        compiling: Whether a program is being compiled now.
+        messages: What the user should hear; whoever shows a message removes it.
+    """
+
+    total: int
+    done: int = 0
+    under_way: int = 0
+    computed: int = 0
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
+    compilations: int = 0
+    compiling: bool = False
+    messages: list[str] = field(default_factory=list)
+
+    @property
+    def trials_per_second(self) -> float:
+        """Trials of this run over its time, compilation included."""
+        return self.computed / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        """At the pace of the computing so far; NaN before the first chunk."""
+        computing = self.seconds - self.compile_seconds
+        if not self.computed:
+            return float("nan")
+        return (self.total - self.done) * computing / self.computed
+
+
+class Memory:
+    """A store that forgets: the same calls, no folder."""
+
+    def __init__(self, manifest: Mapping[str, Any]):
+        self.manifest, self.parts, self.warnings = dict(manifest), {}, []
+
+    def finished(self, chunk: str, known: Mapping[str, np.ndarray], repair: bool = False) -> bool:
+        """Whether the chunk is there."""
+        return chunk in self.parts
+
+    @contextlib.contextmanager
+    def claim(self, chunk: str) -> Iterator[bool]:
+        """Nobody else is here."""
+        yield True
+
+    def write(self, chunk: str, columns: Mapping[str, np.ndarray], facts: Mapping) -> None:
+        """Keep it."""
+        self.parts[chunk] = columns
+
+    def read(self, chunk: str, known: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray] | None:
+        """The columns of a chunk; `None` where it is missing."""
+        return self.parts.get(chunk)
+
+
+def run(
+    plan: Plan,
+    *,
+    store: str | Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    stall: float = 1800.0,
+    about: Mapping[str, Any] | None = None,
+    same_code: bool = False,
+) -> Table:
+    """Compute what is missing of a plan and return the whole table.
+
+    Raises:
+        InputError: When a trial is to be computed that no device here can hold.
+        RunError: When some chunks failed; the others are stored.
+        StallError: When a chunk made no progress for `stall` seconds.
+    """
+    device.use_cache()
+    machine = device.describe_machine()
+    # A finished run can be read where its data are not; a new one cannot be made there.
+    new = store is None or not (Path(store) / "manifest.json").exists()
+    manifest = sealed(
+        {
+            "format": FORMAT,
+            "hash": plan.hash,
+            "configuration": plan.configuration,
+            "chunks": plan.counts,
+            **({"inputs": plan.inputs} if new and plan.inputs else {}),
+            "created": now(),
+            **machine,
+            **(about or {}),
+        }
+    )
+    keep = Memory(manifest) if store is None else Store(store, manifest, same_code)
+    engine = Engine(plan, keep, progress or (lambda _: None), stall, machine)
+    return engine.work()
+
+
+class Engine:
+    """One process at work on a plan."""
+
+    def __init__(self, plan: Plan, keep: Store | Memory, show, stall: float, machine: Mapping):
+        self.plan, self.keep, self.show, self.stall, self.machine = plan, keep, show, stall, machine
+        self.executor = plan.experiment.executor
+        self.progress = Progress(total=plan.rows)
+        self.began = time.monotonic()
+        self.programs: dict[int, Future] = {}
+        self.told = 0  # programs that the facts of earlier chunks have counted
+        self.tracing = threading.Lock()  # one at a time: side by side they share one interpreter
+        self.compilers: ThreadPoolExecutor | None = None
+        self.moved = self.began
+        self.failures: dict[str, str] = {}
+        self.x64 = plan.double
+
+    def work(self) -> Table:
+        """Every chunk, ours first, then what others left."""
+        waiting = self.plan.chunks
+        try:
+            for _ in range(ROUNDS):
+                self._settle_all(waiting)
+                parts = {chunk.name: self._stored(chunk) for chunk in self.plan.chunks}
+                waiting = [chunk for chunk in self.plan.chunks if parts[chunk.name] is None]
+                if not waiting:
+                    table = assemble(filter(None, parts.values()), self.keep.manifest)
+                    self._prove_coverage(table)
+                    return table
+                self._lost(waiting)
+        finally:
+            if self.compilers is not None:
+                self.compilers.shutdown(wait=False, cancel_futures=True)
+        raise RunError(
+            f"{len(waiting)} finished chunks were lost or damaged again and again",
+            "is the disk sound, and does anything else write in that folder?",
+        )
+
+    def _settle_all(self, chunks: Sequence[Chunk]) -> None:
+        """Every one of these finished, by this process or another; failures are gathered."""
+        waiting = self._compile_ahead(list(chunks))
+        while waiting:
+            waiting = [chunk for chunk in waiting if not self._settle(chunk)]
+            if waiting:
+                time.sleep(POLL)
+        if self.failures:
+            missing = sum(len(c.cells) for c in self.plan.chunks if c.name in self.failures)
+            reasons = "; ".join(dict.fromkeys(self.failures.values()))
+            raise RunError(f"{missing} of {self.plan.rows} trials failed: {reasons}")
+
+    def _stored(self, chunk: Chunk) -> Mapping[str, np.ndarray] | None:
+        return self.keep.read(chunk.name, self.plan.known(chunk))
+
+    def _lost(self, chunks: Sequence[Chunk]) -> None:
+        """Say that finished chunks are gone; they are computed again."""
+        names = ", ".join(chunk.name for chunk in chunks[:3]) + ", ..." * (len(chunks) > 3)
+        self.progress.messages.append(
+            f"lost or damaged while the run went on, computed again: {names}"
+        )
+        self.progress.done -= sum(len(chunk.cells) for chunk in chunks)
+
+    def _settle(self, chunk: Chunk) -> bool:
+        """Whether nothing is left to do about a chunk: finished, failed, or computed now."""
+        known = self.plan.known(chunk)
+        if self.keep.finished(chunk.name, known):
+            return self._report(chunk)
+        with self.keep.claim(chunk.name) as mine:
+            if not mine:
+                return False
+            # Another process may have finished it between the look and the claim; what is damaged
+            # is set aside only now, when nobody else can be writing it.
+            if self.keep.finished(chunk.name, known, repair=True):
+                return self._report(chunk)
+            return self._attempt(chunk)
+
+    def _attempt(self, chunk: Chunk) -> bool:
+        self._check_memory()
+        self._check_inputs()
+        self._report()
+        began, compiled = time.monotonic(), self.progress.compile_seconds
+        try:
+            self.moved = time.monotonic()
+            task = lambda: self._compute(chunk)
+            columns = patiently(task, self.stall, chunk.name, lambda: self.moved)
+        except LimelightError:
+            raise
+        except Exception as error:  # out of memory, a bug in a measure: the rest goes on
+            first = (str(error).strip().splitlines() or [""])[0]
+            self.failures[chunk.name] = f"{type(error).__name__}: {first}"
+            self.progress.messages.append(f"chunk {chunk.name} failed: {self.failures[chunk.name]}")
+            return self._report()
+        facts = {
+            "seconds": round(time.monotonic() - began, 4),
+            "compile_seconds": round(self.progress.compile_seconds - compiled, 4),
+            "compilations": self.progress.compilations - self.told,
+            "trials": len(chunk.cells),
+            **self.machine,
+        }
+        self.keep.write(chunk.name, columns, facts)
+        self.told += facts["compilations"]
+        self.progress.computed += len(chunk.cells)
+        return self._report(chunk)
+
+    def _check_memory(self) -> None:
+        """Refuse trials too large to be held, where their size is known exactly."""
+        if self.executor.exact_memory and not self.plan.fits:
+            both = self.plan.cost.bytes, device.memory()
+            needed, there = (f"{count / 2**30:.1f} GiB" for count in both)
+            raise InputError(
+                f"one trial takes {needed}, a device here has {there}", "smaller sizes"
+            )
+
+    def _check_inputs(self) -> None:
+        """Refuse data and checkpoints that changed since the run was begun; once is enough."""
+        there = self.keep.manifest.get("inputs", {})
+        if there and not self.progress.computed:
+            check_inputs(there, self.plan.inputs, getattr(self.keep, "path", "this run"))
+
+    def _compute(self, chunk: Chunk) -> dict[str, np.ndarray]:
+        with jax.enable_x64(self.x64):  # a thread does not inherit the caller's choice
+            arguments = self._place(chunk)
+            program = self._program(chunk.group, arguments)
+            self.moved = time.monotonic()
+            rows = self.plan.settings(chunk)
+            results = self.executor.run(program, arguments, rows, self._tell)
+        rows = len(chunk.cells)
+        return self.plan.known(chunk) | {
+            name: np.asarray(column)[:rows] for name, column in results.items()
+        }
+
+    def _program(self, group: int, arguments: tuple) -> Any:
+        """The group's program, compiled now unless that was begun ahead."""
+        began, self.progress.compiling = time.monotonic(), True
+        try:
+            if group not in self.programs:
+                self.programs[group] = Future()
+                try:
+                    self.programs[group].set_result(self._compile(group, arguments))
+                except Exception as error:  # it would fail again; every chunk is told
+                    self.programs[group].set_exception(error)
+            return self.programs[group].result()
+        finally:
+            self.progress.compiling = False
+            self.progress.compile_seconds += time.monotonic() - began
+
+    def _compile(self, group: int, arguments: tuple) -> Any:
+        with jax.enable_x64(self.x64):
+            with self.tracing:
+                ready = self.executor.trace(self.plan.groups[group], arguments)
+            program = ready.compile()
+        self.progress.compilations += 1
+        return program
+
+    def _compile_ahead(self, chunks: list[Chunk]) -> list[Chunk]:
+        """Programs compile while others run, where there are cores to spare; the long ones first.
+
+        Returns the chunks in the order of their programs.
+        """
+        cores = os.cpu_count() or 1
+        missing = [c for c in chunks if not self.keep.finished(c.name, self.plan.known(c))]
+        first = {chunk.group: chunk for chunk in reversed(missing)}
+        todo = [chunk for group, chunk in first.items() if group not in self.programs]
+        if cores < SPARE or len(todo) < 2:
+            return chunks
+        self.compilers = ThreadPoolExecutor(min(COMPILERS, cores // 2), "compiler")
+        weight = lambda chunk: -self.plan.groups[chunk.group].flops
+        for chunk in sorted(todo, key=weight):
+            arguments = self._place(chunk)
+            self.programs[chunk.group] = self.compilers.submit(
+                self._compile, chunk.group, arguments
+            )
+        return sorted(chunks, key=weight)
+
+    def _tell(self, finished: int) -> None:
+        """Called from within a chunk: it lives, and so many of its trials have ended."""
+        self.moved = time.monotonic()
+        if finished != self.progress.under_way:
+            self.progress.under_way = finished
+            self._report()
+
+    def _place(self, chunk: Chunk) -> tuple:
+        return self.executor.place(self.plan.arguments(chunk), self.plan.width)
+
+    def _report(self, finished: Chunk | None = None) -> bool:
+        if finished is not None:
+            self.progress.done += len(finished.cells)
+            self.progress.under_way = 0
+        self.progress.messages += self.keep.warnings
+        self.keep.warnings.clear()
+        self.progress.seconds = time.monotonic() - self.began
+        self.show(self.progress)
+        return True
+
+    def _prove_coverage(self, table: Table) -> None:
+        cells = len(self.plan.grid.cells)
+        want = (
+            np.repeat(np.arange(cells), self.plan.trials),
+            np.tile(np.arange(self.plan.trials), cells),
+        )
+        if not all(
+            np.array_equal(table[n], w) for n, w in zip(("cell", "trial"), want, strict=True)
+        ):
+            raise RunError("the store does not hold every cell's trials exactly once")
+
+
+def patiently(
+    task: Callable[[], Any], stall: float, name: str, moved: Callable[[], float] | None = None
+) -> Any:
+    """Run a task in a thread of its own, so that a stuck one can be given up and Ctrl-C works.
+
+    `moved` says when it last made progress; without it, only its end counts.
+
+    Side by side, batched linear algebra in one CPU program can deadlock; nothing inside the
+    process can end it, so the caller must leave.
+    """
+    box: queue.SimpleQueue = queue.SimpleQueue()
+
+    def work():
+        try:
+            box.put((task(), None))
+        except BaseException as error:
+            box.put((None, error))
+
+    threading.Thread(target=work, daemon=True, name=f"chunk {name}").start()
+    began = time.monotonic()
+    while True:
+        try:
+            value, error = box.get(timeout=0.2)
+        except queue.Empty:
+            if time.monotonic() > (moved() if moved else began) + stall:
+                raise StallError(
+                    f"chunk {name} made no progress for {stall:g} seconds",
+                    "finished chunks are stored; run again, with a larger stall if it is just slow",
+                ) from None
+            continue
+        if error is not None:
+            raise error
+        return value

@@ -1,0 +1,190 @@
+"""Configurations that lie beside weights: Hugging Face's, timm's and open_clip's."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from limelight._core.errors import InputError
+from limelight.models.pretrained._facts import Facts
+from limelight.models.pretrained._places import Turns
+from limelight.models.pretrained.pixels import of_open_clip, of_processor, of_timm
+
+CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
+OPEN_CLIP = ("open_clip_config.json", "open_clip_model_config.json")
+#: All files that are read.
+FILES = (CONFIG, PROCESSOR, *OPEN_CLIP)
+Configs = Mapping[str, Mapping[str, Any]]
+
+_ACTIVATIONS = {
+    "gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu_fast": "gelu_tanh", "quick_gelu": "quick_gelu", "silu": "silu", "swish": "silu",
+    "relu": "relu",
+}  # fmt: skip
+#: What Hugging Face's configurations mean where they are silent: heads, epsilon, activation, side.
+_DEFAULTS = {
+    "vit": (12, 1e-12, "gelu", 224),
+    "deit": (12, 1e-12, "gelu", 224),
+    "vit_mae": (12, 1e-12, "gelu", 224),
+    "vit_msn": (12, 1e-6, "gelu", 224),
+    "beit": (12, 1e-12, "gelu", 224),
+    "dinov2": (12, 1e-6, "gelu", 224),
+    "dinov2_with_registers": (12, 1e-6, "gelu", 224),
+    "dinov3_vit": (6, 1e-5, "gelu", 224),
+    "clip_vision_model": (12, 1e-5, "quick_gelu", 224),
+    "siglip_vision_model": (12, 1e-6, "gelu_pytorch_tanh", 224),
+}
+_TOWERS = {"clip": "clip_vision_model", "siglip": "siglip_vision_model"}
+_REFUSED = {
+    "swin": "windowed attention", "swinv2": "windowed attention",
+    "segformer": "keys are averaged over neighbours", "pvt": "keys are averaged over neighbours",
+    "cvt": "queries and keys by convolution", "levit": "convolutions between stages",
+    "convnext": "a convolutional network", "resnet": "a convolutional network",
+    "sam": "windowed attention with relative positions", "siglip2": "grids of any shape",
+    "siglip2_vision_model": "grids of any shape", "vivit": "tokens of videos",
+}  # fmt: skip
+#: Arguments of timm's that leave the function as it is, or that the tensors show.
+_HARMLESS = {
+    "img_size", "in_chans", "num_classes", "embed_dim", "depth", "mlp_ratio", "class_token",
+    "reg_tokens", "no_embed_class", "fc_norm", "init_values", "qkv_bias", "pre_norm", "patch_size",
+    "drop_rate", "drop_path_rate", "dynamic_img_size", "dynamic_img_pad", "strict_img_size",
+    "proj_drop_rate", "attn_drop_rate", "pos_drop_rate", "patch_drop_rate", "num_heads",
+    "global_pool", "features_only", "pretrained_strict",
+}  # fmt: skip
+_POOLS = {"token": "class", "avg": "mean", "map": "attention"}
+
+
+def read_configs(configs: Configs, facts: Facts) -> None:
+    """Take in what the configurations beside a file say.
+
+    Raises:
+        InputError: Where they name a network that is not a plain ViT.
+    """
+    config = configs.get(CONFIG, {})
+    if PROCESSOR in configs:
+        facts.add_pixels(of_processor(configs[PROCESSOR], f"its {PROCESSOR}"))
+    for name in OPEN_CLIP:
+        if name in configs:
+            _open_clip(configs[name], facts, f"its {name}")
+    if "model_cfg" in config:
+        _open_clip(config, facts, f"its {CONFIG}")
+    elif "architecture" in config:
+        _timm(config, facts)
+    elif "model_type" in config:
+        _hugging_face(config, facts)
+    elif "num_attention_heads" in config:
+        facts.add(_checked({"heads": config["num_attention_heads"]}), f"its {CONFIG}")
+
+
+def _hugging_face(config: Mapping[str, Any], facts: Facts) -> None:
+    kind = config["model_type"]
+    made = next(iter(config.get("architectures") or [""]))
+    if kind in _TOWERS and isinstance(config.get("vision_config"), Mapping):
+        kind, config = _TOWERS[kind], config["vision_config"]
+    if kind not in _DEFAULTS:
+        why = _REFUSED.get(kind, "not a plain ViT that is known here")
+        raise InputError(f"this is {kind}: {why}", "such a network is not supported")
+    if kind == "clip_vision_model" and made.endswith("ForImageClassification"):
+        raise InputError(f"this is {made}: its head skips the last norm", "it is not supported")
+    heads, epsilon, activation, side = _DEFAULTS[kind]
+    activation = config.get("hidden_act", activation)
+    if config.get("use_swiglu_ffn"):
+        activation = "silu"
+    if activation not in _ACTIVATIONS:
+        raise InputError(f"its neurons are activated by {activation!r}", "known: gelu and its kin")
+    found = {
+        "heads": config.get("num_attention_heads", heads),
+        "epsilon": config.get("layer_norm_eps", epsilon),
+        "activation": _ACTIVATIONS[activation],
+        "pool": _hf_pool(kind, made, config),
+        "centred": True,
+        "rotary": None,
+        "side": config.get("image_size", side),
+    }
+    if kind == "dinov3_vit":
+        base = config.get("rope_theta", config.get("rope_parameters", {}).get("rope_theta", 100.0))
+        found["rotary"] = Turns("centres", float(base), half=True)
+    facts.add(_checked(found), f"its {CONFIG}")
+
+
+def _hf_pool(kind: str, made: str, config: Mapping[str, Any]) -> str:
+    if kind == "siglip_vision_model":
+        return "mean" if made.endswith("ForImageClassification") else "attention"
+    if kind == "beit":
+        return "mean" if config.get("use_mean_pooling", True) else "class"
+    return "class"
+
+
+def _timm(config: Mapping[str, Any], facts: Facts) -> None:
+    name, source = config["architecture"], f"its {CONFIG}"
+    arguments = config.get("model_args") or {}
+    strange = sorted(set(arguments) - _HARMLESS)
+    if strange:
+        raise InputError(
+            f"its {CONFIG} changes {strange[0]} of timm's {name}",
+            "what that does is not known here",
+        )
+    pretrained = config.get("pretrained_cfg") or config
+    facts.add_pixels(of_timm(pretrained, source))
+    pool = arguments.get("global_pool", config.get("global_pool"))
+    sides = arguments.get("img_size") or (pretrained.get("input_size") or [None])[-1]
+    given = {
+        "heads": arguments.get("num_heads"),
+        "pool": _POOLS.get(pool) if pool else None,
+        "side": sides,
+    }
+    if pool and pool not in _POOLS:
+        raise InputError(f"its head reads {pool!r}", "class token, mean, or an attention pool")
+    if given["pool"] == "class" and name.startswith("deit") and "distilled" in name:
+        given["pool"] = "pair"
+    facts.add(_checked({k: v for k, v in given.items() if v is not None}), source)
+    facts.add_architecture(name, f"timm's {name}, which {source} names")
+    if arguments.keys() & {"embed_dim", "depth", "mlp_ratio", "patch_size"}:
+        facts.values.pop("sizes", None)
+        if "num_heads" not in arguments and "embed_dim" in arguments:
+            raise InputError(f"its {CONFIG} changes embed_dim alone", "say heads=...")
+
+
+def _open_clip(config: Mapping[str, Any], facts: Facts, source: str) -> None:
+    model = config.get("model_cfg") or {}
+    vision = model.get("vision_cfg") or {}
+    facts.add_pixels(of_open_clip(config.get("preprocess_cfg") or {}, source))
+    if vision.get("timm_model_name"):
+        pool = vision.get("timm_pool", "avg")
+        if pool:
+            facts.add({"pool": _POOLS.get(pool, pool)}, source)
+        facts.add_architecture(vision["timm_model_name"], source)
+        return
+    if vision.get("attentional_pool") or vision.get("pool_type", "tok") != "tok":
+        raise InputError("its head pools by attention or by the mean", "open_clip's CoCa and kin")
+    if isinstance(vision.get("layers"), list):
+        raise InputError("this is CLIP's ResNet: a convolutional network", "it is not supported")
+    width = vision.get("width", 768)
+    tanh = (vision.get("act_kwargs") or {}).get("approximate") == "tanh"
+    found = {
+        "heads": width // vision.get("head_width", 64),
+        "epsilon": (vision.get("norm_kwargs") or {}).get("eps", 1e-5),
+        "activation": "quick_gelu" if model.get("quick_gelu") else "gelu_tanh" if tanh else "gelu",
+        "pool": "class",
+        "centred": True,
+        "rotary": None,
+        "side": vision.get("image_size", 224),
+    }
+    facts.add(_checked(found), source)
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "heads": lambda v: type(v) is int and v > 0,
+    "epsilon": lambda v: isinstance(v, (int, float)) and 0 <= v < 1,
+    "side": lambda v: type(v) is int and v > 0,
+}
+
+
+def _checked(found: dict[str, Any]) -> dict[str, Any]:
+    side = found.get("side")
+    if isinstance(side, (list, tuple)) and len(set(side)) == 1:
+        found["side"] = side[0]
+    for name, fits in _KINDS.items():
+        if name in found and not fits(found[name]):
+            raise InputError(f"its configuration says {name} = {found[name]!r}", "a number")
+    if "epsilon" in found:
+        found["epsilon"] = float(found["epsilon"])
+    return found

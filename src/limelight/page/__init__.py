@@ -1,5 +1,0 @@
-"""Pages: what a browser shows of a run."""
-
-from limelight.page.report import Section, write_report
-
-__all__ = ["Section", "write_report"]
