@@ -26,7 +26,12 @@ from limelight.measures.features import (
     SetGrowth,
 )
 from limelight.measures.filters import CrossErrors, FilterErrors, cross_errors, filter_errors
-from limelight.measures.neurons import LuckyNeurons, OutputProjections
+from limelight.measures.neurons import (
+    GroupGrowth,
+    LuckyGates,
+    LuckyNeurons,
+    OutputProjections,
+)
 from limelight.measures.noise import (
     NoiseLeft,
     NoiseParts,
@@ -55,7 +60,9 @@ __all__ = [
     "FeatureNorms",
     "FeatureTurns",
     "Invariants",
+    "GroupGrowth",
     "KeptTokens",
+    "LuckyGates",
     "LuckyNeurons",
     "OutputProjections",
     "OwnAttention",

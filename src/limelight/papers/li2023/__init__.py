@@ -3,7 +3,7 @@
 One module per figure, named after it. What several share: `protocols`, how both fractions of tokens
 move; `boundary`, the number of examples needed, `quotients`, its ratios, and `offset`, equation
 (10) as a law; `concentration`, attention during training, and `traces`, how a log is read;
-`removal`, Figures 5 and 8; `composites`, Figure 6, and `reach`, its numbers of examples. `lucky`,
+`removal`, Figures 5 and 8; `extensions`, appendix G; `composites`, Figure 6, and `reach`, its numbers of examples. `lucky`,
 `envelope` and `lemma2` are the parts of `lemmas`.
 """
 
@@ -71,6 +71,9 @@ paper = Paper(
         "fig7": "attention mass on the label-relevant tokens with more patterns",
         "hypotheses": "zero loss and iterations inside Theorem 1's hypotheses",
         "lemmas": "lucky neurons, features, values and envelopes through training",
+        "classes": "what the neurons of four classes grow along",
+        "heads": "attention, gates and margins with several heads",
+        "skip": "attention and margins with a skip connection and layer norm",
         "sets": "what a set of patterns grows along, against the frequencies of its members",
     },
 )
