@@ -195,7 +195,7 @@ class LuckyGates(Begun):
 
     Of the neurons that were lucky at the start (`argmax`, right output sign), seen from the
     label-relevant queries of the examples of their label: `open`, the share of gates
-    $\mathbb 1[\cdot \ge 0]$ that are open, and `kept`, the share that are as they were at the start.
+    $\mathbb 1[\cdot \ge 0]$ that are open, and `kept`, the share that are as at the start.
     With several heads a row is the rows of all heads side by side, and so is a value feature.
 
     Args:

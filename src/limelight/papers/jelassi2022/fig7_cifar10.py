@@ -64,8 +64,19 @@ def compare(
     small: Scale,
     departures: str,
     reference: str = "jelassi2022, Figure 7",
+    data: str = "",
 ) -> Figure:
-    """The figure's panel for one data set; both kinds share images, batches and starts."""
+    """The figure's panel for one data set; both kinds share images, batches and starts.
+
+    Args:
+        source: What the claim is called.
+        trial: One network on its images.
+        trials: Seeds.
+        small: The scale between smoke and paper.
+        departures: What differs from the paper's protocol.
+        reference: Whose claim it is.
+        data: The images in words, where the name of the claim does not say it.
+    """
     return Figure(
         statement="attention that does not look at the data competes with one that does",
         trial=trial,
@@ -75,7 +86,7 @@ def compare(
         claims=(
             claim(
                 f"fig7.{source}",
-                f"Positional attention competes with vanilla attention on {source}.",
+                f"Positional attention competes with vanilla attention on {data or source}.",
                 AtMost(5.0),
                 at=reference,
             )(gap),

@@ -1,9 +1,9 @@
 """Appendix G.4: a skip connection after attention, and layer norm.
 
-The appendix says that the network with a skip connection can be analysed in the same way, that layer
-norm does what the scaling of tokens to unit length does, and that training becomes more stable by
-it. So tokens keep their length here, at the paper's noise and at ten times it. The rules below were
-fixed before the first table.
+The appendix says that the network with a skip connection can be analysed in the same way, that
+layer norm does what the scaling of tokens to unit length does, and that training becomes more
+stable by it. So tokens keep their length here, at the paper's noise and at ten times it. The rules
+below were fixed before the first table.
 """
 
 from limelight import fit, plot
@@ -74,11 +74,9 @@ def more_stable(table: Table) -> Estimate:
 
 def parts(table: Table, noise: float) -> dict[str, Table]:
     """The trials at one noise by what is added to the network, in words."""
+    chosen = table.where(world__noise=noise) if NOISE in table.axes else table
     words = {(0, 0): "neither", (1, 0): "skip", (0, 1): "layer norm", (1, 1): "both"}
-    return {
-        words[int(at[SKIP]), int(at[NORM])]: rows
-        for at, rows in table.where(world__noise=noise).cells(SKIP, NORM)
-    }
+    return {words[int(at[SKIP]), int(at[NORM])]: rows for at, rows in chosen.cells(SKIP, NORM)}
 
 
 def draw_mass(table: Table) -> plot.Picture:
@@ -95,7 +93,7 @@ def summary(table: Table) -> list[str]:
     """Success, attention and steps by what is added, and by noise."""
     return fit.tabulate(
         table,
-        {NOISE: "noise", SKIP: "skip", NORM: "layer norm"},
+        {**({NOISE: "noise"} if NOISE in table.axes else {}), SKIP: "skip", NORM: "layer norm"},
         {
             "success": lambda rows: extensions.successes(rows).value,
             "mass on S_*, start": lambda rows: trace(rows, "mass.all")[:, 0].mean(),
@@ -113,15 +111,17 @@ figure = Figure(
     grid={NOISE: [QUIET, LOUD], SKIP: [False, True], NORM: [False, True]},
     trials=extensions.TRIALS,
     scales=scales(
-        smoke=Scale(trials=2, grid={SKIP: [True], NORM: [False]}, settings=heads.SMOKE),
+        smoke=Scale(
+            trials=2, grid={NOISE: None, SKIP: [True], NORM: [False]}, settings=heads.SMOKE
+        ),
         small=Scale(trials=8, grid={NOISE: [LOUD]}, settings=heads.SMALL),
     ),
     claims=(learns, rise, same, more_stable),
     pictures={"mass": draw_mass, "margin": draw_margin},
     summary=summary,
     reference="Appendix G.4",
-    departures="the appendix gives no experiment: sizes and steps are those of fig4, but tokens are "
-    "not scaled to unit length, so that layer norm has something to do; the form of the skip "
+    departures="the appendix gives no experiment: sizes and steps are those of fig4, but tokens "
+    "are not scaled to unit length, so that layer norm has something to do; the form of the skip "
     "connection is ours, its formula is cut in every copy found",
     shared=(NOISE, SKIP, NORM),
 )
