@@ -25,7 +25,14 @@ from limelight.measures.features import (
     OwnAttention,
     SetGrowth,
 )
-from limelight.measures.filters import CrossErrors, FilterErrors, cross_errors, filter_errors
+from limelight.measures.filters import (
+    CrossErrors,
+    DomainAccuracy,
+    FilterErrors,
+    cross_errors,
+    domain_accuracy,
+    filter_errors,
+)
 from limelight.measures.neurons import (
     GroupGrowth,
     LuckyGates,
@@ -72,6 +79,7 @@ __all__ = [
     "ValuePull",
     # xu2022
     "CrossErrors",
+    "DomainAccuracy",
     "FilterErrors",
     "NoiseLeft",
     "NoiseParts",
@@ -82,6 +90,7 @@ __all__ = [
     # Measures with their usual settings.
     "accuracy",
     "cross_errors",
+    "domain_accuracy",
     "filter_errors",
     "fresh_loss",
     "noise_left",
