@@ -15,7 +15,6 @@ from limelight.measures.noise import square_errors
 from limelight.models.smoother import cross_weights, knn_weights, local_weights, softmax_weights
 from limelight.worlds.base import World, example
 
-
 #: Filters by name: weights of the patches for each other, from the patches and the grid's side.
 FILTERS: dict[str, Callable[[Float[Array, "patches width"], int], Array]] = {
     "conv3": lambda x, side: local_weights(side, 1),
@@ -85,17 +84,21 @@ class DomainAccuracy:
 
     Args:
         images: Images for fitting, for the source's test and for the target's.
+        dimension: Length of a patch; that of the world is not used.
 
     Reference: xu2022, Section 1.
     """
 
     images: int = 8
+    dimension: int = 32
     name: str = "domain"
 
     def __call__(
         self, key: PRNGKey, world: Any, truth: Any, model: Any
     ) -> dict[str, Float[Array, ""]]:
         """The measure."""
+        # All coordinates are drawn: means over several images need one frame.
+        world = replace(world, dimension=self.dimension, method="direct")
         quiet = replace(world, share=0.0)
         k_fit, k_source, k_target = named(key, "fit", "source", "target")
         draw = lambda k, of: jax.vmap(lambda i: example(of, k, truth, i))(jnp.arange(self.images))
