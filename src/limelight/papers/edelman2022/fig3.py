@@ -233,6 +233,7 @@ figure = Figure(
     pictures={"loss": draw_loss, "times": draw_times},
     summary=learned_lines,
     reference="Figure 3",
+    sizes="the paper's own sizes and 10 runs per length, and two lengths that it names beside them",
     departures=(
         "dropout masks have 16-bit probabilities; what the paper leaves open follows minGPT of "
         "2021; lengths 60 and 100 stand for the paper's remark that nothing above 50 was learned"

@@ -43,5 +43,6 @@ figure = replace(
     claims=(panel,),
     summary=fig3.learned_lines,
     reference="limelight; the protocol of Figure 3",
+    sizes="the sizes of fig3, more runs",
     departures="as fig3, at ten bits alone",
 )

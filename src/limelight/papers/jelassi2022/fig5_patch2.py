@@ -64,6 +64,7 @@ figure = replace(
         for claim in (fig5.cnn_falls, fig5.cnn_recovers, fig5.regained)
     ),
     pictures={"similarity": draw_similarity, "accuracy": fig5.draw},
+    sizes="the paper's patches and cells; a narrower ResNet, 5 epochs",
     departures=f"{images.DEPARTURES}; a ViT of width 192 with 6 blocks; ResNet-18 at half its"
     f" width, with group norm; {EPOCHS} epochs; no VGG; cells of 2, 16 and 32 pixels",
 )

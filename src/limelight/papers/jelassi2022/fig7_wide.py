@@ -23,5 +23,6 @@ figure = compare(
     trials=5,
     small=Scale(trials=2, settings=images.small("cifar100")),
     departures=f"{images.DEPARTURES}; {EPOCHS} epochs at batch 256 where the paper has 300 at 128",
+    sizes="the paper's network, 10 epochs for 300",
     data="cifar100, at the paper's width",
 )

@@ -63,6 +63,8 @@ figure = Figure(
     pictures={"loss": draw_loss},
     summary=summary,
     reference="Figure 5",
+    sizes="the paper's width and tokens at fractions of ours: the text of this figure is not "
+    "at hand",
     departures=f"{DEPARTURES}; 70 steps, a budget at which the whole model is unfinished",
     shared=(*POINT, LOUD, *CUT),
 )

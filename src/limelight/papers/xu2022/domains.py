@@ -4,8 +4,8 @@ The paper sets out to explain why transformers "generalize well from source doma
 domain", and offers that attention is more resilient to random perturbations of single patches. So a
 classifier is fitted on quiet source images and read on target images in which some patches are
 perturbed: behind attention, behind a 3 x 3 average, and on the patches as they are. What is lost
-says little of a classifier that had little to lose, so accuracy on the target is asked too; that was
-added after a smoke run, before the table.
+says little of a classifier that had little to lose, so accuracy on the target is asked too; that
+was added after a smoke run, before the table.
 """
 
 from functools import partial
