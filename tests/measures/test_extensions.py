@@ -10,6 +10,7 @@ import numpy as np
 
 from limelight._core.types import Role
 from limelight.measures import DomainAccuracy, GroupGrowth, LuckyGates
+from limelight.measures.filters import class_means, nearest
 from limelight.models import Extended, FourWay, Shallow
 from limelight.worlds import FourClasses, Patterns, Regions, dataset
 
@@ -88,8 +89,6 @@ def test_what_a_classifier_keeps_from_source_to_target():
 
 
 def test_nearest_means_by_hand():
-    from limelight.measures.filters import class_means, nearest
-
     x = np.random.default_rng(0).normal(size=(2, 6, 3)).astype(np.float32)
     labels = np.array([[0, 1, 2, 0, 1, 2], [2, 2, 1, 1, 0, 0]])
     means = class_means(jnp.asarray(x), jnp.asarray(labels), 3)

@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from limelight._core.keys import named
 from limelight._core.kinds import kind
@@ -125,9 +125,12 @@ def class_means(x: Array, labels: Array, classes: int) -> Float[Array, "classes 
     return member.T @ x.reshape(-1, x.shape[-1]) / total[:, None]
 
 
-def nearest(x: Array, means: Float[Array, "classes width"]) -> Array:
+def nearest(
+    x: Float[Array, "images patches width"], means: Float[Array, "classes width"]
+) -> Int[Array, "images patches"]:
     """The class whose mean is nearest, patch by patch."""
-    return jnp.argmax(x @ means.T - jnp.sum(means**2, axis=-1) / 2, axis=-1)
+    half = jnp.sum(means**2, axis=-1) / 2
+    return jnp.argmax(x @ means.T - half[None, None], axis=-1)
 
 
 @kind("measure.cross_errors")

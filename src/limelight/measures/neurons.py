@@ -169,8 +169,9 @@ class GroupGrowth(Begun):
         patterns = truth.patterns.shape[0]
         signs = jnp.sign(jnp.sum(jnp.sign(start.readout), axis=1))  # bits by neurons
         classes = jnp.arange(CLASSES)
-        member = jnp.all(jax.vmap(bits)(classes)[:, :, None] == signs[None], axis=1).astype(float)
-        shared = jnp.sum(jax.vmap(bits)(classes)[:, None] == jax.vmap(bits)(classes), axis=-1)
+        labels = jax.vmap(bits)(classes)
+        member = jnp.all(labels[:, :, None] == signs[None], axis=1).astype(float)
+        shared = jnp.sum(labels[:, None] == labels[None], axis=-1)  # bits that two classes share
         first = start.weights.output
 
         def read(model):
