@@ -101,7 +101,8 @@ def sizes(key: str) -> str:
     found: dict[str, list[str]] = {}
     for figure in load(key).figures:
         found.setdefault(figure.sizes, []).append(f"`{figure.name}`")
-    return "\n" + "\n".join(f"- {', '.join(names)}: {words}." for words, names in found.items()) + "\n"
+    rows = [f"- {', '.join(names)}: {words}." for words, names in found.items()]
+    return "\n" + "\n".join(rows) + "\n"
 
 
 def items(key: str) -> str:
