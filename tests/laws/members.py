@@ -179,6 +179,7 @@ EXPERIMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "Idealized": ("jelassi2022", "idealized", {}),
     "SingleRate": ("jelassi2022", "single-rate", {}),
     "LinearRules": ("jelassi2022", "linear", {}),
+    "Sketch": ("jelassi2022", "fig3", {}),
     "SetShift": ("jelassi2022", "shift", {}),
     "Encodings": ("jelassi2022", "fig1a", {"study.course.steps": 5, "study.watched": 5}),
     "Classify": ("jelassi2022", "fig7-digits", {"course.steps": 5, "watched": 5}),

@@ -45,7 +45,7 @@ def test_a_small_error_without_the_sets():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["phase", "phase-16", "erosion", "transfer"])
+@pytest.mark.parametrize("name", ["phase", "phase-16", "erosion", "erosion-seeds", "transfer"])
 def test_long_ones(name):
     checked(name)
 

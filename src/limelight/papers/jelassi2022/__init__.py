@@ -52,9 +52,11 @@ paper = Paper(
     figures={
         "fig1a": "similarity of positions, at the start and trained",
         "fig2": "a small error without association",
+        "fig3": "localized and scattered sets, and one image",
         "fig4": "attention recovers the planted sets before the error falls",
         "fig5": "accuracy against the size of shuffled cells",
         "fig5-patch2": "the same with patches of 2 pixels and a ResNet",
+        "fig5b": "an image with its cells shuffled",
         "fig5-exact": "shuffled images with positions shuffled alike, step by step",
         "fig7-cifar10": "positional against vanilla attention on cifar10",
         "fig7-cifar100": "positional against vanilla attention on cifar100",

@@ -135,7 +135,7 @@ ITEMS = (
         "claim:thm5.2-ours",
     ),
     Item("Figure 1(a)", "similarity of positions of a trained ViT", "figure:fig1a", "claim:fig1a"),
-    Item("Figure 1(b)", "contiguous and scattered sets, as a sketch", "figure:fig4"),
+    Item("Figure 1(b)", "contiguous and scattered sets, as a sketch", "figure:fig3"),
     Item(
         "Figure 2",
         "a small error on Gaussian patches without association",
@@ -144,7 +144,7 @@ ITEMS = (
         "claim:fig2.association",
         "claim:fig2.linear",
     ),
-    Item("Figure 3", "one data point, as a sketch", "world:Spatial"),
+    Item("Figure 3", "one data point, as a sketch", "figure:fig3", "claim:fig3.label"),
     Item(
         "Figure 4",
         "A recovers the sets, error and alignment over steps",
@@ -164,7 +164,7 @@ ITEMS = (
         "claim:fig5.patch2.cnn-falls",
         "erratum:E16",
     ),
-    Item("Figure 5(b)", "an image and its shuffles", "world:Images"),
+    Item("Figure 5(b)", "an image and its shuffles", "figure:fig5b"),
     Item(
         "Figure 5(c)",
         "similarities are local after the inverse shuffle",
