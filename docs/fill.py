@@ -96,6 +96,15 @@ def verdicts(key: str, *names: str) -> str:
     return "\n" + "\n".join(rows) + "\n"
 
 
+def sizes(key: str) -> str:
+    """What the scale `paper` is, figure by figure."""
+    found: dict[str, list[str]] = {}
+    for figure in load(key).figures:
+        found.setdefault(figure.sizes, []).append(f"`{figure.name}`")
+    rows = [f"- {', '.join(names)}: {words}." for words, names in found.items()]
+    return "\n" + "\n".join(rows) + "\n"
+
+
 def items(key: str) -> str:
     """Every numbered item of a paper, and where it lives here."""
     found = load(key).items
@@ -109,7 +118,7 @@ def items(key: str) -> str:
 
 ASKED = {
     f.__name__: f
-    for f in (claims, figures, firm, tables, value, interval, verdict, verdicts, items)
+    for f in (claims, figures, firm, tables, value, interval, verdict, verdicts, sizes, items)
 }
 
 

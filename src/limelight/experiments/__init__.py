@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from limelight.experiments.screened import Screened
     from limelight.experiments.set_shift import SetShift
     from limelight.experiments.single_rate import SingleRate
+    from limelight.experiments.sketch import Sketch
     from limelight.experiments.sparse_and import SparseAnd
     from limelight.experiments.starts import Pretraining, Start, Starts
     from limelight.experiments.students import Students
@@ -48,6 +49,7 @@ __all__ = [
     "Screened",
     "SetShift",
     "SingleRate",
+    "Sketch",
     "SparseAnd",
     "Start",
     "Starts",

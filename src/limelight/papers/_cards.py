@@ -41,6 +41,7 @@ def make_card(figure: "Figure") -> dict[str, Any]:
         "lead": figure.lead,
         "reference": figure.reference,
         "departures": figure.departures,
+        "sizes": figure.sizes,
         "claims": [
             {
                 "claim": c.name,

@@ -103,6 +103,7 @@ class Figure:
         summary: Lines for the terminal: the numbers a reader wants first.
         reference: Where it stands in the paper; begins with "limelight" where it is our own.
         departures: What differs from the paper's protocol, or could not be known.
+        sizes: Whose sizes the scale `paper` has, and how they differ from the paper's.
         shared: Axes whose cells share randomness, for paired comparisons; those that a scale does
             not sweep do not count there.
         save: Writes the networks that its table keeps into a folder; `None` where it keeps none.
@@ -123,6 +124,7 @@ class Figure:
     summary: Callable[[Table], list[str]] = lambda table: []
     reference: str = ""
     departures: str = "none"
+    sizes: str = "ours: the paper has no experiment here"
     shared: tuple[str, ...] = ()
     save: Callable[[Table, Path], list[Path]] | None = None
     name: str = ""

@@ -139,6 +139,8 @@ figure = Figure(
     pictures={"phase": draw_phase, "law": boundary.draw_law},
     summary=boundary.summary,
     reference="Figure 1(a)",
+    sizes="the paper's sizes (width 1,000, 100 tokens, sigma 0.1, delta 0.2) and more trials "
+    "per cell; rate, batch and steps are ours",
     departures="step size 2, batch 16 and steps are ours (the paper states none); token noise is "
     "0, so that equal tokens are grouped exactly; positions are permuted in every example; the "
     "start is `perturb` because the printed one saturates the softmax",
