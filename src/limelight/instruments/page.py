@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from limelight._page.report import Illustration, Numbers, Section, write_report
+from limelight._page.report import Illustration, Numbers, Section, Svg, write_report
 from limelight.instruments.draw import KIND_WORDS, pictures
 from limelight.instruments.findings import findings
 from limelight.instruments.probe import KINDS, Noise, Probe, distils, with_interval
 from limelight.measures.similarity import ALONE, DEFINITIONS
-from limelight.plot.files import render
-
-#: Of pictures on the page: sharp on a screen, light in a mail.
-DOTS = 160
+from limelight.plot._svg import svg
 
 
 def write_page(
@@ -26,7 +23,7 @@ def write_page(
 ) -> None:
     """Write the page; whole or not at all. `block` and `head`: see `draw.pictures`."""
     every = pictures(found, block, head)
-    drawn = {key: render(figure, dots_per_inch=DOTS) for key, figure in every.items()}
+    drawn = {key: Svg(svg(picture)) for key, picture in every.items()}
     makers = (_attention, _similarity, _norms, _denoising, _positions)
     parts = [make(found, drawn) for make in makers]
     versions = {"commit": machine["commit"], **machine["versions"], **machine["device"]}
@@ -39,7 +36,7 @@ def write_page(
     )
 
 
-def _positions(found: Probe, drawn: dict[str, bytes]) -> Section | None:
+def _positions(found: Probe, drawn: dict[str, Svg]) -> Section | None:
     if found.positions is None:
         return None
     p = found.positions
@@ -76,7 +73,7 @@ def _positions(found: Probe, drawn: dict[str, bytes]) -> Section | None:
     )
 
 
-def _attention(found: Probe, drawn: dict[str, bytes]) -> Section | None:
+def _attention(found: Probe, drawn: dict[str, Svg]) -> Section | None:
     if not found.heads:
         return None
     figures = []
@@ -118,7 +115,7 @@ def _mass(found: Probe) -> Numbers:
     )
 
 
-def _similarity(found: Probe, drawn: dict[str, bytes]) -> Section | None:
+def _similarity(found: Probe, drawn: dict[str, Svg]) -> Section | None:
     alike = found.similarity
     if alike is None:
         return None
@@ -162,7 +159,7 @@ def _similarity(found: Probe, drawn: dict[str, bytes]) -> Section | None:
     )
 
 
-def _norms(found: Probe, drawn: dict[str, bytes]) -> Section | None:
+def _norms(found: Probe, drawn: dict[str, Svg]) -> Section | None:
     if found.norms is None:
         return None
     rows = [
@@ -187,7 +184,7 @@ def _norms(found: Probe, drawn: dict[str, bytes]) -> Section | None:
     )
 
 
-def _denoising(found: Probe, drawn: dict[str, bytes]) -> Section | None:
+def _denoising(found: Probe, drawn: dict[str, Svg]) -> Section | None:
     if found.noise is None:
         return None
     rows = [_noise_row(found.noise, block) for block in range(len(found.noise.stages))]
