@@ -16,6 +16,7 @@ over images, drawn again 2,000 times (95 %).
 
 import argparse
 import functools
+import itertools
 import json
 import os
 import sys
@@ -125,12 +126,12 @@ def tome_merge(x, keys, size, r: int, held: int):
 # --- the run ----------------------------------------------------------------------------------
 
 
-def variants(make):
+def variants(make, blocks):
     """Names, a parameter, whose code it is, and the network."""
     yield WHOLE, 1.0, "timm", make()
-    for policy in limelight.torch.POLICIES:
-        for keep in KEEP:
-            yield policy, keep, "limelight.torch", limelight.torch.prune(make(), keep, None, policy)
+    for policy, at, keep in itertools.product(limelight.torch.POLICIES, blocks, KEEP):
+        model = limelight.torch.prune(make(), keep, at, policy)
+        yield f"{policy}, block {at}", keep, "limelight.torch", model
     for r in MERGED:
         model, by = with_tome(make, r)
         yield TOME, float(r), by, model
@@ -205,6 +206,9 @@ def main() -> None:
     parser.add_argument("--groups", type=Path)
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--model", default="deit_tiny_patch16_224")
+    parser.add_argument(
+        "--at", type=int, action="append", help="cut behind it; 3 and 6 if not given"
+    )
     parser.add_argument("--limit", type=int)
     parser.add_argument("--batch", type=int)
     parser.add_argument("--rounds", type=int, default=10)
@@ -221,7 +225,7 @@ def main() -> None:
     sight = Sight.of(load_vit(make().cpu()))
     gallery = Gallery.load(given.images, sight, limit=given.limit, pixels="imagenet")
     groups = group(len(state["head.bias"]), gallery.pictures, given.groups)
-    cases = list(variants(make))
+    cases = list(variants(make, given.at or (3, 6)))
     batch = min(batch, len(gallery))
     right, wall, spent = measure(cases, gallery, groups, batch, given.rounds, device)
     clock = wall if device == "cuda" else spent
@@ -241,17 +245,17 @@ def main() -> None:
     ]
     equal = at_equal_speed([row["policy"] for row in rows], speedups, right)
     for row in rows:
-        print(f"{row['policy']:11s} {row['parameter']:5g}  {row['accuracy']:7.2%}", end="")
+        print(f"{row['policy']:20s} {row['parameter']:5g}  {row['accuracy']:7.2%}", end="")
         print(
             f"  {row['milliseconds']:8.3f} ms  {row['processor_milliseconds']:8.3f} ms of CPU",
             end="",
         )
         print(f"  {row['speedup']:5.2f}x")
     print("\npoints of accuracy lost at equal measured speed, 95 %")
-    print("policy      " + "".join(f"{s:>21g}x" for s in SPEEDS))
+    print(" " * 20 + "".join(f"{s:>21g}x" for s in SPEEDS))
     for name, at in equal.items():
         cells = (v["lost"] and "{:.2f} ({:.2f} to {:.2f})".format(*v["lost"]) for v in at.values())
-        print(f"{name:12s}" + "".join(f"{cell or '-':>22s}" for cell in cells))
+        print(f"{name:20s}" + "".join(f"{cell or '-':>22s}" for cell in cells))
     print("ToMe:", rows[-1]["by"])
     if given.out:
         cpu = f"{torch.get_num_threads()} CPU threads"

@@ -177,7 +177,7 @@ def feature_block(block: Block, a: BlockPassage, b: BlockPassage, first: int) ->
     return _decomposed(block.attention, a, b, first) | {"let_through": through}
 
 
-def shaken(x: Tokens, noise: Tokens, first: int) -> Tokens:
+def shaken(x: Tokens, noise: Float[Array, "patches width"], first: int) -> Tokens:
     """Tokens with noise on the patches, in units of their spread: normal numbers times a scale."""
     spread = jnp.mean(_square(x[first:] - _mean(x[first:])))
     return x.at[first:].add(jnp.sqrt(spread / x.shape[1]) * noise)

@@ -6,6 +6,7 @@ refused, and `files.render` draws it. Colours, markers and dashes are those of t
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def svg(picture: Picture) -> str:
         )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:.5g}" role="img"'
-        f' font-family="sans-serif" fill="{INK}">{legend}{body}</svg>'
+        f' fill="{INK}">{legend}{body}</svg>'
     )
 
 
@@ -92,7 +93,7 @@ class _Scale:
         self.start = first - self.slope * a
         self.first, self.last = first, last
 
-    def __call__(self, values) -> np.ndarray:
+    def __call__(self, values) -> Any:
         values = np.asarray(values, dtype=float)
         if self.log:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -112,9 +113,9 @@ class _Scale:
             wide = range(ends[0] - 1, ends[1] + 2)
             more = [m * 10.0**k for k in wide for m in (1, 2, 3, 5, 7)]
             return [t for t in more if self.low <= t <= self.high]
-        rough = (self.high - self.low) / 5
+        rough = (self.high - self.low) / 6
         size = 10.0 ** math.floor(math.log10(rough))
-        step = next(m * size for m in (1, 2, 2.5, 5, 10) if m * size >= rough * 0.999)
+        step = next(m * size for m in (1, 2, 5, 10) if m * size >= rough * 0.999)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
         return [k * step for k in range(first, last + 1)]
@@ -127,7 +128,7 @@ def _frame(across: Axis, upwards: Axis, X: _Scale, Y: _Scale, place) -> str:
         y = float(Y(value))
         parts.append(line(left, y, right, y, FAINT, 0.6))
         parts.append(words(number(value), left - 5, y + 3.5, TICK, anchor="end"))
-    for value in _whole(X.ticks(), across):
+    for value in X.ticks():
         x = float(X(value))
         parts.append(line(x, bottom, x, bottom + 3.5, INK, 0.8))
         parts.append(words(number(value), x, bottom + 14, TICK))
@@ -139,12 +140,6 @@ def _frame(across: Axis, upwards: Axis, X: _Scale, Y: _Scale, place) -> str:
         turned = f' transform="rotate(-90 {x:.5g} {y:.5g})"'
         parts.append(words(upwards.label, x, y, LABEL, more=turned))
     return "".join(parts)
-
-
-def _whole(ticks: list[float], axis: Axis) -> list[float]:
-    """Blocks and depths are whole numbers: no tick between two."""
-    found = [tick for tick in ticks if tick == round(tick)]
-    return ticks if axis.log or len(found) < 2 else found
 
 
 def _ranges(picture: Picture) -> list[tuple[tuple[float, float], tuple[float, float]]]:

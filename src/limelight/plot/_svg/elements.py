@@ -12,13 +12,14 @@ from PIL import Image as Pixels
 
 from limelight.plot._looks import Look
 from limelight.plot._palette import INK
+from limelight.plot.marks import Number
 
 #: Units per point of a font.
 POINT = 1.55
 
 
 def words(
-    text: str, x: float, y: float, size: float, *, anchor: str = "middle", more: str = ""
+    text: str, x: Number, y: Number, size: Number, *, anchor: str = "middle", more: str = ""
 ) -> str:
     if not text:
         return ""
@@ -39,14 +40,14 @@ def formulas(text: str) -> str:
     return "".join(html.escape(p) if i % 2 == 0 else p for i, p in enumerate(parts))
 
 
-def number(value: float) -> str:
-    if value and (abs(value) >= 1e5 or abs(value) < 1e-3):
+def number(value: Number) -> str:
+    if value and (abs(value) >= 1e4 or abs(value) < 1e-3):
         power = round(math.log10(abs(value)))
         return f"1e{power}" if math.isclose(abs(value), 10.0**power) else f"{value:.1e}"
     return f"{value:.4g}".replace("-", "−")
 
 
-def line(x0, y0, x1, y1, colour: str, width: float, dash: str = "") -> str:
+def line(x0, y0, x1, y1, colour: str, width: Number, dash: str = "") -> str:
     dashed = f' stroke-dasharray="{dash}"' if dash else ""
     return (
         f'<path d="M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}" stroke="{colour}"'
@@ -54,7 +55,7 @@ def line(x0, y0, x1, y1, colour: str, width: float, dash: str = "") -> str:
     )
 
 
-def box(x: float, y: float, wide: float, high: float) -> str:
+def box(x: Number, y: Number, wide: Number, high: Number) -> str:
     return (
         f'<rect x="{x:.5g}" y="{y:.5g}" width="{wide:.5g}" height="{high:.5g}" fill="none"'
         f' stroke="{INK}" stroke-width="0.7"/>'
@@ -88,7 +89,7 @@ CORNERS = {
 }
 
 
-def signs(x: Iterable[float], y: Iterable[float], look: Look) -> str:
+def signs(x: Iterable[Number], y: Iterable[Number], look: Look) -> str:
     """Markers; a white edge tells those apart that touch."""
     r = 0.72 * float(look.size)
     skin = f'fill="{look.colour}" stroke="#fff" stroke-width="0.6"'
