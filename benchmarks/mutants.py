@@ -5,16 +5,19 @@
 
 A mutant (`mutations.py`) is killed when a test that runs its line fails, or runs far too long. The
 sample is drawn by a hash of each change, so that it stays as it is when other lines are written.
-Every mutant is a fork of one process that has imported JAX and the rest, in a copy of the tree; it
-meets the tests that run its line, cheapest first, up to half a minute of them. Now and then the
-same tests meet the module as it is: they must pass.
+Every mutant is a fork of one process that has imported the library: the child puts the changed
+code into the functions that are there, and meets the tests that run the line, cheapest first, up to
+half a minute of them. So only what stands inside a function is drawn. Now and then the same tests
+meet the functions as they are: they must pass.
 """
 
 import argparse
 import contextlib
+import gc
 import importlib
 import json
 import os
+import pkgutil
 import shutil
 import signal
 import sys
@@ -22,6 +25,7 @@ import tempfile
 import time
 from collections import defaultdict
 from pathlib import Path
+from types import CodeType, FunctionType
 
 from mutations import Finder, Mutant
 
@@ -38,8 +42,13 @@ TESTS = (
 TESTED, SLACK = 30.0, 45.0
 #: Mutants that no test could kill, by name, with the reason.
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.json")
+#: How a child ends that did not find the function to change.
+NOT_PUT = 99
 QUIET = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "--no-summary"]
-HEAVY = ("jax", "jax.numpy", "equinox", "optax", "scipy.optimize", "scipy.stats", "pyarrow.parquet")
+#: What pyproject.toml asks of pytest, but for the hook of jaxtyping, which is here already.
+AS_USUAL = ["-o", "addopts=", "--strict-markers", "-m", "not slow"]
+#: Not imported: PyTorch is an extra, the start is for users, and no test here draws.
+LEFT_OUT = ("limelight.torch", "limelight.start", "limelight.__main__")
 
 
 def main() -> None:
@@ -137,9 +146,37 @@ def sample(package: str, size: int) -> list[Mutant]:
     every = [mutant for file in files(package) for mutant in Finder(package, ROOT, file).found]
     chosen: dict[tuple[str, int], Mutant] = {}
     for mutant in sorted(every, key=lambda m: m.name):
-        if len(chosen) < size:
-            chosen.setdefault((mutant.file, mutant.line), mutant)
+        if len(chosen) < size and (mutant.file, mutant.line) not in chosen and changed(mutant):
+            chosen[mutant.file, mutant.line] = mutant
     return list(chosen.values())
+
+
+def changed(mutant: Mutant) -> dict[str, CodeType]:
+    """The functions of a module that a mutant changes, by name, with their new code."""
+    text = (ROOT / mutant.file).read_bytes()
+    before, after = (_functions(t, mutant.file) for t in (text, mutant.into(text)))
+    inside = {n: c for n, c in after.items() if n == mutant.function or "<locals>" not in n}
+    return {n: c for n, c in inside.items() if _what(before.get(n)) != _what(c)}
+
+
+def _functions(text: bytes, name: str) -> dict[str, CodeType]:
+    found: dict[str, CodeType] = {}
+    waiting = [compile(text, name, "exec", dont_inherit=True)]
+    while waiting:
+        for inner in waiting.pop().co_consts:
+            if isinstance(inner, CodeType):
+                found[inner.co_qualname] = inner
+                waiting.append(inner)
+    # the body of a class is code too, which has long been run
+    return {n: c for n, c in found.items() if c.co_flags & 1}
+
+
+def _what(code: CodeType | None) -> tuple | None:
+    """All of a function but its lines."""
+    if code is None:
+        return None
+    inner = tuple(_what(c) if isinstance(c, CodeType) else (type(c), c) for c in code.co_consts)
+    return (code.co_code, inner, code.co_names, code.co_varnames)
 
 
 class Round:
@@ -149,9 +186,7 @@ class Round:
         self.tree, self.words = tree, words
         self.map = json.loads(words.map.read_text())
         self.reasons = json.loads(EQUIVALENT.read_text()) if EQUIVALENT.exists() else {}
-        self.writes = 0
-        for name in HEAVY:
-            importlib.import_module(name)
+        import_everything()
 
     def run(self) -> None:
         """Try them all; what is known is written down after each."""
@@ -204,28 +239,46 @@ class Round:
 
     def attempt(self, mutant: Mutant | None, tests: list[str]) -> tuple[str, str]:
         """Fork, put the fault in, run the tests."""
-        text = b""
-        if mutant is not None:
-            text = (self.tree / mutant.file).read_bytes()
-            self.put(mutant.file, mutant.into(text))
-        said = self.tree / "said"
+        said = self.tree / f"said-{os.getpid()}"
         said.write_text("")
         child = os.fork()
         if child == 0:
-            _test(tests, said)
-        allowed = SLACK + 2 * sum(self.map["seconds"][test] for test in tests)
+            _test(mutant, self.tree, tests, said)
+        allowed = SLACK + 10 * sum(self.map["seconds"][test] for test in tests)
         ended = _wait(child, allowed)
-        if mutant is not None:
-            self.put(mutant.file, text)
         if ended is None:
             return "killed", f"still running after {allowed:.0f} s"
-        return ("killed", said.read_text() or "not imported") if ended else ("survived", "")
+        assert ended != NOT_PUT, f"the function of {mutant} was not found"
+        return ("killed", said.read_text() or "not collected") if ended else ("survived", "")
 
-    def put(self, file: str, text: bytes) -> None:
-        """Write a module, with a date of its own: nothing compiled before is taken for it."""
-        self.writes += 1
-        (self.tree / file).write_bytes(text)
-        os.utime(self.tree / file, (self.writes, self.writes))
+
+def import_everything() -> None:
+    """The library with its annotations checked, as in the suite, and what the tests use."""
+    import hypothesis
+    import jaxtyping
+    import pytest  # noqa: F401
+
+    assert hypothesis
+    jaxtyping.install_import_hook("limelight", "beartype.beartype")
+    top = importlib.import_module("limelight")
+    for found in pkgutil.walk_packages(top.__path__, "limelight."):
+        if not found.name.startswith(LEFT_OUT):
+            importlib.import_module(found.name)
+
+
+def put(mutant: Mutant, tree: Path) -> bool:
+    """Give the functions that are there the code of a mutant; whether any was found."""
+    new, file = changed(mutant), str(tree / mutant.file)
+    found = [
+        function
+        for function in gc.get_objects()
+        if isinstance(function, FunctionType)
+        and function.__code__.co_filename == file
+        and function.__code__.co_qualname in new
+    ]
+    for function in found:
+        function.__code__ = new[function.__code__.co_qualname]
+    return bool(found)
 
 
 class Teller:
@@ -240,7 +293,7 @@ class Teller:
             self.path.write_text(report.nodeid)
 
 
-def _test(tests: list[str], said: Path) -> None:
+def _test(mutant: Mutant | None, tree: Path, tests: list[str], said: Path) -> None:
     """In the child: pytest, and nothing of the parent's afterwards."""
     code = 1
     try:
@@ -250,7 +303,9 @@ def _test(tests: list[str], said: Path) -> None:
         os.dup2(null, 2)
         import pytest
 
-        code = int(pytest.main([*tests, *QUIET], plugins=[Teller(said)]))
+        there = mutant is None or put(mutant, tree)
+        words = [*tests, *AS_USUAL, *QUIET]
+        code = int(pytest.main(words, plugins=[Teller(said)])) if there else NOT_PUT
     finally:
         os._exit(code)
 

@@ -102,7 +102,7 @@ def tried(place: Place, commands: tuple[str, ...], tests: tuple[str, ...]) -> di
                 faults[command] = f"{done.returncode}: {done.stderr.strip()[-300:]}"
     found: dict = {"commands": len(commands), "faults": faults}
     if place.tree is not None and tests:
-        words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-summary", *tests)
+        words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line", "-rfE", *tests)
         done = place.run(*words, cwd=place.tree, limit=TESTS_LIMIT)
         last = (done.stdout.strip().splitlines() or [done.stderr[-200:]])[-1]
         found["tests"] = re.sub(r" in [0-9.]+s.*", "", last)
