@@ -47,6 +47,7 @@ NOT_PUT = 99
 QUIET = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "--no-summary"]
 #: What pyproject.toml asks of pytest, but for the hook of jaxtyping, which is here already.
 AS_USUAL = ["-o", "addopts=", "--strict-markers", "-m", "not slow"]
+AS_USUAL += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # of what is imported already
 #: Not imported: PyTorch is an extra, the start is for users, and no test here draws.
 LEFT_OUT = ("limelight.torch", "limelight.start", "limelight.__main__")
 
@@ -118,7 +119,11 @@ def draw_map(tree: Path, path: Path, only: list[str]) -> None:
     cover.start()
     pytest.main([*(only or TESTS), *QUIET[:1], *QUIET[2:]], plugins=[tracer])
     cover.stop()
-    found = json.loads(path.read_text()) if path.exists() else {"seconds": {}, "lines": {}}
+    found = (
+        json.loads(path.read_text(encoding="utf-8"))
+        if path.exists()
+        else {"seconds": {}, "lines": {}}
+    )
     found["seconds"] |= {
         test: round(s, 3) for test, s in tracer.seconds.items() if test not in tracer.failed
     }
@@ -127,7 +132,7 @@ def draw_map(tree: Path, path: Path, only: list[str]) -> None:
         for line, tests in cover.get_data().contexts_by_lineno(file).items():
             there = set(lines.get(str(line), ())) | set(tests) - {""} - tracer.failed
             lines[str(line)] = sorted(there)
-    path.write_text(json.dumps(found))
+    path.write_text(json.dumps(found), encoding="utf-8")
     print(f"{len(found['seconds'])} tests; failed here: {sorted(tracer.failed)}")
 
 
