@@ -83,8 +83,10 @@ def fuzz(kind: str, seconds: int) -> None:
 
             limits = [f"-max_total_time={seconds}", f"-timeout={LONGEST}", f"-rss_limit_mb={ROOM}"]
             longest = f"-max_len={2 * max(map(len, seeds))}"
+            kept = f"-artifact_prefix={tempfile.gettempdir()}/"
             atheris.Setup(
-                ["guided", *limits, longest, "-print_final_stats=1", "-seed=1", str(corpus)], one
+                ["guided", *limits, longest, kept, "-print_final_stats=1", "-seed=1", str(corpus)],
+                one,
             )
             atheris.Fuzz()
 
