@@ -195,45 +195,37 @@ class Round:
 
     def run(self) -> None:
         """Try them all; what is known is written down after each."""
-        path = self.words.output
-        record = json.loads(path.read_text()) if path.exists() else {}
-        rows = record.setdefault(self.words.name, {})
-        again = self.words.survivors and record[self.words.survivors]
+        path, name = self.words.output, self.words.name
+        record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        rows = record.setdefault("mutants", {})
         for package in self.words.package:
             for number, mutant in enumerate(sample(package, self.words.each)):
-                if mutant.name in rows:
-                    continue
-                if again and again.get(mutant.name, {}).get("end") == "killed":
-                    rows[mutant.name] = again[mutant.name]
-                    continue
-                tests = self.covering(mutant)
-                if number % 10 == 0 and tests:
-                    end, by = self.attempt(None, tests)
-                    assert end == "survived", f"these tests fail without a fault: {by}"
-                rows[mutant.name] = self.row(mutant, tests)
-                path.write_text(json.dumps(record, indent=1) + "\n")
-        record["table"] = table(record)
-        path.write_text(json.dumps(record, indent=1) + "\n")
+                row = rows.setdefault(mutant.name, about(mutant))
+                row |= {"file": mutant.file, "line": mutant.line}
+                earlier = row["ends"].get(self.words.survivors, {})
+                if earlier.get("end") == "killed":
+                    row["ends"][name] = earlier
+                elif name not in row["ends"]:
+                    row["ends"][name] = self.end(mutant, number % 10 == 0)
+                record["table"] = table(rows)
+                path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
-    def row(self, mutant: Mutant, tests: list[str]) -> dict:
-        """What became of one mutant."""
-        began = time.monotonic()
+    def end(self, mutant: Mutant, control: bool) -> dict:
+        """What became of one mutant, and the test that found it."""
+        tests = self.covering(mutant)
+        if control and tests:
+            end, by = self.attempt(None, tests)
+            assert end == "survived", f"these tests fail without a fault: {by}"
         end, by = self.attempt(mutant, tests) if tests else ("survived", "no test runs it")
         if end == "survived" and mutant.name in self.reasons:
             end, by = "equivalent", self.reasons[mutant.name]
-        kept = {"package": mutant.package, "end": end, "by": by, "kind": mutant.kind}
-        where = {"file": mutant.file, "line": mutant.line, "function": mutant.function}
-        change = {"before": mutant.before, "after": mutant.after}
-        took = {"tests": len(tests), "seconds": round(time.monotonic() - began, 1)}
         print(f"{end:10} {mutant.file}:{mutant.line} {mutant.kind}: {mutant.before!r}", flush=True)
-        return kept | where | change | took
+        return {"end": end, "by": by, "tests": len(tests)}
 
     def covering(self, mutant: Mutant) -> list[str]:
-        """The tests that run its line, cheapest first; for a line run at import, its module's."""
+        """The tests that run its line, cheapest first."""
         lines, seconds = self.map["lines"].get(mutant.file, {}), self.map["seconds"]
         tests = set(lines.get(str(mutant.line)) or lines.get(str(mutant.statement), ()))
-        if not tests and not mutant.function:
-            tests = {test for every in lines.values() for test in every}
         chosen, total = [], 0.0
         for test in sorted(tests & seconds.keys(), key=lambda test: seconds[test]):
             total += seconds[test]
@@ -329,18 +321,21 @@ def _wait(child: int, seconds: float) -> int | None:
     return None
 
 
-def table(record: dict) -> dict:
-    """Tried, killed, survived and equivalent, by round and package."""
+def about(mutant: Mutant) -> dict:
+    """A mutant for the record."""
+    where = {"package": mutant.package, "function": mutant.function, "kind": mutant.kind}
+    return where | {"was": mutant.before, "becomes": mutant.after, "ends": {}}
+
+
+def table(rows: dict) -> dict:
+    """Tried, killed, survived and equivalent, by package and round."""
     counts: dict = {}
-    for name, rows in record.items():
-        if name == "table":
-            continue
-        for row in rows.values():
-            counted = counts.setdefault(row["package"], {}).setdefault(
-                name, {"tried": 0, "killed": 0, "survived": 0, "equivalent": 0}
-            )
+    for row in rows.values():
+        for name, how in row["ends"].items():
+            none = {"tried": 0, "killed": 0, "survived": 0, "equivalent": 0}
+            counted = counts.setdefault(row["package"], {}).setdefault(name, none)
             counted["tried"] += 1
-            counted[row["end"]] += 1
+            counted[how["end"]] += 1
     return counts
 
 
