@@ -14,7 +14,9 @@ from limelight import plot
 from limelight._core.errors import InputError, RunError, suggest
 from limelight._core.files import write_whole
 from limelight._core.manifests import sealed
+from limelight._engine.plan import Plan
 from limelight._engine.reading import open_table, read_facts, read_manifest
+from limelight._engine.run import run
 from limelight._page.report import Illustration, Section, StudyCost, write_report
 from limelight.claims import Verdict
 from limelight.experiments._rebuild import rebuild
@@ -114,17 +116,26 @@ def resume(
         same_code: Whether results of another version of your code may be continued.
         paper: The paper that the run belongs to, where that is not among the known ones.
     """
+    plan = plan_of(store, paper)
+    return run(plan, store=store, progress=progress, stall=stall, same_code=same_code)
+
+
+def plan_of(store: str | Path, paper: Paper | None = None) -> Plan:
+    """The plan of a run, from what its folder says.
+
+    Args:
+        store: The run folder.
+        paper: The paper that the run belongs to, where that is not among the known ones.
+    """
     if (Path(store) / "table.parquet").exists():
         raise InputError(
             f"{store} holds a published table, which is whole", "limelight.open reads it"
         )
-    manifest, options = read_manifest(store), {"stall": stall, "same_code": same_code}
+    manifest = read_manifest(store)
     if isinstance(manifest.get("paper"), str):
         recipe = recipe_of(manifest, store, paper)
         seed, settings = how_to_go_on(manifest, store)
-        return recipe.run(
-            manifest["scale"], store, seed=seed, settings=settings, progress=progress, **options
-        )
+        return recipe.plan(manifest["scale"], seed=seed, settings=settings, store=store)
     known = manifest["configuration"]
     axes = {
         paths[0] if len(paths) == 1 else tuple(paths): values
@@ -132,15 +143,13 @@ def resume(
         else [tuple(value) for value in values]
         for paths, values in known["axes"]
     }
-    return rebuild(known["experiment"]).sweep(
+    return rebuild(known["experiment"]).plan(
         axes,
         trials=known["trials"],
         seed=known["seed"],
         shared=tuple(known["shared"]),
         name=known["name"],
         store=store,
-        progress=progress,
-        **options,
     )
 
 
