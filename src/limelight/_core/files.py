@@ -123,7 +123,7 @@ def lock(handle: int) -> bool | None:
 
 
 def locked(path: Path) -> bool:
-    """Whether a process holds the lock of a file now; a look that nobody is kept out by for long."""
+    """Whether a process holds the lock of a file now."""
     if fcntl is None:
         return False
     handle = os.open(path, os.O_RDONLY)

@@ -94,7 +94,7 @@ class Claims:
                 self._release(path)
 
     def held(self) -> dict[str, dict[str, Any]]:
-        """What is held now, by name, each with its holder and since when as far as that is known."""
+        """What is held now, by name, each with its holder and since when."""
         found = {}
         for path in sorted(self.folder.glob("[!.]*")):
             with contextlib.suppress(OSError):

@@ -20,8 +20,8 @@ import numpy as np
 from limelight._core.errors import InputError, LimelightError, RunError
 from limelight._core.manifests import FORMAT, sealed
 from limelight._engine import device
-from limelight._engine.inputs import check_inputs
 from limelight._engine.claims import holder
+from limelight._engine.inputs import check_inputs
 from limelight._engine.patience import patiently
 from limelight._engine.plan import Chunk, Plan
 from limelight._engine.reading import assemble, covered

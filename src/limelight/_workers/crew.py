@@ -27,14 +27,9 @@ from limelight._engine.run import Progress
 from limelight._engine.share import TRIES
 from limelight._engine.status import Status, Watch, last_lines
 from limelight._engine.store import Store, now
-from limelight._workers.launcher import Launcher, launcher, whole
+from limelight._workers.launcher import Launcher, launcher
 from limelight._workers.work import command
 from limelight.table import Table
-
-#: Times in a row that a worker may end without having finished a chunk, and be replaced.
-RETRIES = 3
-#: Seconds that a worker has to finish its chunk when it is asked to leave.
-GRACE = 20.0
 
 
 def workers(
@@ -71,16 +66,10 @@ def workers(
             f"{store} was begun by an early release, which did not write down its chunks",
             "limelight resume goes on with it",
         )
-    given = dict(options)
-    retries = int(whole(given, "retries", RETRIES))
-    rest = {"grace": whole(given, "grace", GRACE), "stall": whole(given, "stall", 1800.0)}
-    start = launcher(on, place, given | ({"grace": rest["grace"]} if on == "slurm" else {}))
+    start = launcher(on, place, options)
     there = str(Path(paper).resolve()) if paper else None
-    orders = [
-        command(place, number, count, paper=there, same_code=same_code, **rest)
-        for number in range(count)
-    ]
-    return Crew(place, start, orders, retries)
+    rest = {"grace": start.grace, "stall": start.stall, "paper": there, "same_code": same_code}
+    return Crew(place, start, [command(place, n, count, **rest) for n in range(count)])
 
 
 @dataclass
@@ -101,11 +90,10 @@ class Crew:
         store: The run folder.
         launcher: Starts and finds workers.
         orders: The command of each worker.
-        retries: Times in a row that a worker is replaced although it finished nothing.
     """
 
-    def __init__(self, store: Path, launcher: Launcher, orders: list[list[str]], retries: int):
-        self.store, self.launcher, self.orders, self.retries = store, launcher, orders, retries
+    def __init__(self, store: Path, launcher: Launcher, orders: list[list[str]]):
+        self.store, self.launcher, self.orders = store, launcher, orders
         self.folder = store / "workers"
         self.folder.mkdir(exist_ok=True)
         self.watch = Watch(store)
@@ -202,7 +190,7 @@ class Crew:
         finished = self.watch.finished_by[str(post.number)]
         post.fruitless = 0 if finished > post.finished else post.fruitless + 1
         post.finished = finished
-        if post.fruitless > self.retries:
+        if post.fruitless > self.launcher.retries:
             return
         lines = last_lines(self.store, post.number, 1)
         self.messages.append(
@@ -226,7 +214,7 @@ class Crew:
         return RunError(
             f"{len(seen.missing)} of {seen.chunks} chunks are missing ({names}) and no worker is"
             f" left: {'; '.join(reasons[:3]) or 'their logs say nothing'}",
-            f"the logs are in {self.folder}; what is finished is kept, and the same call tries again",
+            f"their logs are in {self.folder}; finished chunks are kept: the same call tries again",
         )
 
     # --- the folder ------------------------------------------------------------------------------

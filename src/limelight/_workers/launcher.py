@@ -10,6 +10,10 @@ from limelight._core.errors import InputError, suggest
 
 #: The launchers, by the word that chooses one.
 KNOWN = ("local", "slurm", "ray")
+#: Times in a row that a worker may end without having finished a chunk, and be replaced.
+RETRIES = 3
+#: Seconds to finish a chunk when asked to leave, and seconds that a chunk may take.
+GRACE, STALL = 20.0, 1800.0
 
 
 class Launcher(abc.ABC):
@@ -17,7 +21,8 @@ class Launcher(abc.ABC):
 
     Args:
         store: The run folder.
-        options: What the user said of machines, queues and times; unknown ones are refused.
+        options: What the user said of machines, queues and times; unknown ones are refused. All
+            launchers have `retries`, `grace` and `stall`.
     """
 
     name: ClassVar[str]
@@ -28,6 +33,16 @@ class Launcher(abc.ABC):
 
     def __init__(self, store: Path, options: Mapping[str, Any]):
         self.store, self.options = store, dict(options)
+        self.retries = int(self._number("retries", RETRIES))
+        self.grace, self.stall = self._number("grace", GRACE), self._number("stall", STALL)
+
+    def _number(self, name: str, default: float) -> float:
+        """One of the options that all launchers have, taken out of the others."""
+        given = self.options.pop(name, default)
+        try:
+            return float(given)
+        except (TypeError, ValueError):
+            raise InputError(f"{name} = {given}", "a number") from None
 
     @abc.abstractmethod
     def start(self, commands: Mapping[int, list[str]]) -> dict[int, str]:
@@ -69,12 +84,3 @@ def needed(package: str, extra: str) -> Any:
             f"on={extra} needs {package}, which is not installed",
             f"pip install 'limelight[{extra}]'",
         ) from None
-
-
-def whole(options: dict[str, Any], name: str, default: float) -> float:
-    """A number among the options, taken out of them."""
-    given = options.pop(name, default)
-    try:
-        return float(given)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} = {given}", "a number") from None

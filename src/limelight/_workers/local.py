@@ -19,9 +19,9 @@ class Local(Launcher):
 
     def __init__(self, store: Path, options: Mapping[str, Any]):
         super().__init__(store, options)
-        if options:
+        if self.options:
             raise InputError(
-                f"on=local knows no {next(iter(options))}",
+                f"on=local knows no {next(iter(self.options))}",
                 "processes of this machine need no options but grace, retries and stall",
             )
         self.devices = visible_gpus()

@@ -229,16 +229,26 @@ def plain_section(store: str | Path, table: Table, missing: str) -> Section:
     )
 
 
-def publish(store: str | Path, folder: str | Path) -> Path:
+def check_whole(store: str | Path, paper: Paper | None = None) -> Table:
+    """The table of a finished run of a figure; anything else is refused."""
+    table = open_table(store)
+    recipe_of(table.manifest, store, paper)
+    if missing := unfinished(table):
+        raise InputError(f"{store} is not finished: {missing}", f"limelight resume {store}")
+    return table
+
+
+def publish(store: str | Path, folder: str | Path, paper: Paper | None = None) -> Path:
     """Put a finished run among the published results: its table, manifest and pictures.
 
     Trained weights stay with the run.
     """
-    table = open_table(store)
-    figure = recipe_of(table.manifest, store)
+    table = check_whole(store, paper)
+    figure = recipe_of(table.manifest, store, paper)
     cost = _cost(store, table)
     spent = {"seconds": cost.seconds, "compilations": cost.compilations}
     told = {name: entry for name, entry in table.manifest.items() if name != "seal"}
+    told |= computed_on(store)
     manifest = sealed(told | spent | {"compile_seconds": cost.compiling})
     place = Path(folder) / figure.paper / figure.name
     place.mkdir(parents=True, exist_ok=True)
@@ -248,6 +258,17 @@ def publish(store: str | Path, folder: str | Path) -> Path:
     for name, drawn in figure.plots(table).items():
         drawn.save(place / f"{name}.png")
     return place
+
+
+def computed_on(store: str | Path) -> dict[str, Any]:
+    """The machine that computed most chunks: a run may have been begun on one without a device."""
+    names = ("commit", "environment", "versions", "device")
+    machines = [
+        json.dumps({name: facts[name] for name in names if name in facts}, sort_keys=True)
+        for facts in read_facts(store)
+        if "device" in facts
+    ]
+    return json.loads(max(machines, key=machines.count)) if machines else {}
 
 
 def decide_published(figure: Figure, results: str | Path) -> tuple[Verdict, ...]:
