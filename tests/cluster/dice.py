@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 
 from limelight._core.types import Number
 from limelight.claims import AtLeast, Estimate
@@ -21,17 +22,23 @@ from limelight.papers.recipe import Figure, Scale, claim
 from limelight.plot import lines
 
 
-def _slowly(sides, trial):
-    """What a fault hits: seconds, an error or much memory, as the environment says."""
-    time.sleep(float(os.environ.get("DICE_SECONDS", "0")))
+def _slowly(sides, throw):
+    """What a fault hits: it takes its time, and fails or takes memory where a file says so.
+
+    Every call leaves a line, so that what was computed twice can be counted.
+    """
     here = Path(os.environ.get("DICE_FAULTS", "/nowhere"))
+    if here.is_dir():
+        with (here / "calls").open("a") as file:
+            file.write(f"{float(sides):g} {float(throw):.9g}\n")
+    time.sleep(float(os.environ.get("DICE_SECONDS", "0")))
     if (here / f"fail-{float(sides):g}").exists():
         raise ValueError(f"no die has {float(sides):g} sides")
     if (here / f"hog-{float(sides):g}").exists():
         hog = bytearray(int((here / f"hog-{float(sides):g}").read_text()))
         hog[::4096] = b"x" * len(hog[::4096])
         time.sleep(600)
-    return jnp.float32(0).__array__()
+    return np.float32(0)
 
 
 class Dice(Experiment):

@@ -32,8 +32,7 @@ def crewed(order: Order, crew: Crew, dry_run: bool, json: bool) -> None:
         order.place, crew.on, crew.count, paper=paper, same_code=order.same_code, **options
     )
     if launch.outlives and not json:
-        say(f"jobs {', '.join(team.jobs[:4])}{', ...' * (len(team.jobs) > 4)};")
-        say(f"  limelight status {quoted(order.place)} says how far they are, from anywhere")
+        say(f"Jobs {listed(team.jobs)}; how far they are: limelight status {quoted(order.place)}")
     try:
         with bar:
             table = team.wait(bar)
@@ -79,9 +78,14 @@ def interrupted(place: Path, team, launch, last) -> Stopped:
         team.cancel()
         return stopped(place, last)
     return Stopped(
-        f"the workers go on: jobs {', '.join(team.jobs[:4])}{', ...' * (len(team.jobs) > 4)}",
+        f"the workers go on: jobs {listed(team.jobs)}",
         f"limelight status {quoted(place)}; the same command waits for them again",
     )
+
+
+def listed(jobs: list[str]) -> str:
+    """The first and the last."""
+    return ", ".join(jobs) if len(jobs) < 5 else f"{jobs[0]} to {jobs[-1]}"
 
 
 def in_words(plan, cost) -> str:

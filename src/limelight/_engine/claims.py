@@ -106,11 +106,13 @@ class Claims:
         return found
 
     def tidy(self) -> None:
-        """Remove locks that nobody holds; a lease is left to whoever takes it over."""
+        """Remove locks that nobody holds and leases of processes that are no more."""
         for path in self.folder.glob("[!.]*"):
-            if not path.name.endswith(ENDING):
-                with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):
+                if not path.name.endswith(ENDING):
                     remove_unheld(path)
+                elif _gone(_parsed(content := path.read_text())):
+                    self._bury(path, content)
 
     # --- locks ---------------------------------------------------------------------------------
 

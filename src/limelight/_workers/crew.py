@@ -132,18 +132,15 @@ class Crew:
             show(self._progress(seen, first, began))
             if not seen.missing:
                 if (table := self._proved()) is not None:
-                    self.launcher.cancel(self.jobs, at_once=True)
+                    self._dismiss()
                     return table
                 continue
             self._tend(seen)
             time.sleep(self.launcher.interval)
 
     def cancel(self) -> None:
-        """Ask all workers to leave; what is finished stays."""
-        self.launcher.cancel(self.jobs)
-        deadline = time.monotonic() + 30.0
-        while self._poll() and time.monotonic() < deadline:
-            time.sleep(self.launcher.interval)
+        """Ask all workers to leave, and wait until they have; what is finished stays."""
+        self._dismiss(self.launcher.grace + 10.0)
 
     # --- workers ---------------------------------------------------------------------------------
 
@@ -174,6 +171,14 @@ class Crew:
             for post in self.posts.values():
                 post.state = there.get(post.job, "ended")
         return any(post.state != "ended" for post in self.posts.values())
+
+    def _dismiss(self, patience: float = 3.0) -> None:
+        """End all workers: those that have not left when patience is over are not asked again."""
+        self.launcher.cancel(self.jobs)
+        deadline = time.monotonic() + patience
+        while self._poll() and time.monotonic() < deadline:
+            time.sleep(self.launcher.interval)
+        self.launcher.cancel(self.jobs, at_once=True)
 
     def _tend(self, seen: Status) -> None:
         """Replace workers that ended while there is something to take; fail when none is left."""
