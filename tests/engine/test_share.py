@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -48,17 +50,15 @@ def no_locks(monkeypatch):
     monkeypatch.setattr(files.fcntl, "flock", flock)
 
 
-def forked(task) -> int:
-    """A task in a process of its own; it is never seen to return."""
-    pid = os.fork()
-    if pid:
-        return pid
-    code = 1
-    try:
-        task()
-        code = 0
-    finally:
-        os._exit(code)
+#: Another process that holds a lock.
+HOLDS = """
+import fcntl, json, os, sys, time
+file = open(sys.argv[1], "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+json.dump({"host": "here", "pid": os.getpid()}, file)
+file.flush()
+time.sleep(60)
+"""
 
 
 def test_a_worker_begins_at_its_own_place_and_goes_round(plan, alone, tmp_path):
@@ -107,8 +107,10 @@ def test_a_lease_is_taken_by_one_of_many(tmp_path):
 
 
 def test_the_lease_of_a_dead_process_is_taken_over_at_once(tmp_path):
-    pid = forked(lambda: Claims(tmp_path, leases=True).hold("a").__enter__())
-    os.waitpid(pid, 0)
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    left = claims.holder() | {"pid": dead.pid}
+    (tmp_path / "a.lease").write_text(json.dumps(left))
     other = Claims(tmp_path, leases=True)
     assert other.held() == {}
     with other.hold("a") as mine:
@@ -180,15 +182,16 @@ def test_a_worker_does_not_wait_for_ever_for_what_others_hold(plan, tmp_path, mo
     monkeypatch.setattr(share, "LINGER", 0.3)
     monkeypatch.setattr(share, "POLL", 0.05)
     worker = make(plan, tmp_path, 0, 2)
-    pid = forked(lambda: (Claims(tmp_path / "locks").hold("001-00019").__enter__(), time.sleep(60)))
-    while "001-00019" not in worker.store.claims.held():
+    lock = tmp_path / "locks" / "001-00019"
+    other = subprocess.Popen([sys.executable, "-c", HOLDS, str(lock)])
+    while not lock.exists() or not lock.read_text():
         time.sleep(0.02)
     assert worker.work() == CHUNKS - 1
     seen = status(tmp_path)
     assert seen.missing == tuple(seen.held) == ("001-00019",)
-    assert seen.held["001-00019"]["pid"] == pid
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+    assert seen.held["001-00019"]["pid"] == other.pid
+    other.kill()
+    other.wait()
     assert status(tmp_path).held == {}
     assert make(plan, tmp_path, 1, 2).work() == 1
 

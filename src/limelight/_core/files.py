@@ -126,7 +126,7 @@ def locked(path: Path) -> bool:
     """Whether a process holds the lock of a file now."""
     if fcntl is None:
         return False
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -19,7 +19,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from limelight._core.files import explained, lock, locked, remove_unheld, still_named
+from limelight._core.files import (
+    explained,
+    lock,
+    locked,
+    read_regular,
+    remove_unheld,
+    still_named,
+)
 
 #: Seconds between two touches of a lease, and after how many without one its holder counts as dead:
 #: a client of NFS may see a touch a minute late.
@@ -86,7 +93,8 @@ class Claims:
                         path.unlink()
                 os.close(handle)
         path = self.folder / (name + ENDING)
-        mine = self._take(path) or (self._inherits(path) and self._take(path))
+        free = not path.exists() or self._inherits(path)
+        mine = free and self._take(path)
         try:
             yield mine
         finally:
@@ -108,10 +116,10 @@ class Claims:
     def tidy(self) -> None:
         """Remove locks that nobody holds and leases of processes that are no more."""
         for path in self.folder.glob("[!.]*"):
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, ValueError):
                 if not path.name.endswith(ENDING):
                     remove_unheld(path)
-                elif _gone(_parsed(content := path.read_text())):
+                elif _gone(_parsed(content := _text(path))):
                     self._bury(path, content)
 
     # --- locks ---------------------------------------------------------------------------------
@@ -120,8 +128,11 @@ class Claims:
         """An open lock file, and whether it is ours; `None` on a file system without locks."""
         with explained(path):
             while True:
-                self.folder.mkdir(exist_ok=True)
-                handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+                try:
+                    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+                except FileNotFoundError:  # somebody tidied up
+                    self.folder.mkdir(exist_ok=True)
+                    continue
                 mine = lock(handle)
                 # Whoever held it before may have removed it since it was opened.
                 if not mine or still_named(handle, path):
@@ -129,7 +140,8 @@ class Claims:
                 os.close(handle)
         if mine:
             with contextlib.suppress(OSError):  # a full disk: it is held all the same
-                os.ftruncate(handle, 0)
+                if os.fstat(handle).st_size:  # a file system may flush what was cut to nothing
+                    os.ftruncate(handle, 0)
                 os.write(handle, _content().encode())
         return handle, mine
 
@@ -138,7 +150,6 @@ class Claims:
     def _take(self, path: Path) -> bool:
         """Put a lease of ours in its place unless one is there; of many that try, one succeeds."""
         with explained(path):
-            self.folder.mkdir(exist_ok=True)
             content = _content()
             draft = self.folder / f".{uuid.uuid4().hex}.tmp"
             try:
@@ -146,6 +157,9 @@ class Claims:
                 os.link(draft, path)
             except FileExistsError:
                 return False
+            except FileNotFoundError:  # somebody tidied up
+                self.folder.mkdir(exist_ok=True)
+                return self._take(path)
             except OSError:  # no links here: made empty, then filled
                 try:
                     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -174,8 +188,8 @@ class Claims:
         Time is our own, so no two clocks need to agree.
         """
         try:
-            content, status = path.read_text(), path.stat()
-        except OSError:
+            content, status = _text(path), path.stat()
+        except (OSError, ValueError):
             return False
         if not _gone(_parsed(content)):
             stamp, now = (content, status.st_mtime_ns), time.monotonic()
@@ -196,32 +210,39 @@ class Claims:
         grave = self.folder / f".{uuid.uuid4().hex}.tmp"
         try:
             path.rename(grave)
-            dead = grave.read_text() == content
+            dead = _text(grave) == content
             if not dead:  # another was quicker, and this lease is its own: it goes back
                 os.link(grave, path)
             grave.unlink()
-        except OSError:
+        except (OSError, ValueError):
             return False
         return dead
 
     def _release(self, path: Path) -> None:
         ours = self.mine.pop(path, None)
-        with contextlib.suppress(OSError):  # ours only if nobody took us for dead meanwhile
-            if path.read_text() == ours:
+        with contextlib.suppress(
+            OSError, ValueError
+        ):  # ours only if nobody took us for dead meanwhile
+            if _text(path) == ours:
                 path.unlink()
 
 
 def read_holder(path: Path) -> dict[str, Any]:
     """Who wrote a lock or a lease; nothing where it does not say."""
     try:
-        return _parsed(path.read_text())
+        return _parsed(_text(path))
     except (OSError, ValueError):
         return {}
 
 
+def _text(path: Path) -> str:
+    """What a claim says; a pipe, or what is too large to be one, is none."""
+    return read_regular(path, 4096).decode()
+
+
 def _parsed(content: str) -> dict[str, Any]:
     try:
-        found = json.loads(content[:2000])
+        found = json.loads(content)
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

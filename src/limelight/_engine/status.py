@@ -168,7 +168,7 @@ def log_of(store: str | Path, worker: int | str) -> Path:
 
 def last_lines(store: str | Path, worker: int | str, most: int = 5) -> tuple[str, ...]:
     """The end of a worker's log."""
-    if not str(worker).isdigit():
+    if not str(worker).isdigit() or not log_of(store, worker).is_file():
         return ()
     try:
         with log_of(store, worker).open("rb") as file:

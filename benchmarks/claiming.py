@@ -1,0 +1,202 @@
+"""What a file system sees of many workers: claiming measured here, then simulated for many more.
+
+    python benchmarks/claiming.py [--folder FOLDER] [OUT.json]
+
+First the operations of a worker are timed in a folder of 10^5 chunks: a claim by lock and by lease,
+a look whether a chunk is there, the write of a chunk, a list of the folder. Then 10^5 chunks and
+1,000 workers are simulated with these times, a file server that takes so many operations at a time,
+and chunks of a given length: what the server sees per second, how long a claim takes, how much
+of their time workers compute.
+"""
+
+import argparse
+import heapq
+import json
+import random
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from timing import about
+
+from limelight._core.files import atomic
+from limelight._engine.claims import BEAT, Claims
+from limelight._engine.reading import chunk_name
+from limelight._engine.share import GLANCE, LINGER, POLL, SLOWEST, STRETCH
+
+#: Calls of the file system in each operation that reach a server, counted with `strace`: what is
+#: asked of an open file again is not among them. A claim is lost to whoever holds it.
+CALLS = {"look": 1, "lock": 7, "lease": 7, "write": 24, "lost": 3}
+CHUNKS, WORKERS = 100_000, 1_000
+
+
+def measured(folder: Path, chunks: int, repeats: int = 300) -> dict[str, float]:
+    """Median seconds of each operation among so many chunks."""
+    place = folder / "chunks"
+    place.mkdir(parents=True)
+    names = [chunk_name(0, part) for part in range(chunks)]
+    for name in names:
+        (place / f"{name}.parquet").touch()
+        (place / f"{name}.json").touch()
+    (folder / "locks").mkdir()
+    (folder / "leases").mkdir()
+    locks, leases = Claims(folder / "locks"), Claims(folder / "leases", leases=True)
+    some = random.Random(0).sample(names, repeats)
+
+    def claim(claims: Claims, name: str) -> None:
+        with claims.hold(name) as mine:
+            assert mine
+
+    def write(name: str) -> None:
+        for ending in ("json", "parquet"):
+            with atomic(place / f"{name}.{ending}") as temporary:
+                temporary.write_bytes(b"x" * 4000)
+
+    return {
+        "look": median(lambda name: (place / f"{name}.parquet").exists(), some),
+        "lock": median(lambda name: claim(locks, name), some),
+        "lease": median(lambda name: claim(leases, name), some),
+        "write": median(write, some),
+        "list": median(lambda _: [p.name for p in place.glob("*.parquet")], some[:3]),
+    }
+
+
+def median(function, arguments) -> float:
+    times = []
+    for argument in arguments:
+        began = time.perf_counter()
+        function(argument)
+        times.append(time.perf_counter() - began)
+    return float(np.median(times))
+
+
+class Server:
+    """A file server that answers so many calls at a time, each in the same time."""
+
+    def __init__(self, rate: float, latency: float):
+        self.free, self.rate, self.latency = 0.0, rate, latency
+        self.calls = 0
+        self.by_second: dict[int, int] = {}
+
+    def answer(self, now: float, calls: int) -> float:
+        """When calls that are made one after another from now on are answered."""
+        self.calls += calls
+        self.by_second[int(now)] = self.by_second.get(int(now), 0) + calls
+        self.free = max(self.free, now) + calls / self.rate
+        return max(self.free, now + calls * self.latency)
+
+
+def simulate(
+    chunks: int, workers: int, seconds: float, claim: str, rate: float, latency: float
+) -> dict[str, float]:
+    """The loop of `limelight._engine.share`, call by call, on one server.
+
+    A list of the folder counts one call for every thousand names. Chunks take between half and one
+    and a half of their mean time; workers start within a minute.
+    """
+    beats = workers / BEAT if claim == "lease" else 0.0  # of hearts, all the time
+    dice, server = random.Random(0), Server(rate - beats, latency)
+    done, holder = np.zeros(chunks, bool), np.zeros(chunks, bool)
+    listing = lambda: max(1, 2 * int(done.sum()) // 1000)
+    starts = [number * chunks // workers for number in range(workers)]
+    state = [{"left": None, "idle": 0.0, "pause": POLL} for _ in range(workers)]
+    events = [(dice.uniform(0, 60), number, "look", -1) for number in range(workers)]
+    heapq.heapify(events)
+    waits, busy, lost, end = [], 0.0, 0, 0.0
+    while events:
+        now, number, what, chunk = heapq.heappop(events)
+        me = state[number]
+        if what == "write":
+            now = server.answer(now, CALLS["write"])
+            done[chunk], holder[chunk] = True, False
+            end = max(end, now)
+        began = now
+        if me["left"] is None:
+            now = server.answer(now, listing())
+            order = np.r_[starts[number] : chunks, 0 : starts[number]]
+            me["left"], me["at"], me["held"] = order[~done[order]], 0, []
+        found, stretch = -1, 0
+        while me["at"] < len(me["left"]):
+            next_one = int(me["left"][me["at"]])
+            me["at"] += 1
+            now = server.answer(now, CALLS["look"])
+            if done[next_one]:
+                stretch += 1
+            elif holder[next_one]:
+                now = server.answer(now, CALLS["lost"])
+                me["held"].append(next_one)
+                stretch, lost = stretch + 1, lost + 1
+            else:
+                now, found = server.answer(now, CALLS[claim]), next_one
+                break
+            if stretch >= STRETCH or len(me["held"]) >= GLANCE:
+                break
+        if found >= 0:
+            holder[found] = True
+            waits.append(now - began)
+            took = seconds * dice.uniform(0.5, 1.5)
+            busy += took
+            me["idle"], me["pause"] = now + took, POLL
+            heapq.heappush(events, (now + took, number, "write", found))
+        elif me["at"] < len(me["left"]) and stretch >= STRETCH and not me["held"]:
+            me["left"] = None  # others were here: look again
+            heapq.heappush(events, (now, number, "look", -1))
+        else:
+            rest = [*me["left"][me["at"] :], *me["held"]]
+            me["left"], me["at"], me["held"] = np.array(rest, int), 0, []
+            me["left"] = me["left"][~done[me["left"]]] if len(rest) else me["left"]
+            if len(me["left"]) and now < me["idle"] + LINGER:
+                heapq.heappush(events, (now + me["pause"], number, "look", -1))
+                me["pause"] = min(2 * me["pause"], SLOWEST)
+    assert done.all()
+    rates = np.array(sorted(server.by_second.values()))
+    return {
+        "chunk_seconds": seconds,
+        "wall_seconds": round(end, 1),
+        "computing": round(busy / (workers * end), 4),
+        "claim_median_ms": round(1e3 * float(np.median(waits)), 2),
+        "claim_99_ms": round(1e3 * float(np.quantile(waits, 0.99)), 2),
+        "calls_per_second": round(server.calls / end + beats),
+        "calls_per_second_peak": int(rates[-1] + beats),
+        "claims_lost": lost,
+    }
+
+
+def main() -> None:
+    words = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    words.add_argument("--folder", type=Path, help="on the file system to be measured")
+    words.add_argument("--chunks", type=int, default=CHUNKS)
+    words.add_argument("--workers", type=int, default=WORKERS)
+    words.add_argument("out", nargs="?", type=Path)
+    told = words.parse_args()
+    folder = Path(tempfile.mkdtemp(dir=told.folder))
+    try:
+        times = measured(folder, told.chunks)
+    finally:
+        shutil.rmtree(folder)
+    rows = []
+    # A busy NFS or Lustre takes some thousands of calls per second, each in about a millisecond.
+    for rate, latency in ((20_000, 1e-3), (5_000, 1e-3)):
+        for claim in ("lock", "lease"):
+            for seconds in (300.0, 30.0, 3.0, 1.0):
+                row = simulate(told.chunks, told.workers, seconds, claim, rate, latency)
+                rows.append({"claim": claim, "server_calls_per_second": rate, **row})
+                print(json.dumps(rows[-1]), flush=True)
+    record = {
+        **about(),
+        "chunks": told.chunks,
+        "workers": told.workers,
+        "measured_seconds": times,
+        "calls": CALLS,
+        "largest_folder": {"chunks": 2 * told.chunks, "locks": told.workers},
+        "simulated": rows,
+    }
+    print(json.dumps(times))
+    if told.out:
+        told.out.write_text(json.dumps(record, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
