@@ -19,18 +19,17 @@ def crewed(order: Order, crew: Crew, dry_run: bool, json: bool) -> None:
 
     options: dict[str, Any] = {"stall": order.stall, **crew.options}
     launch = launcher(crew.on, order.place, options)  # refuses what it does not know
+    count = crew.count or launch.usual
     with busy("planning"):
-        plan, cost = lay_out(order, crew.count, launch.gpus, dry_run)
+        plan, cost = lay_out(order, count, launch.gpus, dry_run)
     if dry_run:
-        print_cost(order.place, plan, cost, crew, json)
+        print_cost(plan, cost, count, crew.on, json)
         return
     if not json:
-        say(f"{plural(crew.count, 'worker')} on {crew.on}: {in_words(plan, cost)}")
+        say(f"{plural(count, 'worker')} on {crew.on}: {in_words(plan, cost)}")
     bar = Bar(f"{order.recipe.paper} {order.recipe.name}")
     paper = order.key if named(order.key) else None
-    team = workers(
-        order.place, crew.on, crew.count, paper=paper, same_code=order.same_code, **options
-    )
+    team = workers(order.place, crew.on, count, paper=paper, same_code=order.same_code, **options)
     if launch.outlives and not json:
         say(f"Jobs {listed(team.jobs)}; how far they are: limelight status {quoted(order.place)}")
     try:
@@ -43,7 +42,7 @@ def crewed(order: Order, crew: Crew, dry_run: bool, json: bool) -> None:
             tell(f"note: {message}")
     last = bar.last
     took = f"{last.computed} of {len(table)} trials computed in {clock(last.seconds)}"
-    took += f" by {plural(crew.count, 'worker')} on {crew.on}"
+    took += f" by {plural(count, 'worker')} on {crew.on}"
     took += f" ({last.trials_per_second:.3g} per second, start included)"
     if not last.computed:
         took = f"all {len(table)} trials were there already"
@@ -97,13 +96,13 @@ def in_words(plan, cost) -> str:
     )
 
 
-def print_cost(place: Path, plan, cost, crew: Crew, json: bool) -> None:
+def print_cost(plan, cost, count: int, on: str, json: bool) -> None:
     """What it would cost, without doing it."""
     if json:
         emit(
             {
-                "workers": crew.count,
-                "on": crew.on,
+                "workers": count,
+                "on": on,
                 "programs": cost.programs,
                 "trials": plan.rows,
                 "width": plan.width,
@@ -115,7 +114,7 @@ def print_cost(place: Path, plan, cost, crew: Crew, json: bool) -> None:
             }
         )
         return
-    say(f"workers       {crew.count} on {crew.on}")
+    say(f"workers       {count} on {on}")
     say(f"programs      {cost.programs}, each compiled once where machines are alike")
     say(f"trials        {plan.rows} in {plural(cost.chunks, 'chunk')} of {plan.width}")
     say(f"chunks        {cost.each:.3g} per worker, roughly {clock(cost.chunk_seconds)} each")

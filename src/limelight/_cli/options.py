@@ -77,7 +77,7 @@ class Crew:
     """Workers that were asked for: where, how many, with which options."""
 
     on: str
-    count: int
+    count: int | None
     options: dict[str, str]
 
 
@@ -96,7 +96,7 @@ def orders(on: str | None, workers: int | None, options: Iterable[str]) -> Crew 
         if not equals or not name:
             raise InputError(f"--with {pair!r} is not NAME=VALUE", "for example --with time=60")
         found[name.replace("-", "_")] = value
-    return Crew(on or "local", workers or 2, found)
+    return Crew(on or "local", workers, found)
 
 
 def check_stall(seconds: float) -> None:

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import jax
+
 from limelight._core.errors import LimelightError
 from limelight._core.files import write_whole
 from limelight._engine.claims import holder
@@ -83,7 +85,10 @@ class Share:
         self.failures = self.store.path / "workers" / "failures"
         self.failed: set[str] = set()
         self.computed = 0
+        self.found = 0
         engine.watch, engine.turn = self.bell.watch, self._turn
+        if programs is not None:
+            jax.monitoring.register_event_listener(self._heard)
 
     def work(self) -> int:
         """Compute until nothing is left to be taken; how many chunks were computed here."""
@@ -162,14 +167,20 @@ class Share:
         if self.programs is None:
             yield
             return
-        ready = self.programs / f"group-{group:03d}"
+        ready, found = self.programs / f"group-{group:03d}", self.found
         while not ready.exists():
             with self.store.claim(f"{self.programs.name}-{group:03d}") as mine:
                 if mine and not ready.exists():
                     yield
                     ready.touch()
+                    self.say(f"program {group} was compiled here")
                     return
             self.bell.watch()
             self.engine.moved = time.monotonic()
             time.sleep(POLL)
         yield
+        self.say(f"program {group} was " + ("found" if self.found > found else "compiled again"))
+
+    def _heard(self, event: str, **_) -> None:
+        """Count the programs that JAX finds among the compiled ones."""
+        self.found += event == "/jax/compilation_cache/cache_hits"

@@ -77,7 +77,8 @@ class Watch:
         counts = self.manifest.get("chunks", [])
         self.lasts = {chunk_name(g, count - 1) for g, count in enumerate(counts)}
         self.rows: dict[str, int] = {}
-        self.facts: dict[str, tuple[float, float]] = {}  # when a chunk was begun and finished
+        self.ends: dict[str, float] = {}  # when a chunk was finished
+        self.facts: dict[str, tuple[float, float]] = {}  # when it was begun and finished
         #: Chunks that each worker finished, by its number, as far as they were read.
         self.finished_by: Counter[str] = Counter()
 
@@ -119,11 +120,12 @@ class Watch:
         return sum(rows for *_, rows in times) / span if span > 0 else 0.0
 
     def _finished(self, name: str) -> float:
-        if name in self.facts:
-            return self.facts[name][1]
-        with contextlib.suppress(OSError):
-            return self._file(name, "json").stat().st_mtime
-        return 0.0
+        if name not in self.ends:
+            try:
+                self.ends[name] = self._file(name, "json").stat().st_mtime
+            except OSError:
+                return 0.0
+        return self.ends[name]
 
     def _times(self, name: str) -> tuple[float, float]:
         """When a chunk was begun and finished, by the clock of the file system."""

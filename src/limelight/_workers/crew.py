@@ -35,7 +35,7 @@ from limelight.table import Table
 def workers(
     store: str | Path,
     on: str = "local",
-    count: int = 2,
+    count: int | None = None,
     *,
     paper: str | None = None,
     same_code: bool = False,
@@ -46,7 +46,7 @@ def workers(
     Args:
         store: A run folder that all machines see; `limelight run` and `lay_out` make one.
         on: Where: `local`, `slurm` or `ray`.
-        count: Workers in all, one process and one GPU each.
+        count: Workers in all, one process and one GPU each; two, or here as many as there are GPUs.
         paper: The file or folder of the run's paper, where it is not installed.
         same_code: Whether results of another version of your code may be continued.
         **options: `retries` (times that a worker is replaced although it finished nothing),
@@ -59,7 +59,7 @@ def workers(
     """
     place = Path(store).resolve()
     manifest = read_manifest(place)
-    if count < 1:
+    if count is not None and count < 1:
         raise InputError(f"count = {count}", "at least one worker")
     if "chunks" not in manifest:
         raise InputError(
@@ -67,6 +67,7 @@ def workers(
             "limelight resume goes on with it",
         )
     start = launcher(on, place, options)
+    count = count or start.usual
     there = str(Path(paper).resolve()) if paper else None
     rest = {"grace": start.grace, "stall": start.stall, "paper": there, "same_code": same_code}
     return Crew(place, start, [command(place, n, count, **rest) for n in range(count)])
@@ -127,6 +128,7 @@ class Crew:
         """
         show, began, first = progress or (lambda _: None), time.monotonic(), None
         while True:
+            looked = time.monotonic()
             seen = self.status()
             first = seen.done if first is None else first
             show(self._progress(seen, first, began))
@@ -136,7 +138,8 @@ class Crew:
                     return table
                 continue
             self._tend(seen)
-            time.sleep(self.launcher.interval)
+            # Where a look takes long, such as at very many chunks, it is taken less often.
+            time.sleep(max(self.launcher.interval, 4 * (time.monotonic() - looked)))
 
     def cancel(self) -> None:
         """Ask all workers to leave, and wait until they have; what is finished stays."""

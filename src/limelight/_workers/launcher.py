@@ -62,6 +62,11 @@ class Launcher(abc.ABC):
         """End workers; unless it is to be `at_once`, they may finish or give up their chunk."""
 
     @property
+    def usual(self) -> int:
+        """Workers where the user does not say how many."""
+        return 2
+
+    @property
     def gpus(self) -> bool:
         """Whether workers are asked for with a GPU."""
         return any(self.options.get(name) for name in self.options if "gpu" in name)

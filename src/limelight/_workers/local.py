@@ -66,6 +66,11 @@ class Local(Launcher):
                 process.stdin.close()
 
     @property
+    def usual(self) -> int:
+        """One per GPU, or two."""
+        return len(self.devices) or 2
+
+    @property
     def gpus(self) -> bool:
         """Whether this machine has any."""
         return bool(self.devices)
