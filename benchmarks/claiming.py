@@ -101,61 +101,65 @@ def simulate(
     done, holder = np.zeros(chunks, bool), np.zeros(chunks, bool)
     listing = lambda: max(1, 2 * int(done.sum()) // 1000)
     starts = [number * chunks // workers for number in range(workers)]
-    state = [{"left": None, "idle": 0.0, "pause": POLL} for _ in range(workers)]
-    events = [(dice.uniform(0, 60), number, "look", -1) for number in range(workers)]
+    me = [{"left": None, "idle": 0.0, "pause": POLL} for _ in range(workers)]
+    events = [(dice.uniform(0, 60), number, -1) for number in range(workers)]
+    began_at = [moment for moment, *_ in events]
     heapq.heapify(events)
     waits, busy, lost, end = [], 0.0, 0, 0.0
+
+    def begin(one: dict, left) -> None:
+        one |= {"left": left, "at": 0, "held": [], "stretch": 0, "computed": False}
+
     while events:
-        now, number, what, chunk = heapq.heappop(events)
-        me = state[number]
-        if what == "write":
+        now, number, chunk = heapq.heappop(events)
+        one = me[number]
+        if chunk >= 0:  # computed: kept, and the next is looked for
             now = server.answer(now, CALLS["write"])
-            done[chunk], holder[chunk] = True, False
-            end = max(end, now)
-        began = now
-        if me["left"] is None:
+            done[chunk], holder[chunk], end = True, False, max(end, now)
+            one |= {"computed": True, "stretch": 0, "idle": now, "pause": POLL}
+        if one["left"] is None:
             now = server.answer(now, listing())
             order = np.r_[starts[number] : chunks, 0 : starts[number]]
-            me["left"], me["at"], me["held"] = order[~done[order]], 0, []
-        found, stretch = -1, 0
-        while me["at"] < len(me["left"]):
-            next_one = int(me["left"][me["at"]])
-            me["at"] += 1
+            begin(one, order[~done[order]])
+        began, found, wait = now, -1, False
+        while found < 0 and not wait and len(one["left"]):
+            if one["at"] == len(one["left"]):  # once round
+                wait = not one["computed"]
+                begin(one, np.array(one["held"], int))
+                continue
+            chunk = int(one["left"][one["at"]])
+            one["at"] += 1
             now = server.answer(now, CALLS["look"])
-            if done[next_one]:
-                stretch += 1
-            elif holder[next_one]:
-                now = server.answer(now, CALLS["lost"])
-                me["held"].append(next_one)
-                stretch, lost = stretch + 1, lost + 1
-            else:
-                now, found = server.answer(now, CALLS[claim]), next_one
-                break
-            if stretch >= STRETCH or len(me["held"]) >= GLANCE:
-                break
+            if not done[chunk] and not holder[chunk]:
+                now, found = server.answer(now, CALLS[claim]), chunk
+                continue
+            if holder[chunk]:
+                now, lost = server.answer(now, CALLS["lost"]), lost + 1
+                one["held"].append(chunk)
+            one["stretch"] += 1
+            rest = lambda: np.array([*one["left"][one["at"] :], *one["held"]], int)  # noqa: B023
+            if one["stretch"] >= STRETCH and one["computed"]:
+                now = server.answer(now, listing())
+                left = rest()
+                begin(one, left[~done[left]])
+            elif not one["computed"] and len(one["held"]) >= GLANCE:
+                begin(one, rest())
+                wait = True
         if found >= 0:
             holder[found] = True
             waits.append(now - began)
             took = seconds * dice.uniform(0.5, 1.5)
             busy += took
-            me["idle"], me["pause"] = now + took, POLL
-            heapq.heappush(events, (now + took, number, "write", found))
-        elif me["at"] < len(me["left"]) and stretch >= STRETCH and not me["held"]:
-            me["left"] = None  # others were here: look again
-            heapq.heappush(events, (now, number, "look", -1))
-        else:
-            rest = [*me["left"][me["at"] :], *me["held"]]
-            me["left"], me["at"], me["held"] = np.array(rest, int), 0, []
-            me["left"] = me["left"][~done[me["left"]]] if len(rest) else me["left"]
-            if len(me["left"]) and now < me["idle"] + LINGER:
-                heapq.heappush(events, (now + me["pause"], number, "look", -1))
-                me["pause"] = min(2 * me["pause"], SLOWEST)
+            heapq.heappush(events, (now + took, number, found))
+        elif wait and now < one["idle"] + LINGER:
+            heapq.heappush(events, (now + one["pause"], number, -1))
+            one["pause"] = min(2 * one["pause"], SLOWEST)
     assert done.all()
     rates = np.array(sorted(server.by_second.values()))
     return {
         "chunk_seconds": seconds,
         "wall_seconds": round(end, 1),
-        "computing": round(busy / (workers * end), 4),
+        "computing": round(busy / sum(end - moment for moment in began_at), 4),
         "claim_median_ms": round(1e3 * float(np.median(waits)), 2),
         "claim_99_ms": round(1e3 * float(np.quantile(waits, 0.99)), 2),
         "calls_per_second": round(server.calls / end + beats),

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 PAPER = ROOT / "tests" / "cluster" / "dice.py"
 #: Trials in a chunk, trials and chunks in all.
 WIDTH, TRIALS, CHUNKS = 2, 16, 8
-PATIENCE = 300
+PATIENCE = 500
 
 
 class Scene:

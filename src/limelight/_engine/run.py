@@ -248,8 +248,7 @@ class Engine:
         except LimelightError:
             raise
         except Exception as error:  # out of memory, a bug in a measure: the rest goes on
-            first = (str(error).strip().splitlines() or [""])[0]
-            self.failures[chunk.name] = f"{type(error).__name__}: {first}"
+            self.failures[chunk.name] = f"{type(error).__name__}: {_in_a_line(error)}"
             self.progress.messages.append(f"chunk {chunk.name} failed: {self.failures[chunk.name]}")
             return self._report()
         facts = {
@@ -359,3 +358,14 @@ class Engine:
     def _prove_coverage(self, table: Table) -> None:
         if not covered(table):
             raise RunError("the store does not hold every cell's trials exactly once")
+
+
+def _in_a_line(error: BaseException) -> str:
+    """What an error says: its first line, or the end of the traceback that it holds.
+
+    Example:
+        >>> _in_a_line(ValueError("no callback: Traceback (most recent call last):\\n ...\\nE: why"))
+        'E: why'
+    """
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [""]
+    return lines[-1] if "Traceback (most recent" in lines[0] else lines[0]

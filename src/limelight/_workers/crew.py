@@ -191,6 +191,9 @@ class Crew:
         ended = [post for post in self.posts.values() if post.state == "ended"]
         for post in ended[: len(free)]:
             self._replace(post)
+        if len(free) > len(self.posts):  # such as chunks that turned out to be damaged
+            wanted = range(min(len(free), len(self.orders)))
+            self._start([number for number in wanted if number not in self.posts])
         if all(post.state == "ended" for post in self.posts.values()) and not seen.held:
             raise self._failure(self.watch.look())
 

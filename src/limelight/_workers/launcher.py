@@ -11,7 +11,7 @@ from limelight._core.errors import InputError, suggest
 #: The launchers, by the word that chooses one.
 KNOWN = ("local", "slurm", "ray")
 #: Times in a row that a worker may end without having finished a chunk, and be replaced.
-RETRIES = 3
+RETRIES = 3.0
 #: Seconds to finish a chunk when asked to leave, and seconds that a chunk may take.
 GRACE, STALL = 20.0, 1800.0
 

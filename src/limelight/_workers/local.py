@@ -50,20 +50,24 @@ class Local(Launcher):
 
     def poll(self, jobs: Collection[str]) -> dict[str, str]:
         """Those that run."""
-        known = {job: self.processes[job] for job in jobs if job in self.processes}
-        return {job: "running" for job, process in known.items() if process.poll() is None}
+        there = {}
+        for job in set(jobs) & set(self.processes):
+            process = self.processes[job]
+            if process.poll() is None:
+                there[job] = "running"
+            elif process.stdin is not None:
+                process.stdin.close()
+        return there
 
     def cancel(self, jobs: Collection[str], at_once: bool = False) -> None:
         """SIGTERM, which lets them finish or give up their chunk, or SIGKILL."""
         for job in self.poll(jobs):
-            with contextlib.suppress(OSError):
-                self.processes[job].kill() if at_once else self.processes[job].terminate()
-        for job in set(jobs) & set(self.processes):
             process = self.processes[job]
+            with contextlib.suppress(OSError):
+                process.kill() if at_once else process.terminate()
             if at_once:
                 process.wait()
-            if process.poll() is not None and process.stdin is not None:
-                process.stdin.close()
+        self.poll(jobs)
 
     @property
     def usual(self) -> int:
