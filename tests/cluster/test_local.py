@@ -61,7 +61,7 @@ def test_a_failing_measure_is_named_with_its_log_and_the_rest_is_kept(
     assert "no die has 8 sides" in no.value.message
     seen = crew.status()
     assert [failure.chunk for failure in seen.failures] == ["000-00004"] * 2 + ["000-00005"] * 2
-    assert any("000-00004 failed" in line for line in seen.failures[0].lines)
+    assert any("no die has 8 sides" in line for line in seen.failures[0].lines)
     assert seen.done == TRIALS - 2 * WIDTH
     assert seen.workers == {"ended": 1}
     (scene.faults / "fail-8").unlink()

@@ -361,11 +361,6 @@ class Engine:
 
 
 def _in_a_line(error: BaseException) -> str:
-    """What an error says: its first line, or the end of the traceback that it holds.
-
-    Example:
-        >>> _in_a_line(ValueError("no callback: Traceback (most recent call last):\\n ...\\nE: why"))
-        'E: why'
-    """
+    """What an error says: its first line, or the end of the traceback that it holds."""
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [""]
     return lines[-1] if "Traceback (most recent" in lines[0] else lines[0]
