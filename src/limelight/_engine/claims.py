@@ -101,6 +101,13 @@ class Claims:
             if mine:
                 self._release(path)
 
+    def names(self) -> set[str]:
+        """What seems to be held, at one look: a killed process may have left some of it."""
+        try:
+            return {name.removesuffix(ENDING) for name in os.listdir(self.folder)}
+        except OSError:
+            return set()
+
     def held(self) -> dict[str, dict[str, Any]]:
         """What is held now, by name, each with its holder and since when."""
         found = {}

@@ -1,8 +1,8 @@
 """One worker among many: it takes chunks that nobody holds, from a place of its own on.
 
-A worker looks at the folder once, begins at a place that depends on its number, and goes round.
-So workers meet only where one has finished its own part. It reads no chunk: whoever waits for the
-whole proves that nothing is missing.
+A worker lists the folder, begins at a place that depends on its number, and goes round. So
+workers meet only where one has finished its own part; it then lists what is held, which is short,
+and goes for the rest. It reads no chunk: whoever waits for the whole proves that all is there.
 """
 
 import contextlib
@@ -28,8 +28,8 @@ POLL, SLOWEST = 0.5, 5.0
 LINGER = 60.0
 #: Workers that may fail at one chunk before it is given up.
 TRIES = 2
-#: Chunks in a row that turn out to be done or held before the folder is listed anew, and chunks
-#: that a waiting worker looks at each time.
+#: Chunks in a row that turn out to be done or held before the folder is listed anew, and held
+#: chunks that a waiting worker tries each time.
 STRETCH, GLANCE = 32, 8
 
 
@@ -94,9 +94,8 @@ class Share:
         """Compute until nothing is left to be taken; how many chunks were computed here."""
         waiting, pause, idle = self._absent(), POLL, time.monotonic()
         while waiting and not self.bell.at:
-            before = self.computed
-            waiting = self._round(waiting)
-            if self.computed > before:
+            waiting, free = self._round(waiting)
+            if free:
                 pause, idle = POLL, time.monotonic()
             elif time.monotonic() > idle + LINGER:  # whoever waits for the whole sees to the rest
                 self.say(f"{len(waiting)} chunks are left, all held by others")
@@ -113,22 +112,27 @@ class Share:
         start = self.number % self.count * len(chunks) // self.count
         return [c for c in (*chunks[start:], *chunks[:start]) if c.name not in there]
 
-    def _round(self, waiting: list[Chunk]) -> list[Chunk]:
-        """Once through what is left; what is left after it."""
-        held, stretch, before = [], 0, self.computed
-        for place, chunk in enumerate(waiting):
+    def _round(self, waiting: list[Chunk]) -> tuple[list[Chunk], bool]:
+        """Once through what nobody seems to hold: what is left then, and whether there was any."""
+        names = self.store.claims.names()
+        free = [chunk for chunk in waiting if chunk.name not in names]
+        held = [chunk for chunk in waiting if chunk.name in names]
+        stretch = 0
+        for place, chunk in enumerate(free):
             if self.bell.at:
-                return waiting[place:] + held
-            mine = self.computed
+                return free[place:] + held, True
+            before = self.computed
             if not self._settle(chunk):
                 held.append(chunk)
-            stretch = 0 if self.computed > mine else stretch + 1
-            if stretch >= STRETCH and self.computed > before:  # others were here: look again
+            stretch = 0 if self.computed > before else stretch + 1
+            if stretch >= STRETCH:  # others were here: look again
                 there = set(stored_chunks(self.store.path))
-                return [c for c in waiting[place + 1 :] + held if c.name not in there]
-            if self.computed == before and len(held) >= GLANCE:  # the others another time
-                return waiting[place + 1 :] + held
-        return held
+                return [c for c in free[place + 1 :] + held if c.name not in there], True
+        if free:
+            return held, True
+        # A holder that was killed leaves its name behind: some are tried each time.
+        tried = [chunk for chunk in held[:GLANCE] if not self._settle(chunk)]
+        return held[GLANCE:] + tried, len(tried) < len(held[:GLANCE])
 
     def _settle(self, chunk: Chunk) -> bool:
         """Whether nothing is left to do here about a chunk."""
