@@ -32,7 +32,7 @@ def cluster():
         "RAY_memory_monitor_refresh_ms": "200",
         "RAY_USAGE_STATS_ENABLED": "0",
     }
-    words = ["start", "--head", "--port=16379", "--num-cpus=2", "--include-dashboard=false"]
+    words = ["start", "--head", "--port=26379", "--num-cpus=2", "--include-dashboard=false"]
     words += ["--object-store-memory=80000000", "--disable-usage-stats"]
     subprocess.run([*command, *words], env=environment, check=True, **quiet)
     yield
@@ -40,7 +40,7 @@ def cluster():
 
 
 #: What a submitting process is told of it.
-THERE = ("address=127.0.0.1:16379", "grace=5")
+THERE = ("address=127.0.0.1:26379", "grace=5")
 
 
 def used() -> float:

@@ -95,8 +95,8 @@ def test_a_node_that_fails_takes_its_worker_and_nothing_else(scene, reference):
 
 def test_a_time_limit_queues_the_worker_again(scene, reference):
     """A minute is too little for one worker: it is warned, leaves and comes back by itself."""
-    scene.environment["DICE_SECONDS"] = "2.5"
-    submitter = scene.start("slurm", "time=1", "signal_delay_s=25", "grace=1", workers=1)
+    scene.environment["DICE_SECONDS"] = "4.5"
+    submitter = scene.start("slurm", "time=2", "signal_delay_s=60", "grace=1", workers=1)
     code, _, err = finish(submitter)
     assert code == 0, err
     assert scene.logs().count("worker 0 of 1") > 1

@@ -119,7 +119,7 @@ def share_programs(store: Path) -> Path | None:
     except OSError:  # then each compiles its own
         return None
     config.update("jax_compilation_cache_dir", str(folder))
-    config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     return folder
 
 
