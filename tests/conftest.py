@@ -30,7 +30,7 @@ def pytest_configure(config):
     Set before the first program is compiled, and inherited by every process that a test starts. The
     slow tests are compiled as users compile.
     """
-    if config.option.markexpr == "not slow":
+    if "not slow" in config.option.markexpr:
         quick = " --xla_backend_optimization_level=0"
         if jax.__version_info__ < (0, 11):  # later releases do not know the flag, and stop at it
             quick += " --xla_cpu_use_fusion_emitters=false"

@@ -25,10 +25,12 @@ from limelight._cli import (
     plot,
     probe,
     prune,
+    publish,
     report,
     resume,
     run,
     show,
+    status,
     verify,
     weights,
 )
@@ -54,9 +56,11 @@ COMMANDS = {
     "show": show.show,
     "run": run.run,
     "resume": resume.resume,
+    "status": status.status,
     "plot": plot.plot,
     "report": report.report,
     "verify": verify.verify,
+    "publish": publish.publish,
     "weights": weights.weights,
     "bound": bound.bound,
     "construct": construct.construct,
@@ -69,7 +73,19 @@ COMMANDS = {
 BARE = ("papers", "verify", "bench")
 
 #: Parameters of commands that are given by place, not as a flag.
-ARGUMENTS = {"key", "keys", "figure", "file", "what", "words", "stores", "rule", "sets", "json"}
+ARGUMENTS = {
+    "key",
+    "keys",
+    "figure",
+    "file",
+    "what",
+    "words",
+    "stores",
+    "rule",
+    "sets",
+    "json",
+    "options",
+}
 
 #: What Typer raises when words do not fit a command.
 UsageError = typer.BadParameter.__bases__[0]

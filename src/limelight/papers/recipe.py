@@ -192,7 +192,20 @@ class Figure:
     ) -> Table:
         """Run the study, or what is missing of it, and return its table."""
         plan = self.plan(scale, seed=seed, settings=settings, width=width, store=store)
-        about = {
+        return run(
+            plan,
+            store=store,
+            progress=progress,
+            stall=stall,
+            about=self.about(scale, seed, settings, command),
+            same_code=same_code,
+        )
+
+    def about(
+        self, scale: str, seed: int, settings: Mapping[str, str] | None, command: str = ""
+    ) -> dict[str, Any]:
+        """What the manifest of a run says of its figure."""
+        return {
             "paper": self.paper,
             "figure": self.name,
             "scale": scale,
@@ -200,14 +213,6 @@ class Figure:
             "seed": seed,
             "command": command,
         }
-        return run(
-            plan,
-            store=store,
-            progress=progress,
-            stall=stall,
-            about=about,
-            same_code=same_code,
-        )
 
     @property
     def cost(self) -> dict[str, str]:
