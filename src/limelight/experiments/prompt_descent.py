@@ -113,9 +113,10 @@ class PromptDescent(Experiment):
 
         def pull(number: Array, matrix: Array) -> Array:
             asked = jax.vmap(world.reduced)(jr.split(jr.fold_in(key, number), self.batch))
-            guess = jnp.einsum("bi,ij,bj->b", asked.query, matrix, asked.statistic)
+            beta = asked.statistics[:, 0]
+            guess = jnp.einsum("bi,ij,bj->b", asked.query, matrix, beta)
             off = (asked.target - guess) / self.batch
-            return jnp.einsum("b,bi,bj->ij", off, asked.query, asked.statistic)
+            return jnp.einsum("b,bi,bj->ij", off, asked.query, beta)
 
         return pull
 

@@ -141,7 +141,7 @@ class PromptFlow(Experiment):
             "steps": steps,
             "reached": end.time,
             "finished": ~going(kept),
-            **({"trace.loss": kept.looked} if self.looks else {}),
+            **({"trace.loss": kept.looked.astype(jnp.float32)} if self.looks else {}),
         }
 
     def begin(self, key: PRNGKey, law: PromptLoss) -> MergedAttention | SeparateAttention:

@@ -11,7 +11,16 @@ from limelight.theory.base import Bound, Condition
 __all__ = ["Bound", "Condition"]
 
 #: Modules and papers that are loaded when they are first asked for.
-_MODULES = ("covering", "edelman2022", "jelassi2022", "li2023", "ode", "softmax", "xu2022", "zhang2024")
+_MODULES = (
+    "covering",
+    "edelman2022",
+    "jelassi2022",
+    "li2023",
+    "ode",
+    "softmax",
+    "xu2022",
+    "zhang2024",
+)
 
 __getattr__ = on_first_use(__name__)
 

@@ -54,9 +54,9 @@ class Prompt(eqx.Module):
 
 
 class Asked(NamedTuple):
-    r"""What a layer reads of a prompt: $\beta$, the query, and the target."""
+    r"""What a layer reads of a prompt: $\beta$ at some lengths, the query, and the target."""
 
-    statistic: Float[Array, " dimension"]
+    statistics: Float[Array, "lengths dimension"]
     query: Float[Array, " dimension"]
     target: Scalar
 
@@ -151,8 +151,10 @@ class Prompts(World[None, Prompt]):
             self.respond(k_target, law.task @ query),
         )
 
-    def reduced(self, key: PRNGKey) -> Asked:
+    def reduced(self, key: PRNGKey, lengths: tuple[int, ...] = ()) -> Asked:
         r"""What a layer reads of one prompt, in law, from $N + 2d$ random numbers.
+
+        At several lengths (all of it when none is given) each has its law, on common numbers.
 
         With $x = \Lambda^{1/2}z$, $u$ along $\Lambda^{1/2}w$ and $a_i = u^\top z_i$ the labels depend
         on the $a_i$ alone; given them, $\sum_i y_i z_i$ is Gaussian across $u$ with variance
@@ -165,10 +167,12 @@ class Prompts(World[None, Prompt]):
         u = root * law.task / length
         a, g = jr.normal(k_a, (self.examples,)), jr.normal(k_g, (self.dimension,))
         y = self.respond(k_y, length * a)
-        across = jnp.linalg.norm(y) * (g - u * (u @ g))
+        M = np.array(lengths or (self.examples,))
+        along, square = jnp.cumsum(y * a)[M - 1], jnp.cumsum(y**2)[M - 1]
+        sums = jnp.outer(along, u) + jnp.outer(jnp.sqrt(square), g - u * (u @ g))
         query = jnp.sqrt(law.query) * jr.normal(k_q, (self.dimension,))
         target = self.respond(k_target, law.task @ query)
-        return Asked(root * (u * (y @ a) + across) / self.examples, query, target)
+        return Asked(sums * root[None, :] / M[:, None], query, target)
 
     def check(self) -> None:
         """Refuse sizes, spreads and words that make no sense."""

@@ -7,9 +7,7 @@ import math
 from typing import Any
 
 
-def white_course(
-    times: Any, dimension: int, eigenvalue: Any, examples: Any, start: Any
-) -> Any:
+def white_course(times: Any, dimension: int, eigenvalue: Any, examples: Any, start: Any) -> Any:
     r"""$a(t)$ with $A = a I$: merged weights, $\Lambda = \lambda I$, $v = w$, $U = wI/\sqrt d$.
 
     $$a(t) = \frac{e^{kt}}{\sqrt d/w^2 + \gamma(e^{kt} - 1)}, \qquad k = 2\sqrt d\lambda^2.$$
