@@ -24,8 +24,8 @@ class PromptDescent(Experiment):
     r"""Gradient descent on prompts, beside the flow of the population from the same start.
 
     A fixed set of $P$ prompts enters through three moments: with $z = \mathrm{vec}(x_q\beta^\top)$
-    the loss is $c - 2 b\cdot\mathrm{vec}A + \mathrm{vec}A^\top C\,\mathrm{vec}A$, so that a step costs
-    $d^4$ whatever $P$.
+    and $a = \mathrm{vec}A$ the loss is $c - 2 b^\top a + a^\top Ca$, so that a step costs $d^4$
+    whatever $P$.
 
     Leaves the population's loss after the last step over the least one (`over`), that of the best
     matrix for the drawn set (`fitted`), and the times at which the levels are passed, by descent

@@ -47,10 +47,10 @@ EARLIEST, LATEST = 1e-1, 1e6
 class PromptFlow(Experiment):
     r"""$\theta' = -\frac12\nabla L$ for a layer of linear attention, to the bottom of the loss.
 
-    Leaves, for $m = 1, …, d$, the time at which the loss is half-way from level $m - 1$ to level $m$
-    (`time`); for the inner levels whether they are plateaus (`seen`, `count` of them), how long the
-    loss stays (`dwell`), how far from the level (`offset`) and from principal component regression
-    (`cosine`); when half and all but 1/100 of the loss above the least is gone (`half`,
+    Leaves, for $m = 1, …, d$, the time at which the loss is half-way from level $m - 1$ to level
+    $m$ (`time`); for the inner levels whether they are plateaus (`seen`, `count` of them), how long
+    the loss stays (`dwell`), how far from the level (`offset`) and from principal component
+    regression (`cosine`); when half and all but 1/100 of the loss above the least is gone (`half`,
     `settled`); at the end `excess` over the loss of predicting 0, the distance from the best matrix
     (`distance`), the value against that of the theorem (`value`, one head), the drift of what the
     flow conserves (`drift`), and the distance from the closed form (`apart`, start `aligned`).
@@ -182,7 +182,7 @@ class PromptFlow(Experiment):
 
 
 def conserved(model: MergedAttention | SeparateAttention) -> Array:
-    r"""What the flow conserves: $v_h^2 - |U_h|^2$; $v_h^2 - |K_h|^2$ and $K_hK_h^\top - Q_hQ_h^\top$."""
+    r"""Conserved: $v_h^2 - |U_h|^2$, or $v_h^2 - |K_h|^2$ and $K_hK_h^\top - Q_hQ_h^\top$."""
     if isinstance(model, MergedAttention):
         return model.value**2 - jnp.sum(model.key_query**2, axis=(1, 2))
     gram = lambda rows: jnp.einsum("hri,hsi->hrs", rows, rows)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from limelight.worlds.images import Images
     from limelight.worlds.pairs import Pairs
     from limelight.worlds.patterns import Patterns
-    from limelight.worlds.prompts import Prompt, Prompts
     from limelight.worlds.projected import GaussianPatches
+    from limelight.worlds.prompts import Prompt, Prompts
     from limelight.worlds.regions import Regions
     from limelight.worlds.sets import PatternSets
     from limelight.worlds.sparse import POLICIES, Sparse

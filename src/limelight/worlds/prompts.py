@@ -131,7 +131,7 @@ class Prompts(World[None, Prompt]):
         return PromptLaw(context, query, task)
 
     def respond(self, key: PRNGKey, product: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-        """Responses to $w^\top x$, with their noise."""
+        r"""Responses to $w^\top x$, with their noise."""
         clean = {"linear": product, "sign": jnp.sign(product), "cube": product**3}[self.response]
         return clean + self.noise * jr.normal(key, product.shape)
 
@@ -156,8 +156,8 @@ class Prompts(World[None, Prompt]):
 
         At several lengths (all of it when none is given) each has its law, on common numbers.
 
-        With $x = \Lambda^{1/2}z$, $u$ along $\Lambda^{1/2}w$ and $a_i = u^\top z_i$ the labels depend
-        on the $a_i$ alone; given them, $\sum_i y_i z_i$ is Gaussian across $u$ with variance
+        With $x = \Lambda^{1/2}z$, $u$ along $\Lambda^{1/2}w$ and $a_i = u^\top z_i$ the labels
+        depend on the $a_i$ alone; given them, $\sum_i y_i z_i$ is Gaussian across $u$ with variance
         $\sum_i y_i^2$.
         """
         k_law, k_a, k_g, k_q, k_y, k_target = named(key, "law", "a", "g", "query", "y", "target")

@@ -186,6 +186,6 @@ figure = Figure(
     pictures={"drop": draw},
     summary=summary,
     reference="limelight, after Zhang et al. (2025)",
-    departures="the flow of the exact population loss; the start is scaled by the size of each array",
+    departures="the flow of the exact population loss; the start is scaled by each array's size",
     shared=("model.scale",),
 )

@@ -1,4 +1,4 @@
-r"""Theorem 4.1: from its start, gradient flow ends at $A = \Gamma^{-1}$; and Theorem 4.5's limit."""
+r"""Theorem 4.1: gradient flow ends at $A = \Gamma^{-1}$; and where it ends by Theorem 4.5."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def largest(table: Table, start: str, where: tuple[float, float], *columns: str)
     kind="identity",
 )
 def least_loss(table: Table) -> Estimate:
-    """Largest excess of the loss over the least, of the loss of predicting 0, scales below the bound."""
+    """Largest excess of the loss over the least, relative to predicting 0, admissible scales."""
     return largest(table, "theorem", (0, 1), "excess")
 
 

@@ -130,7 +130,7 @@ def learner(table: Table) -> Estimate:
         (f"{named(rows)}, N = {M}", found)
         for _, rows in table.cells()
         for (N, M), found in measured(rows).items()
-        if not N and M >= 7 * int(rows.setting("world.dimension"))
+        if not N and 7 * int(rows.setting("world.dimension")) <= M
     ]
     return highest(cells)
 
@@ -143,7 +143,7 @@ def learner(table: Table) -> Estimate:
     at="limelight, on zhang2024, Section 4.1",
 )
 def not_least_squares(table: Table) -> Estimate:
-    """Error of the layer less that of least squares at N = M = 8, d = 4, over predicting 0; lowest."""
+    """The layer's error less that of least squares, N = M = 8, d = 4, over predicting 0; lowest."""
     cells = []
     for _, rows in table.where(world__dimension=4).cells():
         least = float(rows["least"][0][list(rows.setting("lengths")).index(8)])
@@ -158,7 +158,7 @@ def not_least_squares(table: Table) -> Estimate:
     at="limelight, beyond zhang2024",
 )
 def useless(table: Table) -> Estimate:
-    """Error less that of predicting 0 at M = 3, and the reverse at M = 6; d = 4, N at least 31; lowest."""
+    """Error less that of predicting 0 at M = 3, the reverse at M = 6; d = 4, N >= 31; lowest."""
     cells = []
     for _, rows in table.where(world__dimension=4).cells():
         for (N, M), found in measured(rows).items():

@@ -48,7 +48,7 @@ def exponents(table: Table, long: bool) -> list[tuple[str, Estimate]]:
     fixed="pilot",
 )
 def long_stays(table: Table) -> Estimate:
-    """Median within-seed slope of ln dwell on ln(1/s), s at most 0.03, R divides m; lowest (R, m)."""
+    """Median within-seed slope of ln dwell on ln(1/s), s up to 0.03, R divides m; lowest (R, m)."""
     return lowest(exponents(table, long=True))
 
 
@@ -107,7 +107,7 @@ def summary(table: Table) -> list[str]:
 
 
 figure = Figure(
-    statement="with keys and queries of rank R the conspicuous plateaus are those at multiples of R",
+    statement="with keys and queries of rank R conspicuous plateaus are those at multiples of R",
     trial=PromptFlow(
         dimension=8,
         spread=7 / 9,

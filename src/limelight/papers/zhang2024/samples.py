@@ -29,7 +29,7 @@ def runs(sizes: tuple[int, ...], batches: tuple[int, ...]) -> list[tuple]:
     fixed="pilot",
 )
 def end(table: Table) -> Estimate:
-    """Population's loss after training on a fixed set of 20,000 over the least loss, less 1; mean."""
+    """Population's loss after training on a set of 20,000 over the least loss, less 1; mean."""
     return mean(table.where(prompts=20_000, whiten=False)["over"])
 
 
@@ -40,7 +40,7 @@ def end(table: Table) -> Estimate:
     fixed="pilot",
 )
 def online(table: Table) -> Estimate:
-    """Times of the drops over those of the flow, B = 64, medians over seeds; all levels and forms."""
+    """Times of drops over those of the flow, B = 64, medians over seeds; all levels and forms."""
     rows = table.where(prompts=0, batch=64)
     found = []
     for at, part in rows.cells("model.form"):
@@ -130,6 +130,6 @@ figure = Figure(
     pictures={"samples": draw},
     summary=summary,
     reference="limelight, after the protocol of Zhang et al. (2025)",
-    departures="the moments of a fixed set stand for it, which is exact; neither covariates nor tasks"
-    " are whitened unless it is said",
+    departures="the moments of a fixed set stand for it, which is exact; covariates are not centred"
+    " and tasks not whitened unless it is said; batches of 512 and the full layer are left out",
 )

@@ -67,7 +67,7 @@ def survived(table: Table, name: str) -> Estimate:
     at="zhang2024, Section 4.2",
 )
 def covariates(table: Table) -> Estimate:
-    """Error at N = M = 1000 over the mean square of the target; c = 1/2, c = 2, reversed; lowest."""
+    """Error at N = M = 1000 over the target's mean square; c = 1/2, c = 2, reversed; lowest."""
     found = errors(table, "scaled", "reversed")
     judged = ("c = 0.5,", "c = 2,", "reversed")
     return lowest((at, e) for at, e in found if at.startswith(judged))
@@ -171,6 +171,6 @@ figure = Figure(
     pictures={"shift": draw},
     summary=summary,
     reference="Section 4.2, Theorem 4.5",
-    departures="the paper shows shifts in words and on large transformers; the numbers are ours; the"
+    departures="the paper shows shifts in words and on large transformers: numbers are ours; the"
     " layer is the global minimum itself; least squares errs 0 at these lengths",
 )

@@ -41,7 +41,8 @@ def cells_at(table: Table, scale: float):
 )
 def levels(table: Table) -> Estimate:
     """Largest distance from a level, of the smaller step beside it: median over seeds, s = 0.03;
-    highest H."""
+    highest H.
+    """
     cells = cells_at(table, SMALL)
     return highest((words, median(part["offset"].max(axis=1))) for words, part in cells)
 
@@ -105,7 +106,8 @@ def power(table: Table) -> Estimate:
 )
 def descent(table: Table) -> Estimate:
     """Largest relative distance of descent from flow in the times of the drops, median over seeds;
-    highest s."""
+    highest s.
+    """
     rows = table.where(model__heads=5, model__start="gauss")
     found = []
     for at, part in over(rows).cells("model.scale"):
@@ -181,7 +183,7 @@ figure = Figure(
     pictures={"stairs": draw},
     summary=summary,
     reference="limelight, after Zhang et al. (2025)",
-    departures="the flow of the exact population loss; the start is scaled by the size of each array;"
+    departures="the flow of the exact population loss; the start is scaled by each array's size;"
     " a covariance in its eigenbasis, which a Gaussian start does not notice",
     shared=("model.scale", "trainer"),
 )
