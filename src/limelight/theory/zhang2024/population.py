@@ -1,10 +1,12 @@
 r"""The loss of linear attention on linear regression, exactly, as a quadratic form.
 
 A layer of linear attention predicts $\hat y = x_q^\top A \beta$ with
-$\beta = \frac1N\sum_i y_i x_i$: the matrix $A$ is the whole trained function. For $x \sim N(0, \Lambda)$ and $w \sim N(0, I)$
+$\beta = \frac1N\sum_i y_i x_i$: the matrix $A$ is the whole trained function. For
+$x \sim N(0, \Lambda)$ and $w \sim N(0, I)$
 
 $$L(A) = \mathrm{tr}\Lambda - 2\,\mathrm{tr}(A\Lambda^2)
-  + \mathrm{tr}(\Lambda A\Lambda\Gamma A^\top), \qquad \Gamma = (1 + \tfrac1N)\Lambda + \tfrac{\mathrm{tr}\Lambda}{N} I.$$
+  + \mathrm{tr}(\Lambda A\Lambda\Gamma A^\top),
+  \qquad \Gamma = (1 + \tfrac1N)\Lambda + \tfrac{\mathrm{tr}\Lambda}{N} I.$$
 
 Everything here serves NumPy and JAX alike.
 
