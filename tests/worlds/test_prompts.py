@@ -77,7 +77,6 @@ def test_nonsense_is_refused():
         Prompts(noise=-1.0),
         Prompts(factor=0.0),
         Prompts(shift="orthogonal"),
-        Prompts(response="cubed"),  # pyright: ignore[reportArgumentType]
     ):
         with pytest.raises(InputError):
             wrong.check()

@@ -2,6 +2,7 @@ r"""Theorem 4.1: gradient flow ends at $A = \Gamma^{-1}$; and where it ends by T
 
 import numpy as np
 
+from limelight._core.arrays import Real
 from limelight.claims import AtMost, Estimate, Undecided
 from limelight.experiments.prompt_flow import PromptFlow
 from limelight.fit import tabulate
@@ -22,7 +23,7 @@ LARGER = [
 ]
 
 
-def largest(table: Table, start: str, where: tuple[float, float], *columns: str) -> Estimate:
+def largest(table: Table, start: str, where: tuple[Real, Real], *columns: str) -> Estimate:
     """The largest of some columns among runs whose scale lies between two ends."""
     inside = (table["model.start"] == start) & (table["model.scale"] > where[0])
     rows = table.rows(inside & (table["model.scale"] < where[1]))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from limelight._core.arrays import Real
 from limelight.claims import Above, AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.prompt_errors import PromptErrors
 from limelight.fit import tabulate
@@ -31,7 +32,7 @@ def spectrum_of(rows: Table) -> np.ndarray:
     )
 
 
-def theory(rows: Table, response: str, noise: float, N: float) -> ErrorParts:
+def theory(rows: Table, response: str, noise: Real, N: Real) -> ErrorParts:
     """Theorem 4.2 for a cell."""
     spectrum = spectrum_of(rows)
     if response == "linear":
@@ -41,7 +42,7 @@ def theory(rows: Table, response: str, noise: float, N: float) -> ErrorParts:
 
 
 def measured(
-    rows: Table, response: str = "linear", noise: float = 0.0
+    rows: Table, response: str = "linear", noise: Real = 0.0
 ) -> dict[tuple[int, int], Estimate]:
     """Measured errors of a cell by (N, M), with 95 % intervals; N = 0 is trained at M."""
     lengths, trained = rows.setting("lengths"), rows.setting("trained")
@@ -69,7 +70,7 @@ def named(rows: Table) -> str:
     return f"d = {rows.setting('world.dimension')}, g = {rows.setting('world.spread'):g}"
 
 
-def scaled(estimate: Estimate, factor: float, shift: float = 0.0) -> Estimate:
+def scaled(estimate: Estimate, factor: Real, shift: Real = 0.0) -> Estimate:
     """Factor times an estimate, plus a number; a negative factor turns the interval over."""
     assert estimate.interval is not None
     low, high = sorted(factor * end + shift for end in estimate.interval)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from limelight._core.arrays import Real
 from limelight.claims import Undecided
 from limelight.plot import Guide, Series
 from limelight.table import Table
@@ -59,7 +60,7 @@ def course(table: Table, rows: Table) -> tuple[np.ndarray, np.ndarray]:
     return times[known], losses[known]
 
 
-def lines_at(levels: np.ndarray, times: tuple[float, float]) -> list[Guide]:
+def lines_at(levels: np.ndarray, times: tuple[Real, Real]) -> list[Guide]:
     """The levels that theory gives, drawn across."""
     return [
         Guide("levels $L_m$" if not m else "", times, (level, level), colour="muted", dash=1)

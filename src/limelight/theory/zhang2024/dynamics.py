@@ -6,6 +6,8 @@ Reference: Zhang et al. (2025), Sections 4 and 5.
 import math
 from typing import Any
 
+from limelight._core.arrays import Real
+
 
 def white_course(times: Any, dimension: int, eigenvalue: Any, examples: Any, start: Any) -> Any:
     r"""$a(t)$ with $A = a I$: merged weights, $\Lambda = \lambda I$, $v = w$, $U = wI/\sqrt d$.
@@ -17,7 +19,7 @@ def white_course(times: Any, dimension: int, eigenvalue: Any, examples: Any, sta
     return 1 / (math.sqrt(dimension) / start**2 * decayed + bend * (1 - decayed))
 
 
-def half_way(dimension: int, eigenvalue: float, examples: float, start: float) -> float:
+def half_way(dimension: int, eigenvalue: Real, examples: Real, start: Real) -> float:
     r"""When $a$ is half its limit $1/\gamma$: $\ln(\sqrt d/(\gamma w^2) - 1)/k$.
 
     Example:
@@ -33,7 +35,7 @@ def _rates(dimension: int, eigenvalue: Any, examples: Any) -> tuple[Any, Any]:
     return 2 * math.sqrt(dimension) * eigenvalue**2, bend
 
 
-def wait(eigenvalue: float, bend: float, start: float, share: float = 0.5) -> float:
+def wait(eigenvalue: Real, bend: Real, start: Real, share: Real = 0.5) -> float:
     r"""Time of $r' = \lambda^2 r^2(1 - \gamma r^3)$ from $r_0$ until $r^3$ = `share` $/\gamma$.
 
     About $1/(\lambda^2 r_0)$: a power of the start, not a logarithm. With $u = r\gamma^{1/3}$ the

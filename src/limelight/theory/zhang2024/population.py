@@ -117,7 +117,7 @@ def loss(matrix: Any, covariance: Any, examples: Any) -> Any:
 
 def pull(matrix: Any, covariance: Any, examples: Any) -> Any:
     r"""$\Lambda^2 - \Lambda A\Lambda\Gamma$ for a covariance that need not be diagonal."""
-    trace = np.trace(covariance) / examples
+    trace = covariance.trace() / examples
     big = (1 + 1 / examples) * covariance + trace * np.eye(len(covariance))
     return covariance @ covariance - covariance @ matrix @ covariance @ big
 
@@ -136,7 +136,7 @@ def risk(matrix: Any, context: Any, query: Any, task: Any, length: Any) -> Any:
         length: $M$, examples of the prompt.
     """
     seen = context @ task @ context
-    seen = seen + (np.trace(task @ context) * context + seen) / length
+    seen = seen + ((task @ context).trace() * context + seen) / length
     read = query @ matrix
-    wanted = np.trace(query @ task) - 2 * np.trace(read @ context @ task)
-    return wanted + np.trace(read @ seen @ matrix.T)
+    wanted = (query @ task).trace() - 2 * (read @ context @ task).trace()
+    return wanted + (read @ seen @ matrix.T).trace()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from limelight._core.arrays import Real
 from limelight.theory.zhang2024.population import gamma
 
 
@@ -29,15 +30,15 @@ class ErrorParts(NamedTuple):
     short: float
     bias: float
 
-    def at(self, length: float) -> float:
+    def at(self, length: Real) -> float:
         """The error at a length."""
         return float(self.best + self.short / length + self.bias)
 
 
 def error_of(
     spectrum: np.ndarray,
-    examples: float,
-    best: float,
+    examples: Real,
+    best: Real,
     second: np.ndarray,
     coefficients: np.ndarray,
 ) -> ErrorParts:
@@ -55,7 +56,7 @@ def error_of(
     return ErrorParts(best, float((second * weight).sum()), float((left * coefficients).sum()))
 
 
-def random_tasks(spectrum: np.ndarray, examples: float, noise: float = 0.0) -> ErrorParts:
+def random_tasks(spectrum: np.ndarray, examples: Real, noise: Real = 0.0) -> ErrorParts:
     r"""$y = w^\top x + \sigma\epsilon$ with $w \sim N(0, I)$."""
     second = (spectrum.sum() + noise**2) * spectrum + spectrum**2
     return error_of(spectrum, examples, noise**2, second, np.ones_like(spectrum))
@@ -63,9 +64,9 @@ def random_tasks(spectrum: np.ndarray, examples: float, noise: float = 0.0) -> E
 
 def one_task(
     spectrum: np.ndarray,
-    examples: float,
+    examples: Real,
     task: np.ndarray,
-    noise: float = 0.0,
+    noise: Real = 0.0,
     response: str = "linear",
 ) -> ErrorParts:
     r"""$y = f(w^\top x) + \sigma\epsilon$ for one $w$, with $f$ linear, the sign or the cube."""
@@ -80,7 +81,7 @@ def one_task(
     return error_of(spectrum, examples, best + noise**2, second, (first * task) ** 2)
 
 
-def useless_length(spectrum: np.ndarray, examples: float) -> float:
+def useless_length(spectrum: np.ndarray, examples: Real) -> float:
     r"""$M_0$: a shorter prompt is worse than none, its prediction worse than 0.
 
     Example:

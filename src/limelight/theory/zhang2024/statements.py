@@ -356,7 +356,7 @@ def long_plateaus(dimension: int = 8, rank: int = 2, scale: Real = 0.01) -> Boun
     )
 
 
-def _spectrum(dimension: int, spread: float) -> np.ndarray:
+def _spectrum(dimension: int, spread: Real) -> np.ndarray:
     if dimension < 2 or not 0 <= spread <= 1:
         raise InputError(
             f"dimension = {dimension}, spread = {spread:g}", "at least 2; between 0 and 1"
