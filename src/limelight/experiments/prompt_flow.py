@@ -39,8 +39,6 @@ from limelight.worlds.prompts import Prompts
 
 Spectrum = Literal["linear", "uneven", "exponential"]
 Trainer = Literal["flow", "descent"]
-#: Times between which losses are looked at.
-EARLIEST, LATEST = 1e-1, 1e6
 
 
 @kind("experiment.prompt_flow")
@@ -71,6 +69,7 @@ class PromptFlow(Experiment):
         stop: Where to end: this share of the last step of the loss above its end.
         last: The level to end at; 0 for the least loss.
         looks: Times at which the loss is kept, evenly in their logarithm.
+        span: The first and the last of them.
         steps: Steps at most; a run that needs more is not `finished`.
 
     Reference: zhang2024, Theorem 4.1; Zhang et al. (2025), Sections 4 to 6.
@@ -89,6 +88,7 @@ class PromptFlow(Experiment):
     stop: Number = 1e-3
     last: int = eqx.field(static=True, default=0)
     looks: int = eqx.field(static=True, default=0)
+    span: tuple[float, float] = eqx.field(static=True, default=(1.0, 1e6), converter=tuple)
     steps: int = eqx.field(static=True, default=200_000)
 
     @property
@@ -107,7 +107,7 @@ class PromptFlow(Experiment):
         law = PromptLoss(*(jnp.asarray(part, float) for part in self.law))
         start = self.begin(key, law)
         first, rebuild = ravel_pytree(start)
-        times = jnp.geomspace(EARLIEST, LATEST, self.looks)
+        times = jnp.geomspace(*self.span, self.looks)
         watcher = Watcher(law, lambda y: rebuild(y).matrix, times, self._closed(law))
 
         def field(weights):
@@ -177,6 +177,8 @@ class PromptFlow(Experiment):
         check_positive(self, ("rate", "tolerance", "stop"))
         check_word("spectrum", self.spectrum, get_args(Spectrum))
         check_word("trainer", self.trainer, get_args(Trainer))
+        if not 0 < self.span[0] < self.span[1]:
+            raise InputError(f"span = {self.span}", "two times, the first above 0")
         if self.model.form == "full":
             raise InputError("model.form = full has no exact loss", "merged or separate")
 

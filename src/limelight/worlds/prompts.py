@@ -152,23 +152,28 @@ class Prompts(World[None, Prompt]):
         )
 
     def reduced(self, key: PRNGKey, lengths: tuple[int, ...] = ()) -> Asked:
-        r"""What a layer reads of one prompt, in law, from $N + 2d$ random numbers.
+        r"""What a layer reads of one prompt, in law, from $N + 2d$ random numbers or fewer.
 
         At several lengths (all of it when none is given) each has its law, on common numbers.
 
         With $x = \Lambda^{1/2}z$, $u$ along $\Lambda^{1/2}w$ and $a_i = u^\top z_i$ the labels
         depend on the $a_i$ alone; given them, $\sum_i y_i z_i$ is Gaussian across $u$ with variance
-        $\sum_i y_i^2$.
+        $\sum_i y_i^2$. Linear responses without noise need $\sum_i a_i^2$ alone.
         """
         k_law, k_a, k_g, k_q, k_y, k_target = named(key, "law", "a", "g", "query", "y", "target")
         law = self.law(k_law)
         root = jnp.sqrt(law.context)
         length = jnp.linalg.norm(root * law.task)
         u = root * law.task / length
-        a, g = jr.normal(k_a, (self.examples,)), jr.normal(k_g, (self.dimension,))
-        y = self.respond(k_y, length * a)
-        M = np.array(lengths or (self.examples,))
-        along, square = jnp.cumsum(y * a)[M - 1], jnp.cumsum(y**2)[M - 1]
+        g, M = jr.normal(k_g, (self.dimension,)), np.array(lengths or (self.examples,))
+        if self.response == "linear" and isinstance(self.noise, float) and not self.noise:
+            more = jr.chisquare(k_a, np.diff(M, prepend=0).astype(float))  # only squares are asked
+            squares = jnp.cumsum(more)
+            along, square = length * squares, length**2 * squares
+        else:
+            a = jr.normal(k_a, (self.examples,))
+            y = self.respond(k_y, length * a)
+            along, square = jnp.cumsum(y * a)[M - 1], jnp.cumsum(y**2)[M - 1]
         sums = jnp.outer(along, u) + jnp.outer(jnp.sqrt(square), g - u * (u @ g))
         query = jnp.sqrt(law.query) * jr.normal(k_q, (self.dimension,))
         target = self.respond(k_target, law.task @ query)

@@ -8,7 +8,7 @@ from limelight.fit import tabulate
 from limelight.fit.estimates import highest, hull, median
 from limelight.models.linear_attention import LinearAttention
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
-from limelight.papers.zhang2024.reading import DYNAMICS, by_scale, lines_at, over, seeds, slopes
+from limelight.papers.zhang2024.reading import DYNAMICS, by_scale, course, lines_at, over, slopes
 from limelight.plot import TWO_COLUMNS, Axis, Guide, Panel, Picture, Points
 from limelight.table import Table
 from limelight.theory.zhang2024.population import linear_spectrum, one_covariance
@@ -29,6 +29,12 @@ def strength(rows: Table) -> float:
     return float(np.linalg.norm(spectrum**2))
 
 
+def rate(rows: Table) -> Estimate:
+    """Strength times the within-seed slope of t_half on ln(1/s), at small s."""
+    s, times = by_scale(rows, lambda part: part["half"], SMALL)
+    return median(strength(rows) * slopes(-np.log(s), times))
+
+
 def cells_of(table: Table):
     """Cells but for the scale, in words."""
     for at, rows in drawn(table).cells("model.heads", "spread", "examples"):
@@ -45,11 +51,7 @@ def cells_of(table: Table):
 )
 def slope(table: Table) -> Estimate:
     """That norm times the within-seed slope of t_half on ln(1/s), s at most 0.01; all cells."""
-    found = []
-    for words, rows in cells_of(table):
-        s, times = by_scale(rows, lambda part: part["half"], SMALL)
-        found.append((words, median(strength(rows) * slopes(-np.log(s), times))))
-    return hull(found, 1.0)
+    return hull(((words, rate(rows)) for words, rows in cells_of(table)), 1.0)
 
 
 @claim(
@@ -115,13 +117,14 @@ def draw(table: Table) -> Picture:
     for g in (0.0, 0.6):
         rows = table.where(spread=g, examples=N)
         law = one_covariance(linear_spectrum(int(rows.setting("dimension")), g), N)
-        marks: list = lines_at(law.levels, (1, 1e4))
+        marks: list = lines_at(law.levels, (1, 1e3))
         for s in rows.values("model.scale")[::-1]:
             exponent = np.log10(s)
             if abs(exponent - round(exponent)) < 1e-6:
                 label = f"$s = 10^{{{round(exponent)}}}$"
-                marks += seeds(label, table, rows.where(model__scale=s), 1)
-        across = Axis("time", log=True, limits=(1, 1e4))
+                one = rows.where(model__scale=s, trial=0)
+                marks.append(Guide(label, *course(one, law.levels[-1])))
+        across = Axis("time", log=True, limits=(1, 1e3))
         panels.append(Panel(f"$g = {g:g}$, $N = {N:g}$", marks, Axis("loss"), across))
     marks = []
     for at, rows in table.where(examples=N).cells("spread"):
@@ -137,23 +140,17 @@ def draw(table: Table) -> Picture:
 
 def summary(table: Table) -> list[str]:
     """Slopes and abruptness by cell."""
-    rate = lambda rows: median(
-        strength(rows)
-        * slopes(-np.log(by_scale(rows, _half, SMALL)[0]), by_scale(rows, _half, SMALL)[1])
-    )
     tail = lambda rows: np.median((rows["settled"] - rows["half"]) / rows["half"])
     columns = {"slope times norm": rate, "drop over wait": tail, "levels seen": "count"}
     by = {"model.heads": "H", "spread": "g", "examples": "N"}
     return tabulate(drawn(table), by, columns, title="merged keys and queries")
 
 
-def _half(rows: Table) -> np.ndarray:
-    return rows["half"]
-
-
 figure = Figure(
     statement="with merged keys and queries the loss waits, then drops once",
-    trial=PromptFlow(model=LinearAttention("merged", 8, 1, 0.1), tolerance=1e-8, looks=50),
+    trial=PromptFlow(
+        model=LinearAttention("merged", 8, 1, 0.1), tolerance=1e-8, looks=60, span=(1.0, 1e3)
+    ),
     grid={
         MODEL: [(1, "gauss"), (8, "gauss"), (1, "aligned")],
         "spread": [0.0, 0.2, 0.4, 0.6, 0.9],

@@ -75,44 +75,26 @@ def draw(table: Table) -> Picture:
     N = 31 if 31 in table.values("examples") else table.values("examples")[0]
     table = table.where(examples=N)
     most = table["seen"].shape[1]
-    x, y = table.values("spread"), table.values("model.scale")
+    spreads, starts = table.values("spread"), table.values("model.scale")[::-1]
+    ticks = lambda values: {i + 0.5: f"{value:g}" for i, value in enumerate(values)}
     panels = []
     for form in ("separate", "merged"):
         rows = table.where(model__form=form)
-        counts = [
-            [rows.where(spread=g, model__scale=s)["count"].mean() for g in range_of(x)]
-            for s in range_of(y)
-        ]
-        marks = [
-            Map(
-                counts,
-                "plateaus seen, mean",
-                x=np.arange(len(x)),
-                y=np.arange(len(y)),
-                low=0,
-                high=most,
-                numbers=True,
-                square=False,
-            )
-        ]
-        across = Axis("spread $g$ of the eigenvalues", ticks=dict(enumerate(f"{v:g}" for v in x)))
-        upwards = Axis("scale $s$ of the start", ticks=dict(enumerate(f"{v:g}" for v in y)))
+        mean = lambda s, g, rows=rows: rows.where(model__scale=s, spread=g)["count"].mean()
+        counts = [[mean(s, g) for g in spreads] for s in starts]
+        label = "plateaus seen, mean"
+        marks = [Map(counts, label, low=0, high=most, numbers=True, square=False)]
+        across = Axis("spread $g$ of the eigenvalues", ticks=ticks(spreads))
+        upwards = Axis("scale $s$ of the start", ticks=ticks(starts))
         panels.append(Panel(f"{form} keys and queries", marks, upwards, across))
-    note = f"N = {N:g}; {most} plateaus are possible; places evenly spaced"
+    note = f"N = {N:g}; {most} plateaus are possible"
     return Picture(panels, width=TWO_COLUMNS, height=3.2, share="both", note=note)
-
-
-def range_of(values: np.ndarray) -> list[float]:
-    """Values as plain numbers."""
-    return [float(value) for value in values]
 
 
 def half_scale(rows: Table) -> float:
     """The scale, between neighbours, at which half the seeds show every level."""
     scales = rows.values("model.scale")[::-1]
-    full = np.array(
-        [rows.where(model__scale=s)["seen"].all(axis=1).mean() for s in range_of(scales)]
-    )
+    full = np.array([rows.where(model__scale=s)["seen"].all(axis=1).mean() for s in scales])
     after = int(np.argmax(full >= 0.5))
     if full[after] < 0.5 or after == 0:
         return float("nan") if after == 0 and full[0] < 0.5 else float(scales[0])

@@ -73,8 +73,8 @@ def draw(table: Table) -> Picture:
         R = at["model.rank"]
         small = rows.where(model__scale=rows.values("model.scale")[0])
         last = float(np.nanmax(small["reached"]))
-        marks = [*lines_at(law.levels, (10, last)), *seeds("", table, small)]
-        across = Axis("time", log=True, limits=(10, last))
+        marks = [*lines_at(law.levels, (100, last)), *seeds(small, law.levels[at["last"] or d])]
+        across = Axis("time", log=True, limits=(100, last))
         above.append(Panel(f"$R = {R}$", marks, Axis("loss"), across))
         stays: list = [
             Points("$R$ divides $m$", [], [], colour="ink"),

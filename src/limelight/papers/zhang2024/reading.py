@@ -6,7 +6,7 @@ import numpy as np
 
 from limelight._core.arrays import Real
 from limelight.claims import Undecided
-from limelight.plot import Guide, Series
+from limelight.plot import Guide
 from limelight.table import Table
 
 SCALE = "model.scale"
@@ -52,12 +52,12 @@ def log_slopes(
         return slopes(-np.log(scales), np.log(values))
 
 
-def course(table: Table, rows: Table) -> tuple[np.ndarray, np.ndarray]:
-    """Times and the losses of one run there, up to its end."""
+def course(rows: Table, level: Real) -> tuple[np.ndarray, np.ndarray]:
+    """Times and the losses of one run there, up to its end at a level."""
     losses = rows["trace.loss"][0]
-    times = np.geomspace(1e-1, 1e6, len(losses))
+    times = np.geomspace(*rows.setting("span"), len(losses))
     known = np.isfinite(losses)
-    return times[known], losses[known]
+    return np.append(times[known], rows["reached"][0]), np.append(losses[known], level)
 
 
 def lines_at(levels: np.ndarray, times: tuple[Real, Real]) -> list[Guide]:
@@ -68,9 +68,9 @@ def lines_at(levels: np.ndarray, times: tuple[Real, Real]) -> list[Guide]:
     ]
 
 
-def seeds(label: str, table: Table, rows: Table, most: int = 3) -> list[Series]:
-    """The courses of a few seeds, one name for all."""
+def seeds(rows: Table, level: Real, most: int = 3) -> list[Guide]:
+    """The courses of a few seeds, down to a level, in colours of their own."""
     return [
-        Guide(label, *course(table, rows.where(trial=trial)))
-        for trial in rows.values("trial")[:most]
+        Guide("", *course(rows.where(trial=trial), level), colour=int(place), dash=0)
+        for place, trial in enumerate(rows.values("trial")[:most])
     ]

@@ -140,10 +140,10 @@ def draw(table: Table) -> Picture:
     for s in rows.values("model.scale")[::-1]:
         part = rows.where(model__scale=s)
         last = float(np.nanmax(part["reached"]))
-        marks = [*lines_at(law.levels, (10, last)), *seeds("", table, part, 5)]
+        marks = [*lines_at(law.levels, (10, last)), *seeds(part, law.levels[-1], 5)]
         across = Axis("time", log=True, limits=(10, last))
         panels.append(Panel(f"$s = {s:g}$", marks, Axis("loss"), across))
-    note = f"H = {H}, five seeds each; dashed: the predicted levels"
+    note = f"H = {H}, five seeds, each of one colour"
     return Picture(panels, width=TWO_COLUMNS, height=2.6, share="y", note=note)
 
 
@@ -195,7 +195,7 @@ figure = Figure(
     summary=summary,
     reference="limelight, after Zhang et al. (2025)",
     departures="the flow of the exact population loss; the start is scaled by each array's size; a"
-    " covariance in its eigenbasis, which a Gaussian start does not notice; the longest runs are left"
-    " out: H = 4 and the authors' start at the smallest scale, descent at the two smallest",
+    " covariance in its eigenbasis, which a Gaussian start does not notice; the longest runs are"
+    " left out: H = 4 and the authors' start at the smallest scale, descent at the two smallest",
     shared=("model.scale", "trainer"),
 )
