@@ -32,7 +32,7 @@ paper = Paper(
     statements=tuple(
         Statement(label, title, f"{_THEORY}:{function}", most={"dimension": 10_000})
         for label, title, function in (
-            ("lemma5.1", "the global minimum, in closed form", "global_minimum"),
+            ("global-minimum", "the least loss, in closed form", "global_minimum"),
             ("theorem4.1", "gradient flow finds it", "convergence"),
             ("theorem4.2", "prediction error at any length of the prompt", "prediction_error"),
             ("query-shift", "another law of queries and tasks", "query_shift"),

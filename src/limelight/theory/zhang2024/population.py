@@ -10,7 +10,7 @@ $$L(A) = \mathrm{tr}\Lambda - 2\,\mathrm{tr}(A\Lambda^2)
 
 Everything here serves NumPy and JAX alike.
 
-Reference: zhang2024, Lemma 5.1 and Theorem 4.1; the levels are those of Zhang et al. (2025).
+Reference: zhang2024, Section 5.1 and Theorem 4.1; the levels are those of Zhang et al. (2025).
 """
 
 from typing import Any, NamedTuple

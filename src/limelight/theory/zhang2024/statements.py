@@ -28,7 +28,7 @@ def global_minimum(dimension: int = 4, examples: int = 31, spread: Real = 0.6) -
 
     $$\min_A L = \sum_i \lambda_i\Big(1 - \frac{\lambda_i}{\gamma_i}\Big)$$
 
-    Reference: zhang2024, Lemma 5.1 and Theorem 4.1.
+    Reference: zhang2024, Section 5.1 and Theorem 4.1.
     """
     spectrum = _spectrum(dimension, spread)
     bend = gamma(spectrum, examples)
@@ -42,7 +42,7 @@ def global_minimum(dimension: int = 4, examples: int = 31, spread: Real = 0.6) -
             "largest eigenvalue of A": float(1 / bend.min()),
             "smallest eigenvalue of A": float(1 / bend.max()),
         },
-        reference="zhang2024, Lemma 5.1",
+        reference="zhang2024, Section 5.1 and Theorem 4.1",
     )
 
 
