@@ -11,14 +11,17 @@ from limelight.worlds import Prompts, dataset
 
 
 def test_covariances_and_labels():
-    data = dataset(Prompts(4, 31, noise=0.5), jr.key(0), None, 4000)
+    def draw(size, **law):
+        return jax.jit(lambda: dataset(Prompts(4, 31, **law), jr.key(0), None, size))()
+
+    data = draw(4000, noise=0.5)
     x = np.asarray(data.covariates).reshape(-1, 4)
     np.testing.assert_allclose(np.cov(x.T), np.diag([0.4, 0.3, 0.2, 0.1]), atol=0.01)
     for prompt in range(3):  # least squares finds one task per prompt
         X, y = np.asarray(data.covariates[prompt]), np.asarray(data.responses[prompt])
         w = np.linalg.lstsq(X, y, rcond=None)[0]
         assert 0.3 < np.std(y - X @ w) < 0.7
-    clean = dataset(Prompts(4, 31), jr.key(0), None, 5)
+    clean = draw(5)
     X, y, q = (np.asarray(part, float) for part in (clean.covariates, clean.responses, clean.query))
     for i in range(5):
         w = np.linalg.lstsq(X[i], y[i], rcond=None)[0]
@@ -61,7 +64,7 @@ def test_what_a_layer_reads_has_the_law_of_whole_prompts(response, noise, shift)
 
 def test_an_orthogonal_query_is_told_nothing():
     world = Prompts(5, 3, spread=0.0, shift="orthogonal")
-    data = dataset(world, jr.key(2), None, 50)
+    data = jax.jit(lambda: dataset(world, jr.key(2), None, 50))()
     products = jnp.einsum("pni,pi->pn", data.covariates, data.query)
     np.testing.assert_allclose(products, 0, atol=1e-5)
     guesses = jnp.einsum("pi,pi->p", jax.vmap(lambda p: p.statistic)(data), data.query)

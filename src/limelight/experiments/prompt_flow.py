@@ -68,6 +68,8 @@ class PromptFlow(Experiment):
         tolerance: Relative error of a step of the flow.
         stop: Where to end: this share of the last step of the loss above its end.
         last: The level to end at; 0 for the least loss.
+        plateaus: Whether levels are read; what is read of them has the dimension's length, so that
+            one table holds one dimension.
         looks: Times at which the loss is kept, evenly in their logarithm.
         span: The first and the last of them.
         steps: Steps at most; a run that needs more is not `finished`.
@@ -87,6 +89,7 @@ class PromptFlow(Experiment):
     tolerance: Number = 1e-6
     stop: Number = 1e-3
     last: int = eqx.field(static=True, default=0)
+    plateaus: bool = eqx.field(static=True, default=True)
     looks: int = eqx.field(static=True, default=0)
     span: tuple[float, float] = eqx.field(static=True, default=(1.0, 1e6), converter=tuple)
     steps: int = eqx.field(static=True, default=200_000)
@@ -124,15 +127,18 @@ class PromptFlow(Experiment):
             end, kept, steps = follow_descent(*path, most=self.steps, rate=self.rate)
         model, best, seen = rebuild(end.state), law.minimum, watcher.seen(kept)
         drift = conserved(model) - conserved(start)
-        return {
+        levels = {
             "time": kept.crossed[:-2],
-            "half": kept.crossed[-2],
-            "settled": kept.crossed[-1],
             "seen": seen.astype(float),
-            "count": jnp.sum(seen),
             "dwell": kept.dwell,
             "offset": kept.offset,
             "cosine": kept.cosine,
+        }
+        return {
+            **(levels if self.plateaus else {}),
+            "count": jnp.sum(seen),
+            "half": kept.crossed[-2],
+            "settled": kept.crossed[-1],
             "excess": kept.excess / law.constant,
             "distance": jnp.linalg.norm(model.matrix - jnp.diag(best)) / jnp.linalg.norm(best),
             "value": jnp.abs(model.value[0]) / jnp.sum(best**2) ** 0.25,

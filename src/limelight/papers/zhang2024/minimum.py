@@ -127,7 +127,10 @@ def summary(table: Table) -> list[str]:
 figure = Figure(
     statement="gradient flow converges to a global minimum of the population loss",
     trial=PromptFlow(
-        model=LinearAttention("merged", 1, 1, 0.5, "theorem"), tolerance=1e-9, stop=1e-12
+        model=LinearAttention("merged", 1, 1, 0.5, "theorem"),
+        tolerance=1e-9,
+        stop=1e-12,
+        plateaus=False,
     ),
     grid={
         LAW: [*FIVE, RANDOM, *LARGER],

@@ -10,7 +10,7 @@ from limelight.experiments.prompt_errors import PromptErrors
 from limelight.fit import tabulate
 from limelight.fit.estimates import highest, lowest
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import TWO_COLUMNS, Axis, Guide, Panel, Picture, Points, Reference
+from limelight.plot import TWO_COLUMNS, WIDE, Axis, Guide, Panel, Picture, Points, Reference
 from limelight.table import Table
 from limelight.theory.zhang2024.population import linear_spectrum
 from limelight.theory.zhang2024.prediction import (
@@ -171,11 +171,12 @@ def useless(table: Table) -> Estimate:
 
 def draw(table: Table) -> Picture:
     """Errors over M, measured and exact, beside least squares and predicting 0."""
+    panels = [_panel(named(rows), rows) for _, rows in table.cells()]
     return Picture(
-        [_panel(named(rows), rows) for _, rows in table.cells()],
-        columns=2,
-        width=TWO_COLUMNS,
-        height=2.6 * ((len(list(table.cells())) + 1) // 2),
+        panels,
+        columns=min(2, len(panels)),
+        width=TWO_COLUMNS if len(panels) > 1 else WIDE,
+        height=2.8 * ((len(panels) + 1) // 2),
         note="marks: measured, bars smaller than they; lines: Theorem 4.2",
         share="y",
     )
