@@ -71,8 +71,8 @@ dt { font-size: .82rem; }
 dd { margin: 0; }
 td, dd { font-variant-numeric: tabular-nums; }
 figure { margin: 1.25rem 0; break-inside: avoid; }
-figure img { display: block; max-width: 100%; height: auto; background: #fff; padding: .75rem;
-  border: 1px solid var(--line); border-radius: .5rem; }
+figure :is(img, svg) { display: block; max-width: 100%; height: auto; background: #fff;
+  padding: .75rem; border: 1px solid var(--line); border-radius: .5rem; }
 figcaption { margin-top: .5rem; max-width: 45rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-size: .93rem; }
@@ -87,8 +87,8 @@ pre { background: var(--card); border: 1px solid var(--line); border-radius: .5r
 @media print { :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --paper: #fff;
   --card: #fff; --holds: #000; --fails: #000; --open: #000; --link: #000; }
   body { max-width: none; padding: 0; font-size: 10pt; } h2, h3, h4 { break-after: avoid; }
-  pre { white-space: pre-wrap; } figure img { max-height: 18cm; width: auto; padding: 0;
-  border: 0; } }
+  pre { white-space: pre-wrap; } figure :is(img, svg) { max-height: 18cm; width: auto;
+  padding: 0; border: 0; } }
 """
 
 
@@ -97,7 +97,7 @@ class Illustration:
     """A figure of the page.
 
     Args:
-        figure: A picture, a Matplotlib figure, or the bytes of a PNG file.
+        figure: A picture, a Matplotlib figure, the bytes of a PNG file, or an `Svg`.
         caption: What it shows, under it.
         alt: What it shows, for those who do not see it; the caption when not given.
     """
@@ -105,6 +105,13 @@ class Illustration:
     figure: Any
     caption: str = ""
     alt: str = ""
+
+
+@dataclass(frozen=True)
+class Svg:
+    """An `<svg>` element of ours, as `plot._svg` makes it: it goes onto the page as it is."""
+
+    element: str
 
 
 @dataclass(frozen=True)
@@ -299,15 +306,18 @@ def _badge(verdict: str, text: str = "") -> str:
 
 
 def _figure(picture: Any) -> str:
+    picture = picture if isinstance(picture, Illustration) else Illustration(picture)
+    caption = f"<figcaption>{_text(picture.caption)}</figcaption>\n" if picture.caption else ""
+    alt = _text(picture.alt or picture.caption)
+    if isinstance(picture.figure, Svg):
+        named = picture.figure.element.replace("<svg ", f'<svg aria-label="{alt}" ', 1)
+        return f"<figure>\n{named}\n{caption}</figure>\n"
     from limelight.plot.files import render
 
-    picture = picture if isinstance(picture, Illustration) else Illustration(picture)
     content = picture.figure if isinstance(picture.figure, bytes) else render(picture.figure)
     if not content.startswith(PNG) or len(content) < 24:
         raise InputError("a picture is neither a figure nor a PNG file")
     width, height = (pixels // 2 for pixels in struct.unpack(">II", content[16:24]))
-    caption = f"<figcaption>{_text(picture.caption)}</figcaption>\n" if picture.caption else ""
-    alt = _text(picture.alt or picture.caption)
     data = base64.b64encode(content).decode()
     return (
         f'<figure>\n<img width="{width}" height="{height}" alt="{alt}" '

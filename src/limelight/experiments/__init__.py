@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from limelight.experiments.packed import Packed
     from limelight.experiments.parity import Parity
     from limelight.experiments.passage import Passage
+    from limelight.experiments.prompt_descent import PromptDescent
+    from limelight.experiments.prompt_errors import PromptErrors
+    from limelight.experiments.prompt_flow import PromptFlow
     from limelight.experiments.recovery import Recovery
     from limelight.experiments.representable import Representable
     from limelight.experiments.screened import Screened
@@ -44,6 +47,9 @@ __all__ = [
     "Parity",
     "Passage",
     "Pretraining",
+    "PromptDescent",
+    "PromptErrors",
+    "PromptFlow",
     "Recovery",
     "Representable",
     "Screened",
