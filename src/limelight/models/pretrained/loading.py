@@ -1,11 +1,13 @@
 """Load a ViT, or refuse it by what it is."""
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from limelight._core.errors import InputError, check_word
+from limelight.models._schedule import RANDOM, TRUTH, Schedule, kept_patches, schedule_in
 from limelight.models.pretrained._configs import read_configs
 from limelight.models.pretrained._facts import Facts
 from limelight.models.pretrained._known import named, signature
@@ -100,8 +102,15 @@ def load(
         from limelight.models.pretrained._build import build  # loads JAX
 
         model = build(opened.tensors, opened.facts)
+        schedule = schedule_in(opened.tensors)
+        model = model if schedule is None else pruned(model, schedule)
     facts, renamed = opened.facts, opened.renamed
     notes = [*facts.notes]
+    if schedule is not None:
+        notes.append(
+            f"behind block {schedule.at} its output is made from {schedule.keep:.0%} of the"
+            f" patches, by {schedule.policy}, as the file's schedule says"
+        )
     for what, names in (("another network's", renamed.outside), ("not used", renamed.dropped)):
         if names:
             more = ", ..." if len(names) > 1 else ""
@@ -111,6 +120,26 @@ def load(
     return Pretrained(
         model, opened.name, renamed.layout.name, facts.told(), facts.pixels, tuple(notes)
     )
+
+
+def pruned(model: "ViT", schedule: Schedule) -> "ViT":
+    """The network that follows a schedule.
+
+    Raises:
+        InputError: Where the schedule needs more than an image, or a block that is not there.
+    """
+    depth = len(model.blocks)
+    if schedule.policy in (RANDOM, TRUTH):
+        raise InputError(
+            f"its schedule drops patches by {schedule.policy}, which an image alone does not say",
+            "attention, similarity and norm can be followed",
+        )
+    if schedule.at >= depth:
+        raise InputError(
+            f"its schedule prunes behind block {schedule.at}", f"it has {depth} blocks"
+        )
+    keep = ((schedule.at - 1, kept_patches(schedule.keep, model.patches)),)
+    return dataclasses.replace(model, keep=keep, policy=schedule.policy)
 
 
 def load_vit(source: Any, heads: int | None = None, **said: Any) -> "ViT":
