@@ -172,6 +172,6 @@ figure = Figure(
     summary=summary,
     reference="Section 4.2, Theorem 4.5",
     departures="the paper shows shifts in words and on large transformers: numbers are ours; the"
-    " layer is the global minimum itself; least squares errs 0 at these lengths; a first run with"
+    " layer is the global minimum itself; least squares errs 0 at these lengths; a first run of"
     " 100,000 prompts left shift.random open, 0.348 [0.331, 0.364] in 4 dimensions",
 )
