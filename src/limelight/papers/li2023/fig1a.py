@@ -17,7 +17,15 @@ from limelight.fit import curves, estimates, percentile_interval
 from limelight.measures import Accuracy, FreshLoss
 from limelight.models import Shallow
 from limelight.papers.li2023 import boundary
-from limelight.papers.li2023.boundary import LEVELS, exponent, gap, laws, relevant, straightness
+from limelight.papers.li2023.boundary import (
+    EXPLORER,
+    LEVELS,
+    exponent,
+    gap,
+    laws,
+    relevant,
+    straightness,
+)
 from limelight.papers.li2023.offset import offset_claims
 from limelight.papers.li2023.protocols import EXAMPLES, PAIR, SUM_FRACTIONS, fixed_sum
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
@@ -137,6 +145,7 @@ figure = Figure(
     ),
     claims=(transition, straight, *law, *with_offset, *gap_law),
     pictures={"phase": draw_phase, "law": boundary.draw_law},
+    charts={"phase": EXPLORER.chart},
     summary=boundary.summary,
     reference="Figure 1(a)",
     departures="step size 2, batch 16 and steps are ours (the paper states none); token noise is "

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from limelight._engine.grid import assign
 from limelight.papers.li2023 import fig1a
-from limelight.papers.li2023.boundary import draw_law, draw_phase, laws
+from limelight.papers.li2023.boundary import EXPLORER, draw_law, draw_phase, laws
 from limelight.papers.li2023.offset import offset_claims
 from limelight.papers.li2023.protocols import MORE_EXAMPLES, PAIR, RATIO_FRACTIONS, fixed_ratio
 from limelight.papers.recipe import Scale, scales
@@ -36,6 +36,7 @@ figure = replace(
         *offset_claims("1a.ratio", WHERE),
     ),
     pictures={"phase": draw_phase, "law": draw_law},
+    charts={"phase": EXPLORER.chart},
     reference="Figure 1(a), without its confounder",
     departures=f"{fig1a.figure.departures}; the protocol is ours: alpha_# = alpha_*/4",
 )

@@ -1,0 +1,173 @@
+// What a page does with a reader: charts with their controls, players, filters.
+// Nothing is computed here: every number was computed before, and is only chosen.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  root.classList.remove("no-js");
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const el = (tag, attributes = {}, ...children) => {
+    const found = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) found.setAttribute(name, value);
+    found.append(...children);
+    return found;
+  };
+
+  // --- charts -------------------------------------------------------------------------------
+  // Colours of words and axes follow the page, in light and in dark.
+  const ink = { INK: "#1a1a1a", MUTED: "#595959", FAINT: "#d9d9d9" };
+  const coloured = (text) => text.replaceAll(`"${ink.INK}"`, '"var(--ink)"')
+    .replaceAll(`"${ink.MUTED}"`, '"var(--soft)"').replaceAll(`"${ink.FAINT}"`, '"var(--line)"');
+
+  // Rows of views as wide as there is room: a wide view takes all of it, small ones wrap.
+  const laid = (spec, room) => {
+    const wide = Math.max(200, room - (spec.usermeta?.margin ?? 70));
+    for (const row of spec.vconcat) {
+      if (row.concat) {
+        const each = Math.max(...row.concat.map((view) => view.width));
+        row.columns = Math.max(1, Math.floor(room / (each + 70)));
+        for (const view of row.concat) view.width = Math.min(view.width, room - 70);
+      } else row.width = wide;
+    }
+    return spec;
+  };
+
+  let number = 0;
+  const controlOf = (control, set) => {
+    const id = `control-${++number}`;
+    if (control.form === "choice") {
+      const row = el("div", { class: "row" });
+      control.options.forEach((words, place) => {
+        const input = el("input", { type: "radio", name: id, value: place });
+        input.checked = place === control.start;
+        input.addEventListener("change", () => set(place));
+        row.append(el("label", {}, input, words));
+      });
+      return el("fieldset", { class: "control choice", "data-name": control.name },
+        el("legend", {}, control.label), row);
+    }
+    if (control.form === "switch") {
+      const input = el("input", { type: "checkbox", id });
+      input.checked = control.start === 1;
+      input.addEventListener("change", () => set(input.checked ? 1 : 0));
+      return el("div", { class: "control switch", "data-name": control.name },
+        el("label", { for: id }, input, control.label));
+    }
+    const last = control.options.length - 1;
+    const input = el("input", { type: "range", id, min: 0, max: last, step: 1, value: control.start });
+    const told = el("output", { for: id });
+    const say = () => {
+      told.textContent = control.options[+input.value];
+      input.setAttribute("aria-valuetext", control.options[+input.value]);
+    };
+    input.addEventListener("input", () => { say(); set(+input.value); });
+    say();
+    const label = el("label", { for: id }, `${control.label} `, told);
+    const box = el("div", { class: `control slider ${control.form}`, "data-name": control.name }, label);
+    if (control.form !== "player") { box.append(input); return box; }
+    // A player: the slider moves by itself, until it is touched or at its end.
+    const button = el("button", { type: "button", "aria-pressed": "false" }, "Play");
+    let timer = null;
+    const stop = () => {
+      clearInterval(timer); timer = null;
+      button.textContent = "Play"; button.setAttribute("aria-pressed", "false");
+    };
+    const move = (place) => { input.value = place; say(); set(place); };
+    const play = () => {
+      if (+input.value >= last) move(0);
+      button.textContent = "Pause"; button.setAttribute("aria-pressed", "true");
+      timer = setInterval(() => {
+        if (+input.value >= last) stop(); else move(+input.value + 1);
+      }, still.matches ? 1000 : Math.max(80, Math.min(500, 8000 / last)));
+    };
+    button.addEventListener("click", () => timer ? stop() : play());
+    input.addEventListener("pointerdown", stop);
+    input.addEventListener("keydown", (event) => {
+      if (event.key === " ") { event.preventDefault(); timer ? stop() : play(); } else stop();
+    });
+    box.append(el("div", { class: "play" }, button, input));
+    return box;
+  };
+
+  const draw = async (live) => {
+    const source = document.getElementById(live.dataset.chart);
+    const text = coloured(source.textContent);
+    const controls = JSON.parse(live.dataset.controls);
+    const state = Object.fromEntries(controls.map((control) => [control.name, control.start]));
+    const plot = el("div", { class: "plot" });
+    let view = null, width = 0;
+    const set = (name) => async (value) => {
+      state[name] = value;
+      live.dataset.state = JSON.stringify(state);
+      const began = performance.now();
+      if (view) await view.signal(name, value).runAsync();
+      live.dataset.took = Math.round(performance.now() - began);
+    };
+    const show = async () => {
+      const room = live.clientWidth;
+      if (!room || room === width) return;
+      width = room;
+      const spec = laid(JSON.parse(text), room);
+      for (const param of spec.params) if (param.name in state) param.value = state[param.name];
+      const found = await vegaEmbed(plot, spec, {
+        ast: true, actions: false, renderer: live.dataset.renderer || "svg", defaultStyle: false,
+        tooltip: { disableDefaultStyle: true, theme: "page" }, mode: "vega-lite",
+      });
+      view = live.view = found.view;
+    };
+    const box = el("div", { class: "controls" });
+    for (const control of controls) box.append(controlOf(control, set(control.name)));
+    live.append(...(controls.length ? [box] : []), plot);
+    live.dataset.state = JSON.stringify(state);
+    try {
+      await show();
+      live.closest("figure").querySelector(".still").hidden = true;
+      live.dataset.ready = "yes";
+    } catch (error) {  // the picture on paper stays
+      live.hidden = true;
+      console.error(error);
+    }
+    let waiting = 0;
+    addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(show, 150); });
+  };
+
+  // A chart is drawn when it comes near the screen.
+  const near = new IntersectionObserver((entries) => {
+    for (const entry of entries) {
+      if (entry.isIntersecting) { near.unobserve(entry.target); draw(entry.target); }
+    }
+  }, { rootMargin: "800px" });
+  if (window.vegaEmbed) document.querySelectorAll(".live[data-chart]").forEach((live) => near.observe(live));
+  addEventListener("beforeprint", () => document.querySelectorAll(".still").forEach((one) => { one.hidden = false; }));
+  addEventListener("afterprint", () => document.querySelectorAll(".live[data-ready]").forEach((live) => {
+    live.closest("figure").querySelector(".still").hidden = true;
+  }));
+
+  // --- filters ------------------------------------------------------------------------------
+  const filters = document.querySelector(".filters");
+  if (filters) {
+    const tiles = [...document.querySelectorAll(".filtered > *")];
+    const count = document.querySelector(".filters output");
+    const apply = () => {
+      const chosen = [...filters.querySelectorAll("select")].filter((select) => select.value);
+      const words = filters.querySelector("input").value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      for (const tile of tiles) {
+        const said = tile.dataset.words;
+        tile.hidden = !(chosen.every((select) => tile.dataset[select.name] === select.value)
+          && words.every((word) => said.includes(word)));
+        shown += !tile.hidden;
+      }
+      count.textContent = `${shown} of ${tiles.length} claims`;
+    };
+    filters.addEventListener("input", apply);
+    filters.addEventListener("submit", (event) => event.preventDefault());
+    apply();
+    // A link to a claim shows it, whatever is filtered out.
+    const reveal = () => {
+      const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      if (target?.hidden) { target.hidden = false; target.scrollIntoView(); }
+    };
+    addEventListener("hashchange", reveal);
+    reveal();
+  }
+})();
