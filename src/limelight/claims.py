@@ -415,6 +415,17 @@ def all_parts(parts: Iterable[Decision]) -> Decision:
     return "holds" if found == {"holds"} else "inconclusive"
 
 
+def most_surprising(verdicts: Iterable[Verdict], most: int = 10) -> list[Verdict]:
+    """The papers' own claims that fail most clearly, at most one of each table."""
+    failing = [
+        v for v in verdicts if v.verdict == "fails" and v.kind == "statistical" and not v.ours
+    ]
+    first: dict[str, Verdict] = {}
+    for verdict in sorted(failing, key=lambda v: -v.miss):
+        first.setdefault(verdict.source, verdict)
+    return list(first.values())[:most]
+
+
 def check_unique(claims: tuple[Claim, ...]) -> None:
     """Refuse two claims of one name."""
     names = [claim.name for claim in claims]

@@ -28,6 +28,7 @@ from limelight._cli import (
     resume,
     run,
     show,
+    site,
     verify,
     weights,
 )
@@ -55,6 +56,7 @@ COMMANDS = {
     "resume": resume.resume,
     "plot": plot.plot,
     "report": report.report,
+    "site": site.site,
     "verify": verify.verify,
     "weights": weights.weights,
     "bound": bound.bound,
@@ -68,7 +70,10 @@ COMMANDS = {
 BARE = ("papers", "verify", "bench")
 
 #: Parameters of commands that are given by place, not as a flag.
-ARGUMENTS = {"key", "keys", "figure", "file", "what", "words", "stores", "rule", "sets", "json"}
+ARGUMENTS = {
+    *("key", "keys", "figure", "file", "what", "words", "stores", "results", "rule", "sets"),
+    "json",
+}
 
 #: What Typer raises when words do not fit a command.
 UsageError = typer.BadParameter.__bases__[0]

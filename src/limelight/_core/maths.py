@@ -77,12 +77,12 @@ _DOWN = str.maketrans(
 
 
 def in_html(text: str) -> str:
-    """Typeset and escaped, with raised and lowered parts as elements.
+    r"""Typeset and escaped, with raised and lowered parts as elements.
 
     Example:
         >>> in_html("a line in alpha_*^-2, N50 <= 8")
         'a line in α<sub>∗</sub><sup>−2</sup>, N<sub>50</sub> ≤ 8'
-        >>> in_html("<b> shared_scaled $\\\\sigma^{2}$")
+        >>> in_html("<b> shared_scaled $\\sigma^{2}$")
         '&lt;b&gt; shared_scaled σ<sup>2</sup>'
     """
     parts = []
@@ -93,10 +93,10 @@ def in_html(text: str) -> str:
 
 
 def in_text(text: str) -> str:
-    """Typeset with the raised and lowered letters of Unicode, where every letter has one.
+    r"""Typeset with the raised and lowered letters of Unicode, where every letter has one.
 
     Example:
-        >>> in_text("$1/(\\\\alpha_*-\\\\alpha_\\\\#)$ and alpha_*^-2, D^2")
+        >>> in_text("$1/(\\alpha_*-\\alpha_\\#)$ and alpha_*^-2, D^2")
         '1/(α∗−α#) and α∗⁻², D²'
     """
     parts = []

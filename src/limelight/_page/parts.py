@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from limelight._core.errors import InputError
-from limelight._page.shell import data, text, typeset
+from limelight._page.shell import data, packed, text, typeset
 from limelight._page.strips import number, strip, where
 from limelight.chart import Chart
 from limelight.claims import Verdict
@@ -30,7 +30,9 @@ _KINDS = {
     "formula": "a formula: no trial is used",
 }
 #: Dots of a still picture per CSS pixel, and the colours that it keeps.
-DENSITY, SHADES = 2, 96
+DENSITY, SHADES = 1.75, 48
+#: Dots per inch of the files that a run is published with.
+PUBLISHED = 300
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,8 @@ def claim(verdict: Verdict, name: str, level: int = 4, more: str = "") -> str:
     return (
         f'<article class="claim" id="{text(name)}">\n<h{level}><span>{typeset(verdict.statement)}'
         f"</span>{badge(verdict.verdict)}</h{level}>\n{strip(verdict)}{missing}\n"
-        f'<details><summary>how it is decided</summary><dl class="small">{items}</dl>{more}</details>\n'
+        f'<details><summary>how it is decided</summary><dl class="small">{items}</dl>{more}'
+        "</details>\n"
         f'<p class="id"><a href="#{text(name)}"><code>{text(verdict.claim)}</code></a>'
         f"<span>{'ours' if verdict.ours else 'of the paper'}</span></p>\n</article>\n"
     )
@@ -180,21 +183,26 @@ def _ends(verdict: Verdict) -> str:
 
 
 def figure(picture: Any, name: str) -> str:
-    """A figure: the chart where a browser runs scripts, the still picture elsewhere and in print."""
+    """A figure: the chart where scripts run, the still picture elsewhere and in print."""
     picture = picture if isinstance(picture, Illustration) else Illustration(picture)
     content, width, height = still(picture.figure)
     alt = text(picture.alt or picture.caption or "figure")
-    live, caption = "", picture.caption
+    live, caption, moving = "", picture.caption, ""
     if picture.chart is not None:
         controls = [vars(control) for control in picture.chart.controls]
         spec = {k: v for k, v in picture.chart.spec().items() if k != "$schema"}
         live = (
-            f'<script type="application/json" id="{text(name)}-data">{data(spec)}</script>\n'
+            f'<script type="application/gzip" id="{text(name)}-data">{packed(spec)}</script>\n'
             f'<div class="live" role="group" aria-label="{text(picture.chart.title or caption)}"'
-            f' data-chart="{text(name)}-data" data-controls="{text(data(controls))}"></div>\n'
+            f' data-chart="{text(name)}-data" data-renderer="{picture.chart.renderer}"'
+            f' data-controls="{text(data(controls))}"></div>\n'
         )
-        caption = " ".join(filter(None, (caption, picture.chart.caption)))
-    words = f"<figcaption>{typeset(caption)}</figcaption>\n" if caption else ""
+        head = f"{picture.chart.title}." if picture.chart.title else caption
+        moving = f'<span class="moving">{typeset(" ".join((head, picture.chart.caption)))}</span>'
+    words = typeset(caption)
+    if moving:
+        words = f'{moving}<span class="resting">{words}</span>'
+    words = f"<figcaption>{words}</figcaption>\n" if words else ""
     encoded = base64.b64encode(content).decode()
     return (
         f'<figure id="{text(name)}">\n{live}<div class="still"><img width="{width}" '
@@ -210,24 +218,21 @@ def still(picture: Any) -> tuple[bytes, int, int]:
     if not isinstance(picture, bytes):
         from limelight.plot.files import render
 
-        picture = render(picture, dots_per_inch=96 * DENSITY)
-        shrink = 1.0
-    else:
-        shrink = 0.0
+        picture = render(picture, dots_per_inch=PUBLISHED)
     try:
         image = Image.open(io.BytesIO(picture))
         image.load()
     except Exception:
         raise InputError("a picture is neither a figure nor a PNG file") from None
-    if not shrink and image.width > 700:  # a file for print, at 300 dots per inch
-        size = (round(image.width * 192 / 300), round(image.height * 192 / 300))
-        image = image.convert("RGB").resize(size, Image.Resampling.LANCZOS)
-    width, height = image.width, image.height
+    width, height = (max(1, round(96 * side / PUBLISHED)) for side in image.size)
+    size = (max(1, round(width * DENSITY)), max(1, round(height * DENSITY)))
+    image = image.convert("RGB")
+    if size[0] < image.width:
+        image = image.resize(size, Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
-    image.convert("RGB").quantize(SHADES, method=Image.Quantize.FASTOCTREE).save(
-        buffer, "PNG", optimize=True
-    )
-    return buffer.getvalue(), max(1, width // DENSITY), max(1, height // DENSITY)
+    few = image.quantize(SHADES, method=Image.Quantize.FASTOCTREE)
+    few.save(buffer, "PNG", optimize=True)
+    return buffer.getvalue(), width, height
 
 
 def numbers(table: Numbers) -> str:

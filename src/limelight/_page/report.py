@@ -99,7 +99,8 @@ def report(title: str, sections: Sequence[Section], statement: str = "") -> str:
     lead = statement or (outcome(every) if len(sections) > 1 else "")
     lead = f'<p class="lead">{typeset(lead)}</p>\n' if lead else ""
     several = len(sections) > 1
-    header = f"<header>\n<h1>{typeset(title)}</h1>\n{lead}{parts.counts(every) if several else ''}</header>\n"
+    badges = parts.counts(every) if several else ""
+    header = f"<header>\n<h1>{typeset(title)}</h1>\n{lead}{badges}</header>\n"
     body = "".join(
         section_html(section, name, names) for section, name in zip(sections, anchors, strict=True)
     )

@@ -5,7 +5,7 @@ import math
 from limelight.claims import Verdict
 
 WIDE, TALL, LEFT, RIGHT = 360.0, 46.0, 14.0, 346.0
-LINE = 25.0
+LINE, TOP = 25.0, 15.0
 
 
 def strip(verdict: Verdict) -> str:
@@ -17,14 +17,15 @@ def strip(verdict: Verdict) -> str:
     parts = [f'<line class="axis" x1="{LEFT:g}" x2="{RIGHT:g}" y1="{LINE:g}" y2="{LINE:g}"/>']
     a, b = scale(low), scale(high)
     parts.append(
-        f'<rect class="region" x="{a:.1f}" y="{LINE - 10:g}" width="{max(b - a, 1):.1f}" height="20"/>'
+        f'<rect class="region" x="{a:.1f}" y="{TOP:g}" width="{max(b - a, 1):.1f}" height="20"/>'
     )
     ticks = [end for end in (low, high) if math.isfinite(end)]
     for place, end in _apart([(scale(end), end) for end in ticks]):
         x = scale(end)
         parts.append(
-            f'<line class="border" x1="{x:.1f}" x2="{x:.1f}" y1="{LINE - 10:g}" y2="{LINE + 10:g}"/>'
-            f'<text x="{place:.1f}" y="{TALL - 1:g}" text-anchor="{_anchor(place)}">{number(end)}</text>'
+            f'<line class="border" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP:g}" y2="{TOP + 20:g}"/>'
+            f'<text x="{place:.1f}" y="{TALL - 1:g}" text-anchor="{_anchor(place)}">'
+            f"{number(end)}</text>"
         )
     middle = scale(verdict.value)
     if verdict.interval is not None:

@@ -5,8 +5,8 @@ statistics are computed by `fit` beforehand, for every place of every control; w
 browser only chooses among them.
 
 - `Explorer`: a phase diagram whose criterion moves.
-- `of_picture`: the lines, points and maps of any picture, with what each point is under the pointer.
-- `Player`: maps and curves of a training, moved by one slider.
+- `of_picture`: the lines, points and maps of any picture, each told under the pointer.
+- `player`: maps and curves of a training, moved by one slider.
 
     figure = ll.papers.li2023.figure("fig1a")
     figure.chart(table)             # shows itself in a notebook
@@ -16,5 +16,6 @@ browser only chooses among them.
 from limelight.chart.chart import Chart, Control
 from limelight.chart.curves import of_picture
 from limelight.chart.explorer import LOSSES, Explorer
+from limelight.chart.player import Film, Strip, player
 
-__all__ = ["LOSSES", "Chart", "Control", "Explorer", "of_picture"]
+__all__ = ["LOSSES", "Chart", "Control", "Explorer", "Film", "Strip", "of_picture", "player"]

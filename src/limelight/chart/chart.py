@@ -71,6 +71,8 @@ class Chart:
         constants: Named values that expressions of the views use.
         title: What it is, in a few words.
         caption: How to read it.
+        margin: Pixels beside the wide views: axes, and names of lines.
+        renderer: `canvas` where there are thousands of marks.
     """
 
     rows: Sequence[View | Sequence[View]]
@@ -79,6 +81,8 @@ class Chart:
     constants: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""
     caption: str = ""
+    margin: int = 70
+    renderer: Literal["svg", "canvas"] = "svg"
 
     def __repr__(self) -> str:
         moved = ", ".join(control.label for control in self.controls)
@@ -99,13 +103,16 @@ class Chart:
             {"name": c.name, "value": c.start} | ({"bind": _bind(c)} if bound else {})
             for c in self.controls
         ]
+        params.append({"name": "beside", "value": 1})  # whether names stand beside their lines
         params += [{"name": name, "value": value} for name, value in self.constants.items()]
         found = {
             "$schema": SCHEMA,
             "params": params,
             "datasets": dict(self.data),
-            "vconcat": [_row(row, width) for row in self.rows],
+            "vconcat": [_row(row, width - self.margin) for row in self.rows],
+            "resolve": {"scale": {"color": "independent", "strokeDash": "independent"}},
             "config": CONFIG,
+            "usermeta": {"margin": self.margin},
         }
         return json.loads(json.dumps(found, default=_plain, allow_nan=False))
 
@@ -134,7 +141,11 @@ def _row(row: View | Sequence[View], width: int) -> dict[str, Any]:
     if isinstance(row, Mapping):
         return {"width": width} | dict(row)
     widest = max(int(view["width"]) for view in row)
-    return {"concat": [dict(view) for view in row], "columns": max(1, width // (widest + 50))}
+    return {
+        "concat": [dict(view) for view in row],
+        "columns": max(1, width // (widest + 50)),
+        "resolve": {"scale": {"color": "independent"}},
+    }
 
 
 def _bind(control: Control) -> dict[str, Any]:

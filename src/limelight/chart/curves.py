@@ -46,13 +46,25 @@ def of_picture(picture: Picture) -> Chart:
                 raise InputError(f"no chart of a picture with {type(mark).__name__.lower()}s")
     looks = _looks(picture)
     alone = len(picture.panels) == 1
-    views = [_view(panel, looks, alone) for panel in picture.panels]
-    rows: list[View | Sequence[View]] = [views[0]] if alone else [views]
+    views, told = [], set()
+    for panel in picture.panels:
+        views.append(_view(panel, looks, alone, told))
+    many = picture.columns or len(views)
+    rows: list[View | Sequence[View]] = [views[i : i + many] for i in range(0, len(views), many)]
+    rows = [views[0]] if alone else rows
     return Chart(
         rows=rows,
         title=in_text(picture.title),
         caption="; ".join(in_text(fact) for fact in picture.facts),
+        margin=70 + (_room(picture.panels[0]) if alone else 0),
     )
+
+
+def _room(panel: Panel) -> int:
+    """Pixels that the names beside the lines need."""
+    marks = [m for m in panel.content if isinstance(m, Series | Bundle | Bars) and m.label]
+    names = {in_text(mark.label) for mark in marks}
+    return 12 + 7 * max(map(len, names), default=0) if len(names) <= NAMED else 0
 
 
 # --- looks ------------------------------------------------------------------------------------
@@ -93,7 +105,7 @@ def _own(mark: Any, looks: Mapping[str, tuple[str, int, int]]) -> tuple[str, int
 # --- one panel --------------------------------------------------------------------------------
 
 
-def _view(panel: Panel, looks: Mapping[str, Any], alone: bool) -> View:
+def _view(panel: Panel, looks: Mapping[str, Any], alone: bool, told: set[str]) -> View:
     across, upwards = panel.axes
     matrix = next((m for m in panel.content if isinstance(m, Map) and m.x is None), None)
     height = 320 if alone else 200
@@ -107,8 +119,8 @@ def _view(panel: Panel, looks: Mapping[str, Any], alone: bool) -> View:
     )
     layers: list[dict[str, Any]] = []
     for mark in sorted(panel.content, key=lambda m: not isinstance(m, Map | Span)):
-        layers += _layers(mark, looks, x, y, ends)
-    layers += _names(panel, looks, x, y, ends[1], upwards.log, height, alone)
+        layers += _layers(mark, looks, x, y, ends, told)
+    layers += _names(panel, looks, ends[1], upwards.log, height, alone, told)
     if not layers:
         layers = [{"data": {"values": []}, "mark": "point"}]
     view: dict[str, Any] = {"layer": layers, "height": height}
@@ -184,7 +196,7 @@ def _reach(mark: Mark, side: int) -> Iterator[np.ndarray]:
 
 
 def _layers(
-    mark: Mark, looks: Mapping[str, Any], x: Any, y: Any, ends: Any
+    mark: Mark, looks: Mapping[str, Any], x: Any, y: Any, ends: Any, told: set[str]
 ) -> list[dict[str, Any]]:
     if isinstance(mark, Series):
         return _series(mark, looks, x, y, ends[1])
@@ -232,7 +244,7 @@ def _layers(
     if isinstance(mark, Text):
         return [_text(mark, x, y)]
     if isinstance(mark, Map):
-        return _map(mark, x, y)
+        return _map(mark, x, y, told)
     return []
 
 
@@ -319,7 +331,7 @@ def _text(mark: Text, x: Any, y: Any) -> dict[str, Any]:
     }
 
 
-def _map(mark: Map, x: Any, y: Any) -> list[dict[str, Any]]:
+def _map(mark: Map, x: Any, y: Any, told: set[str]) -> list[dict[str, Any]]:
     values = np.asarray(mark.values, float)
     if mark.x is None or mark.y is None:
         wide, high = np.arange(values.shape[1] + 1.0), np.arange(values.shape[0] + 1.0)
@@ -344,8 +356,11 @@ def _map(mark: Map, x: Any, y: Any) -> list[dict[str, Any]]:
     shades = list(SHADES if mark.dark == "low" else SHADES[::-1])
     scale = {"domain": [float(low), float(top)], "range": shades, "clamp": True}
     scale |= {"type": "log"} if mark.scale == "log" else {}
-    legend = {"title": in_text(mark.label), "gradientLength": 140, "gradientThickness": 10,
-              "direction": "horizontal", "tickCount": 3} if mark.label else None  # fmt: skip
+    legend = None
+    if mark.label and f"{mark.label} {low} {top}" not in told:  # once in the whole picture
+        told.add(f"{mark.label} {low} {top}")
+        legend = {"title": in_text(mark.label), "gradientLength": 140, "gradientThickness": 10,
+                  "direction": "horizontal", "tickCount": 3}  # fmt: skip
     place = {
         "x": x | {"field": "x"},
         "x2": {"field": "x2"},
@@ -353,7 +368,7 @@ def _map(mark: Map, x: Any, y: Any) -> list[dict[str, Any]]:
         "y2": {"field": "y2"},
     }
     nothing = FAINT if mark.missing != "blank" else "transparent"
-    told = [
+    tips = [
         {"field": "at", "title": "at"},
         {"field": "value", "title": in_text(mark.label) or "value", "format": ".3~g"},
     ]
@@ -364,7 +379,7 @@ def _map(mark: Map, x: Any, y: Any) -> list[dict[str, Any]]:
     base = {"data": {"values": _rounded(rows)}}
     found = [
         {**base, "mark": {"type": "rect", "opacity": float(mark.opacity)},
-         "encoding": place | {"color": shade, "tooltip": told}}
+         "encoding": place | {"color": shade, "tooltip": tips}}
     ]  # fmt: skip
     if mark.numbers:
         middle = [
@@ -381,17 +396,18 @@ def _map(mark: Map, x: Any, y: Any) -> list[dict[str, Any]]:
 
 
 def _names(
-    panel: Panel, looks: Any, x: Any, y: Any, ends: Any, log: bool, height: int, alone: bool
+    panel: Panel, looks: Any, ends: Any, log: bool, height: int, alone: bool, told: set[str]
 ) -> list[dict[str, Any]]:
     """Names beside the ends of lines, moved apart; over the panel where there are many."""
     found: list[tuple[str, str, float]] = []
     for mark in panel.content:
         if isinstance(mark, Map | Reference | Span | Text) or not mark.label:
             continue
+        if mark.label in told:  # named in an earlier panel
+            continue
+        told.add(mark.label)
         colour, *_ = _own(mark, looks)
-        values = (
-            flat(mark.y) if not isinstance(mark, Bundle) else np.nanmean(np.atleast_2d(mark.y), 0)
-        )
+        values = flat(mark.y) if not isinstance(mark, Bundle) else flat(np.atleast_2d(mark.y)[:1])
         if isinstance(mark, Series):
             values = mark.arrays()[1]
         values = values[np.isfinite(values)]
@@ -426,12 +442,12 @@ def _names(
             "data": {"values": [{"name": name}]},
             "mark": {"type": "text", "align": "left", "dx": 8, "color": colour, "fontWeight": 600},
             "encoding": {
-                "x": {"value": "width"},
-                "y": {"value": spot - over},
+                "x": {"value": {"expr": "beside ? width : -4"}},
+                "y": {"value": {"expr": f"beside ? {spot - over:.0f} : {-8 - _GAP * i}"}},
                 "text": {"field": "name"},
             },
         }
-        for spot, (_, name, colour) in zip(spots, at, strict=True)
+        for i, (spot, (_, name, colour)) in enumerate(zip(spots, at, strict=True))
     ]
 
 

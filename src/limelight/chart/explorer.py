@@ -42,6 +42,7 @@ class Explorer:
         conditions: The hypotheses of a theorem that fail in a cell, in words.
         marked: What is said of cells to be marked, and which rows are of such cells.
         log: Whether the axis upwards is logarithmic at first.
+        ends: The axis of the trials of one cell, from and to; around the ladder when not given.
     """
 
     upwards: str
@@ -60,6 +61,7 @@ class Explorer:
     conditions: Callable[[Table, Cell], Sequence[str]] | None = None
     marked: tuple[str, Callable[[Table], np.ndarray]] | None = None
     log: bool = True
+    ends: tuple[float, float] | None = None
 
     def chart(self, table: Table) -> Chart:
         """The explorer of a table."""
@@ -170,6 +172,7 @@ class Explorer:
         low, high = min(self.levels), max(self.levels)
         log = self.below and low > 0
         ends = [low / 10, max(1.0, high)] if log else [min(0.0, low), max(1.0, high)]
+        ends = list(self.ends or ends)
         scale = {"type": "log" if log else "linear", "domain": ends, "clamp": True, "nice": False}
         axis = {"title": in_text(self.measured), "format": "~g", "tickCount": 5, "grid": False}
         return {
@@ -222,9 +225,9 @@ class Explorer:
 
     def _caption(self) -> str:
         return (
-            f"Each cell is a share of trials, light where all succeed. Circles: {in_text(self.found)}; "
-            "a bar is the interval, and reaches the end of the grid where it is open."
-            + (f" Crosses: {self.marked[0]}." if self.marked else "")
+            "Each cell is a share of trials, light where all succeed. "
+            f"Circles: {in_text(self.found)}; a bar is the interval, and reaches the end of the"
+            " grid where it is open." + (f" Crosses: {self.marked[0]}." if self.marked else "")
         )
 
 

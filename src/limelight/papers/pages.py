@@ -12,6 +12,7 @@ from limelight._core.errors import InputError
 from limelight._engine.identity import describe, modern
 from limelight._engine.reading import open_table
 from limelight._page.report import Illustration, Numbers, Section, write_report
+from limelight._page.shell import packed
 from limelight.chart import Chart, of_picture
 from limelight.papers import known, load
 from limelight.papers.contents import Paper
@@ -19,20 +20,33 @@ from limelight.papers.published import (
     cost_of_run,
     divergence,
     find_recipe,
+    open_manifest,
     pictures_of,
     unfinished,
 )
 from limelight.papers.recipe import Figure
 from limelight.table import Table
 
-#: Bytes of a chart that stands beside others, at most; larger ones stay pictures.
-MOST = 120_000
+#: Packed bytes of the chart of a picture at most; heavier ones stay pictures.
+MOST = 60_000
 
 
 def write_page(path: str | Path, stores: Iterable[str | Path], paper: Paper | None = None) -> None:
     """One HTML page for several runs: what was found, figures, claims; the rest folded away."""
-    sections = [section(store, paper) for store in stores]
+    sections = [section(store, paper) for store in _in_order(stores, paper)]
     write_report(path, title_of(sections, paper), sections=sections)
+
+
+def _in_order(stores: Iterable[str | Path], paper: Paper | None) -> list[str | Path]:
+    """Runs of one paper in the order of its contents; others as they come."""
+    stores = list(stores)
+    figures = [find_recipe(open_manifest(store), paper) for store in stores]
+    keys = {figure.paper if figure else "" for figure in figures}
+    if len(keys) != 1 or "" in keys:
+        return stores
+    order = list((paper or load(keys.pop())).titles)
+    place = {id(store): order.index(f.name) for store, f in zip(stores, figures, strict=True) if f}
+    return sorted(stores, key=lambda store: place[id(store)])
 
 
 def title_of(sections: list[Section], paper: Paper | None = None) -> str:
@@ -136,8 +150,7 @@ def chart_of(picture: Any) -> Chart | None:
         chart = of_picture(picture)
     except InputError:
         return None
-    rows = sum(len(str(row)) for row in chart.rows)
-    return chart if rows <= MOST else None
+    return chart if len(packed(chart.spec())) <= MOST else None
 
 
 def caption_of(draw: Any) -> str:

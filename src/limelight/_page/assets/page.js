@@ -14,17 +14,35 @@
 
   // --- charts -------------------------------------------------------------------------------
   // Colours of words and axes follow the page, in light and in dark.
-  const ink = { INK: "#1a1a1a", MUTED: "#595959", FAINT: "#d9d9d9" };
-  const coloured = (text) => text.replaceAll(`"${ink.INK}"`, '"var(--ink)"')
-    .replaceAll(`"${ink.MUTED}"`, '"var(--soft)"').replaceAll(`"${ink.FAINT}"`, '"var(--line)"');
+  const ink = { "--ink": "#1a1a1a", "--soft": "#595959", "--line": "#d9d9d9" };
+  // A canvas knows no variables: there they are read, and read again when the page changes.
+  const coloured = (text, drawn) => Object.entries(ink).reduce((found, [name, colour]) => {
+    const here = drawn === "canvas" ? getComputedStyle(root).getPropertyValue(name).trim() : `var(${name})`;
+    return found.replaceAll(`"${colour}"`, `"${here}"`);
+  }, text);
+
+  const unpacked = async (text) => {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).text();
+  };
 
   // Rows of views as wide as there is room: a wide view takes all of it, small ones wrap.
   const laid = (spec, room) => {
-    const wide = Math.max(200, room - (spec.usermeta?.margin ?? 70));
+    const margin = spec.usermeta.margin;
+    const beside = room - margin >= 300;
+    for (const param of spec.params) if (param.name === "beside") param.value = beside ? 1 : 0;
+    const wide = Math.max(200, room - (beside ? margin : 75));
     for (const row of spec.vconcat) {
       if (row.concat) {
-        const each = Math.max(...row.concat.map((view) => view.width));
-        row.columns = Math.max(1, Math.floor(room / (each + 70)));
+        const widths = row.concat.map((view) => view.width), many = widths.length;
+        const all = widths.reduce((sum, each) => sum + each + 50, 30);
+        const share = Math.floor((room - 20) / many) - 55;
+        if (new Set(widths).size === 1 && share >= 150) {  // alike: all in one row, as wide as it goes
+          for (const view of row.concat) view.width = Math.min(share, 1.5 * view.width);
+        }
+        row.columns = all <= room || share >= 150 ? many
+          : Math.max(1, Math.floor(room / (Math.max(...widths) + 70)));
         for (const view of row.concat) view.width = Math.min(view.width, room - 70);
       } else row.width = wide;
     }
@@ -90,7 +108,8 @@
 
   const draw = async (live) => {
     const source = document.getElementById(live.dataset.chart);
-    const text = coloured(source.textContent);
+    const text = await unpacked(source.textContent);
+    const renderer = live.dataset.renderer;
     const controls = JSON.parse(live.dataset.controls);
     const state = Object.fromEntries(controls.map((control) => [control.name, control.start]));
     const plot = el("div", { class: "plot" });
@@ -106,10 +125,10 @@
       const room = live.clientWidth;
       if (!room || room === width) return;
       width = room;
-      const spec = laid(JSON.parse(text), room);
+      const spec = laid(JSON.parse(coloured(text, renderer)), room);
       for (const param of spec.params) if (param.name in state) param.value = state[param.name];
       const found = await vegaEmbed(plot, spec, {
-        ast: true, actions: false, renderer: live.dataset.renderer || "svg", defaultStyle: false,
+        ast: true, actions: false, renderer, defaultStyle: false,
         tooltip: { disableDefaultStyle: true, theme: "page" }, mode: "vega-lite",
       });
       view = live.view = found.view;
@@ -120,11 +139,14 @@
     live.dataset.state = JSON.stringify(state);
     try {
       await show();
-      live.closest("figure").querySelector(".still").hidden = true;
+      live.closest("figure").classList.add("alive");
       live.dataset.ready = "yes";
     } catch (error) {  // the picture on paper stays
       live.hidden = true;
       console.error(error);
+    }
+    if (renderer === "canvas") {
+      matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { width = 0; show(); });
     }
     let waiting = 0;
     addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(show, 150); });
@@ -137,10 +159,6 @@
     }
   }, { rootMargin: "800px" });
   if (window.vegaEmbed) document.querySelectorAll(".live[data-chart]").forEach((live) => near.observe(live));
-  addEventListener("beforeprint", () => document.querySelectorAll(".still").forEach((one) => { one.hidden = false; }));
-  addEventListener("afterprint", () => document.querySelectorAll(".live[data-ready]").forEach((live) => {
-    live.closest("figure").querySelector(".still").hidden = true;
-  }));
 
   // --- filters ------------------------------------------------------------------------------
   const filters = document.querySelector(".filters");

@@ -120,6 +120,7 @@ figure = Figure(
         )(concentration.excess),
     ),
     pictures={"mass": draw_mass, "roles": concentration.draw_roles},
+    charts={"mass": concentration.play},
     summary=concentration.summary,
     reference="Figure 4",
     departures="step size 2, batch 20 and steps are ours; the printed alpha_# = 0.05 of 50 tokens "
