@@ -13,6 +13,7 @@ import pytest
 from limelight._core.errors import InputError, StoreError
 from limelight._engine.run import Engine
 from limelight.papers import KEYS, load
+from limelight.papers.pages import section, write_page
 from limelight.papers.published import (
     _pictures,
     decide_published,
@@ -23,9 +24,7 @@ from limelight.papers.published import (
     open_table,
     publish,
     recipe_of,
-    section,
     unfinished,
-    write_page,
 )
 from limelight.table import Table
 from tests.cli import toy

@@ -71,7 +71,7 @@ BARE = ("papers", "verify", "bench")
 
 #: Parameters of commands that are given by place, not as a flag.
 ARGUMENTS = {
-    *("key", "keys", "figure", "file", "what", "words", "stores", "results", "rule", "sets"),
+    *("key", "keys", "figure", "file", "what", "words", "stores", "tables", "rule", "sets"),
     "json",
 }
 

@@ -10,7 +10,7 @@ from limelight._cli.text import emit, say
 
 
 def site(
-    results: Path = typer.Argument(metavar="RESULTS", help="A folder of published tables."),
+    tables: Path = typer.Argument(metavar="RESULTS", help="A folder of published tables."),
     output: Path = typer.Option(
         Path("site"), "-o", "--output", metavar="FOLDER", help="The folder to write."
     ),
@@ -27,7 +27,7 @@ def site(
     with busy("writing the pages"):
         from limelight.papers.gallery import write_gallery
 
-        pages = write_gallery(results, output)
+        pages = write_gallery(tables, output)
     if json:
         emit({"file": str(pages[0]), "pages": len(pages)})
     else:

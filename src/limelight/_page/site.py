@@ -80,8 +80,8 @@ def dashboard(title: str, chapters: Sequence[Chapter]) -> str:
         f'<p class="lead">{typeset(_lead(chapters, verdicts))}</p>\n{parts.counts(verdicts)}'
         "</header>\n"
         '<main id="content">\n'
-        f'<section aria-labelledby="papers"><h2 id="papers">Papers</h2>\n<ul class="cards">\n{papers}'
-        "</ul></section>\n"
+        '<section aria-labelledby="papers"><h2 id="papers">Papers</h2>\n'
+        f'<ul class="cards">\n{papers}</ul></section>\n'
         f"{_surprises(verdicts, at)}{_errata(chapters)}"
         '<section aria-labelledby="claims"><h2 id="claims">Every claim</h2>\n'
         f'{_filters(chapters)}<div class="claims filtered">\n{tiles}</div>\n</section>\n</main>\n'
@@ -91,7 +91,7 @@ def dashboard(title: str, chapters: Sequence[Chapter]) -> str:
 
 def _lead(chapters: Sequence[Chapter], verdicts: Sequence[Verdict]) -> str:
     figures = sum(len(c.sections) for c in chapters)
-    trials = sum({v.source: v.n for v in verdicts if v.verdict != "not run"}.values())
+    trials = sum(s.cost.trials for c in chapters for s in c.sections if s.cost)
     return (
         f"{len(chapters)} papers, {figures} figures and {len(verdicts)} claims, each decided by a"
         f" rule on trials that anyone can run again ({trials:,} of them behind this page)."
@@ -151,7 +151,8 @@ def _surprises(verdicts: Sequence[Verdict], at: Mapping[int, str]) -> str:
         return ""
     return (
         '<section aria-labelledby="surprising"><h2 id="surprising">Most surprising</h2>\n'
-        '<p class="soft">Claims of the papers that fail most clearly, at most one of each table.</p>\n'
+        '<p class="soft">Claims of the papers that fail most clearly, at most one of each'
+        " table.</p>\n"
         f'<ul class="cards">\n{items}</ul></section>\n'
     )
 
@@ -171,7 +172,8 @@ def _errata(chapters: Sequence[Chapter]) -> str:
     )
     return (
         '<section aria-labelledby="errata"><h2 id="errata">Errata</h2>\n'
-        '<details class="more" open><summary>What the papers print and a number contradicts</summary>\n'
+        '<details class="more"><summary>What the papers print and a number contradicts'
+        "</summary>\n"
         '<div class="scroll"><table><caption>Both statements, evaluated</caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>\n{rows}</tbody></table></div></details></section>\n"
     )
@@ -202,8 +204,9 @@ def paper_page(title: str, chapter: Chapter) -> str:
         f'<header>\n<p class="eyebrow"><a href="../index.html">{typeset(title)}</a></p>\n'
         f'<h1>{typeset(chapter.title)}</h1>\n<p class="soft">{typeset(chapter.about)}</p>\n'
         f'<p class="lead">{typeset(outcome(verdicts))}</p>\n{parts.counts(verdicts)}</header>\n'
-        '<div class="with-nav">\n<nav class="contents" aria-label="Contents"><strong>Figures</strong>'
-        f'<ol>\n{contents}</ol></nav>\n<main id="content">\n{figures}</main>\n</div>\n'
+        '<div class="with-nav">\n<nav class="contents" aria-label="Contents">'
+        f"<strong>Figures</strong><ol>\n{contents}</ol></nav>\n"
+        f'<main id="content">\n{figures}</main>\n</div>\n'
     )
     return page(chapter.title, body, up="../")
 

@@ -240,11 +240,9 @@ def slope(table: Table, level: float) -> str:
     edge = n50(table, level)
     use = usable(edge)
     if use.sum() < POINTS:
-        return f"{use.sum()} points of the boundary resolved: no exponent"
+        return f"{use.sum()} points resolved: no exponent"
     found = fit.fit_law("power", 1 / relevant(edge)[use], edge.values[use])
-    return in_text(
-        f"N50 grows as 1/alpha_* to the power {found.slope:.1f}; the theorem's order is 2"
-    )
+    return in_text(f"exponent of N50 in 1/alpha_*: {found.slope:.1f} (theorem: 2)")
 
 
 def failing(table: Table, at: Any) -> list[str]:
