@@ -64,7 +64,7 @@ def _room(panel: Panel) -> int:
     """Pixels that the names beside the lines need."""
     marks = [m for m in panel.content if isinstance(m, Series | Bundle | Bars) and m.label]
     names = {in_text(mark.label) for mark in marks}
-    return 12 + 7 * max(map(len, names), default=0) if len(names) <= NAMED else 0
+    return 12 + 7 * min(55, max(map(len, names), default=0)) if len(names) <= NAMED else 0
 
 
 # --- looks ------------------------------------------------------------------------------------
@@ -421,7 +421,13 @@ def _names(
         return [
             {
                 "data": {"values": [{"name": f"● {name}"}]},
-                "mark": {"type": "text", "align": "left", "color": colour, "baseline": "bottom"},
+                "mark": {
+                    "type": "text",
+                    "align": "left",
+                    "color": colour,
+                    "baseline": "bottom",
+                    "limit": {"expr": "beside ? 400 : width"},
+                },
                 "encoding": {
                     "x": {"value": 0},
                     "y": {"value": -6 - _GAP * (len(found) - 1 - i)},
@@ -440,7 +446,14 @@ def _names(
     return [
         {
             "data": {"values": [{"name": name}]},
-            "mark": {"type": "text", "align": "left", "dx": 8, "color": colour, "fontWeight": 600},
+            "mark": {
+                "type": "text",
+                "align": "left",
+                "dx": 8,
+                "color": colour,
+                "fontWeight": 600,
+                "limit": {"expr": "beside ? 400 : width"},
+            },
             "encoding": {
                 "x": {"value": {"expr": "beside ? width : -4"}},
                 "y": {"value": {"expr": f"beside ? {spot - over:.0f} : {-8 - _GAP * i}"}},

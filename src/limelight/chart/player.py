@@ -261,7 +261,7 @@ def _curves(
             "symbolStrokeWidth": 3,
         },
     }
-    dash = {"field": "name", "legend": None}
+    dash = {"field": "name", "legend": colour["legend"]}
     dash["scale"] = {"domain": names, "range": [DASHES[i % 5] for i in range(len(names))]}
     tips = [
         {"field": "name", "title": " "},

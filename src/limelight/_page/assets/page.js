@@ -33,6 +33,9 @@
     const beside = room - margin >= 300;
     for (const param of spec.params) if (param.name === "beside") param.value = beside ? 1 : 0;
     const wide = Math.max(200, room - (beside ? margin : 75));
+    // Words end with the room that there is.
+    spec.config.axis.titleLimit = spec.config.title.limit = wide;
+    spec.config.legend.labelLimit = spec.config.legend.titleLimit = Math.min(320, wide);
     for (const row of spec.vconcat) {
       if (row.concat) {
         const widths = row.concat.map((view) => view.width), many = widths.length;
