@@ -72,17 +72,22 @@ class Explorer:
                 [table.rows(rows(table)) for rows in self.parts.values()] if self.parts else [table]
             )
         ]
+        positive = all(part.positive for part in made)
         cells = [row for part in made for row in part.cells]
         theory = [row for part in made for row in part.theory]
+        named = list(dict.fromkeys(row["label"] for row in theory))
         return Chart(
-            rows=[self._map(bool(theory), _divided(cells, self._start)), self._strip()],
+            rows=[self._map(named, _divided(cells, self._start)), self._strip()],
             data={
                 "cells": cells,
                 "edge": [row for part in made for row in part.edge],
                 "theory": theory,
             },
-            controls=self._controls(bool(theory)),
+            controls=self._controls(bool(theory), positive),
             constants=({} if self.parts else {"part": 0})
+            | ({} if positive else {"wide": 0})
+            | ({} if len(self.across) > 1 else {"across": 0})
+            | ({} if len(self.levels) > 1 else {"level": 0})
             | {
                 "levels": list(self.levels),
                 "wilson": {str(n): _wilson(n) for n in {cell["n"] for cell in cells}},
@@ -103,7 +108,7 @@ class Explorer:
     def _start(self) -> int:
         return int(np.argmin([abs(math.log(level / self.start)) for level in self.levels]))
 
-    def _map(self, theory: bool, first: int) -> dict[str, Any]:
+    def _map(self, named: list[str], first: int) -> dict[str, Any]:
         side, up = "2 * across + wide", "high"
         x = {"field": "x1", "type": "quantitative", "scale": _moving("across_domain[part][k]")}
         x["axis"] = _axis("across_ticks[part][k]", "wide", "across_names[across]")
@@ -162,7 +167,7 @@ class Explorer:
         layers: list[dict[str, Any]] = [squares]
         if self.marked is not None:
             layers.append(_crosses(self.marked[0]))
-        layers += _lines() if theory else []
+        layers += _lines(named) if named else []
         layers += _edge()
         title = {"text": {"expr": "facts[part][level]"}} if self.fact else ""
         return {"height": 330, "layer": layers, **({"title": title} if title else {})}
@@ -205,7 +210,7 @@ class Explorer:
             ],
         }  # fmt: skip
 
-    def _controls(self, theory: bool) -> list[Control]:
+    def _controls(self, theory: bool, positive: bool) -> list[Control]:
         found = []
         if self.parts:
             names = [in_text(name) for name in self.parts]
@@ -215,13 +220,14 @@ class Explorer:
         found.append(Control("level", label, [f"{v:g}" for v in self.levels], self._start))
         names = [in_text(name) for name in self.across]
         found.append(Control("across", "across", names, form="choice"))
-        found.append(Control("wide", "logarithmic across", ("off", "on"), form="switch"))
+        if positive:
+            found.append(Control("wide", "logarithmic across", ("off", "on"), form="switch"))
         found.append(
             Control("high", "logarithmic upwards", ("off", "on"), int(self.log), form="switch")
         )
         if theory:
             found.append(Control("shown", "lines", ("off", "on"), 1, form="switch"))
-        return found
+        return [control for control in found if len(control.options) > 1]
 
     def _caption(self) -> str:
         return (
@@ -239,7 +245,8 @@ class _Part:
         columns = [at for at, _ in table.cells(*names)]
         values = np.array([[f(at) for f in made.across.values()] for at in columns], dtype=float)
         self.side = {tuple(at.values()): i for i, at in enumerate(columns)}
-        pairs = [(k, log) for k in range(values.shape[1]) for log in (0, 1)]
+        self.positive = bool((values > 0).all())
+        pairs = [(k, log) for k in range(values.shape[1]) for log in (0, int(self.positive))]
         spans = [_edges(values[:, k], log) for k, log in pairs]
         self.domains = [_span([span]) for span in spans]
         self.ticks = [_ticks(values[:, k], log) for k, log in pairs]
@@ -391,14 +398,14 @@ def _edge() -> list[dict[str, Any]]:
     ]
 
 
-def _lines() -> list[dict[str, Any]]:
+def _lines(named: list[str]) -> list[dict[str, Any]]:
     chosen = [
         {"filter": "datum.part == part && shown && isValid(datum.ys[level])"},
         {"calculate": "datum.at[2 * across + wide]", "as": "x"},
         {"calculate": "datum.ys[level][high]", "as": "y"},
         {"filter": "datum.y >= up_domain[high][0] && datum.y <= up_domain[high][1]"},
     ]
-    dashes = {"range": [DASHES[1], DASHES[2], DASHES[3], DASHES[4]]}
+    dashes = {"domain": named, "range": [DASHES[1 + i % 4] for i in range(len(named))]}
     return [
         {
             "data": {"name": "theory"},

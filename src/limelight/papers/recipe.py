@@ -311,7 +311,7 @@ class Figure:
         Raises:
             InputError: Where the picture holds what no chart can show, such as an image.
         """
-        name = name or next(iter([*self.charts, *self.pictures]))
+        name = name or min(self.pictures, key=lambda name: name not in self.charts)
         if name in self.charts:
             return self.charts[name](table)
         return of_picture(self.plot(table, name))

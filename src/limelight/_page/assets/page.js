@@ -128,13 +128,20 @@
       const room = live.clientWidth;
       if (!room || room === width) return;
       width = room;
-      const spec = laid(JSON.parse(coloured(text, renderer)), room);
-      for (const param of spec.params) if (param.name in state) param.value = state[param.name];
-      const found = await vegaEmbed(plot, spec, {
-        ast: true, actions: false, renderer, defaultStyle: false,
-        tooltip: { disableDefaultStyle: true, theme: "page" }, mode: "vega-lite",
-      });
-      view = live.view = found.view;
+      // How wide words come out is known when they are drawn: what is too wide is laid out anew.
+      for (let less = 0, tries = 0; tries < 4; tries++) {
+        const spec = laid(JSON.parse(coloured(text, renderer)), room - less);
+        for (const param of spec.params) if (param.name in state) param.value = state[param.name];
+        view?.finalize();
+        const found = await vegaEmbed(plot, spec, {
+          ast: true, actions: false, renderer, defaultStyle: false,
+          tooltip: { disableDefaultStyle: true, theme: "page" }, mode: "vega-lite",
+        });
+        view = live.view = found.view;
+        const over = plot.scrollWidth - plot.clientWidth;
+        if (over <= 1 || room - less < 240) break;
+        less += over + 4;
+      }
     };
     const box = el("div", { class: "controls" });
     for (const control of controls) box.append(controlOf(control, set(control.name)));

@@ -247,10 +247,13 @@ def slope(table: Table, level: float) -> str:
 
 def failing(table: Table, at: Any) -> list[str]:
     """The hypotheses of Theorem 1 that fail in a cell."""
-    names = ("tokens", "relevant", "confusing", "patterns", "dimension")
-    world = {name: table.setting(f"world.{name}", at) for name in names}
-    train = {name: table.setting(f"train.{name}", at) for name in ("examples", "batch", "steps")}
-    bound = learning(**world, **train, rate=0.5, noise=0.0, width=table.setting("model.width"))
+    parts = {
+        "world": ("tokens", "relevant", "confusing", "patterns", "dimension"),
+        "train": ("examples", "batch", "steps", "rate"),
+        "model": ("width", "value_error", "key_error", "frozen"),
+    }
+    given = {n: table.setting(f"{part}.{n}", at) for part, names in parts.items() for n in names}
+    bound = learning(**given, noise=0.0)
     return [condition.name for condition in bound.conditions if not condition.holds]
 
 

@@ -195,6 +195,7 @@ def pooled(*protocols: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 figure = replace(
     fig1a.figure,
+    remark="",
     statement="the sample complexity is of order alpha_*^-2 whatever the confusion tokens do",
     trial=assign(fig1a.figure.trial, {"train.steps": 2000}),
     grid={

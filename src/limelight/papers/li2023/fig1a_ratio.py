@@ -13,6 +13,7 @@ WHERE = "alpha_# a quarter of alpha_*"
 
 figure = replace(
     fig1a.figure,
+    remark="",
     statement="by Theorem 1 the sample complexity grows as alpha_*^-2 here too",
     trial=assign(fig1a.figure.trial, {"train.steps": 2000}),
     grid={PAIR: fixed_ratio(RATIO_FRACTIONS), "train.examples": MORE_EXAMPLES},
