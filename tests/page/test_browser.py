@@ -162,7 +162,7 @@ def test_axes_change_and_the_numbers_stay(browser, pages):
         before = sorted(10**y for y in visit.boundary())
         visit.page.get_by_label("logarithmic upwards").uncheck()
         assert np.allclose(sorted(visit.boundary()), before, rtol=5e-3)
-        title = lambda: visit.page.locator(".live .role-axis-title text").all_text_contents()
+        title = lambda: visit.page.locator(".live svg text").all_text_contents()
         assert "α∗⁻²" in title()
         visit.page.get_by_text("1/(α∗−α#)").click()
         visit.settled()

@@ -24,7 +24,7 @@ SHADES = (
 )
 CONFIG: dict[str, Any] = {
     "font": "system-ui, sans-serif",
-    "background": None,
+    "background": "transparent",
     "view": {"stroke": None},
     "axis": {
         "labelColor": INK, "titleColor": INK, "titleFontWeight": "normal", "labelFontSize": 11,

@@ -111,9 +111,9 @@ class Explorer:
     def _map(self, named: list[str], first: int) -> dict[str, Any]:
         side, up = "2 * across + wide", "high"
         x = {"field": "x1", "type": "quantitative", "scale": _moving("across_domain[part][k]")}
-        x["axis"] = _axis("across_ticks[part][k]", "wide", "across_names[across]")
+        x["axis"] = _axis("across_ticks[part][k]", "wide", None)
         y = {"field": "y1", "type": "quantitative", "scale": _moving("up_domain[high]")}
-        y["axis"] = _axis("up_ticks[high]", "high", repr(in_text(self.label)))
+        y["axis"] = _axis("up_ticks[high]", "high", in_text(self.label))
         sign = "<" if self.below else "≥"
         picked = {
             "name": "cell",
@@ -168,7 +168,7 @@ class Explorer:
         if self.marked is not None:
             layers.append(_crosses(self.marked[0]))
         layers += _lines(named) if named else []
-        layers += _edge()
+        layers += [*_edge(), _title()]
         title = {"text": {"expr": "facts[part][level]"}} if self.fact else ""
         return {"height": 330, "layer": layers, **({"title": title} if title else {})}
 
@@ -358,6 +358,13 @@ def _crosses(label: str) -> dict[str, Any]:
     }
 
 
+def _title() -> dict[str, Any]:
+    """What runs across: a title that changes, which an axis of Vega-Lite has not."""
+    words = {"type": "text", "text": {"expr": "across_names[across]"}, "fontSize": 12}
+    place = {"x": {"value": {"expr": "width / 2"}}, "y": {"value": {"expr": "height + 34"}}}
+    return {"data": {"values": [{}]}, "mark": words, "encoding": place}
+
+
 def _edge() -> list[dict[str, Any]]:
     chosen = [
         {"filter": "datum.part == part"},
@@ -437,12 +444,12 @@ def _moving(domain: str) -> dict[str, Any]:
     return {"domain": {"expr": domain}, "nice": False, "zero": False}
 
 
-def _axis(ticks: str, log: str, title: str) -> dict[str, Any]:
+def _axis(ticks: str, log: str, title: str | None) -> dict[str, Any]:
     ticks = ticks.replace("[k]", "[2 * across + wide]")
     return {
         "values": {"expr": ticks},
         "labelExpr": f"format({log} ? pow(10, datum.value) : datum.value, '.3~g')",
-        "title": {"expr": title},
+        "title": title,
         "grid": False,
     }
 
