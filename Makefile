@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export MPLBACKEND := Agg
+# Many tests start Python: modules compiled once are kept, whatever the machine's habit.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check slow torture format clean
+.PHONY: demo test check slow test-cluster torture format clean
 
 demo: $(READY)  ## the main job: three figures of li2023 with verdicts, then a page
 	@echo "limelight demo: figures 4, 6(c) and 1(a) of li2023 at small scale (a few minutes on 2 cores)"
@@ -28,6 +30,10 @@ check: $(READY)  ## style, types and the direction of imports
 
 slow: $(READY)  ## the long tests
 	$(BIN)/pytest -m slow
+
+test-cluster: $(READY)  ## workers on a real SLURM (if sbatch finds one) and a real Ray: ten minutes
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[slurm,ray]'
+	$(BIN)/pytest -m cluster tests/cluster
 
 torture: $(READY)  ## kills, full disks, lost files, a hundred thousand hostile inputs: an hour or two
 	$(BIN)/python -W ignore -m tests.torture --kills 500

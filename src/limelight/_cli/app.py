@@ -5,6 +5,7 @@ Nothing here imports JAX before a command needs it, so `--help` is quick.
 
 import contextlib
 import inspect
+import logging
 import os
 import re
 import sys
@@ -24,11 +25,13 @@ from limelight._cli import (
     plot,
     probe,
     prune,
+    publish,
     report,
     resume,
     run,
     show,
     site,
+    status,
     verify,
     weights,
 )
@@ -54,10 +57,12 @@ COMMANDS = {
     "show": show.show,
     "run": run.run,
     "resume": resume.resume,
+    "status": status.status,
     "plot": plot.plot,
     "report": report.report,
     "site": site.site,
     "verify": verify.verify,
+    "publish": publish.publish,
     "weights": weights.weights,
     "bound": bound.bound,
     "construct": construct.construct,
@@ -71,8 +76,18 @@ BARE = ("papers", "verify", "bench")
 
 #: Parameters of commands that are given by place, not as a flag.
 ARGUMENTS = {
-    *("key", "keys", "figure", "file", "what", "words", "stores", "tables", "rule", "sets"),
+    "key",
+    "keys",
+    "figure",
+    "file",
+    "what",
+    "words",
+    "stores",
+    "tables",
+    "rule",
+    "sets",
     "json",
+    "options",
 }
 
 #: What Typer raises when words do not fit a command.
@@ -104,14 +119,20 @@ def _version(
     ),
 ) -> None:
     if version:
+        from importlib.metadata import PackageNotFoundError
         from importlib.metadata import version as installed
 
-        typer.echo(installed("limelight"))
+        try:
+            typer.echo(installed("limelight"))
+        except PackageNotFoundError:
+            typer.echo("source, not installed")
         raise typer.Exit()
 
 
 def main() -> None:
     """Run the command line; an error a user can act on is one line and a hint, no traceback."""
+    # Matplotlib speaks of its caches where a home cannot be written; nothing is wrong then.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
         code = app(standalone_mode=False) or 0
         flush()

@@ -122,6 +122,22 @@ def lock(handle: int) -> bool | None:
     return True
 
 
+def locked(path: Path) -> bool:
+    """Whether a process holds the lock of a file now."""
+    if fcntl is None:
+        return False
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(handle)
+    return False
+
+
 def still_named(handle: int, path: Path) -> bool:
     """Whether an open file is the one that its name stands for now."""
     try:

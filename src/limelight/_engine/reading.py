@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from limelight._core.errors import StoreError
 from limelight._core.files import read_regular
-from limelight._core.manifests import MOST_BYTES, Broken, check_manifest, read_json
+from limelight._core.manifests import MOST_BYTES, Broken, check_manifest, planned_rows, read_json
 from limelight._core.sealed import read_sealed
 from limelight._engine.grid import typed
 from limelight.table import Table
@@ -190,6 +190,17 @@ def assemble(parts: Iterable[Mapping[str, np.ndarray]], manifest: Mapping[str, A
         )
     axes = tuple(name for paths, _ in manifest["configuration"]["axes"] for name in paths)
     return Table(columns, axes, manifest)
+
+
+def covered(table: Table) -> bool:
+    """Whether a table, in order, holds every trial of every planned cell exactly once."""
+    known = table.manifest["configuration"]
+    trials, rows = known["trials"], planned_rows(known)
+    want = {
+        "cell": np.repeat(np.arange(rows // trials), trials),
+        "trial": np.tile(np.arange(trials), rows // trials),
+    }
+    return all(np.array_equal(table[name], column) for name, column in want.items())
 
 
 def first_line(error: BaseException) -> str:

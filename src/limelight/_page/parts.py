@@ -40,7 +40,7 @@ class Illustration:
     """A figure of the page.
 
     Args:
-        figure: A picture, a Matplotlib figure, or the bytes of a PNG file.
+        figure: A picture, a Matplotlib figure, the bytes of a PNG file, or an `Svg`.
         caption: What it shows, under it.
         alt: What it shows, for those who do not see it; the caption when not given.
         chart: The same to be moved by a reader, where there is one.
@@ -50,6 +50,13 @@ class Illustration:
     caption: str = ""
     alt: str = ""
     chart: Chart | None = None
+
+
+@dataclass(frozen=True)
+class Svg:
+    """An `<svg>` element of ours, as `plot._svg` makes it: it goes onto the page as it is."""
+
+    element: str
 
 
 @dataclass(frozen=True)
@@ -185,8 +192,16 @@ def _ends(verdict: Verdict) -> str:
 def figure(picture: Any, name: str) -> str:
     """A figure: the chart where scripts run, the still picture elsewhere and in print."""
     picture = picture if isinstance(picture, Illustration) else Illustration(picture)
-    content, width, height = still(picture.figure)
     alt = text(picture.alt or picture.caption or "figure")
+    if isinstance(picture.figure, Svg):
+        image = picture.figure.element.replace("<svg ", f'<svg aria-label="{alt}" ', 1)
+    else:
+        content, width, height = still(picture.figure)
+        encoded = base64.b64encode(content).decode()
+        image = (
+            f'<img width="{width}" height="{height}" alt="{alt}" '
+            f'src="data:image/png;base64,{encoded}">'
+        )
     live, caption, moving = "", picture.caption, ""
     if picture.chart is not None:
         controls = [vars(control) for control in picture.chart.controls]
@@ -203,12 +218,7 @@ def figure(picture: Any, name: str) -> str:
     if moving:
         words = f'{moving}<span class="resting">{words}</span>'
     words = f"<figcaption>{words}</figcaption>\n" if words else ""
-    encoded = base64.b64encode(content).decode()
-    return (
-        f'<figure id="{text(name)}">\n{live}<div class="still"><img width="{width}" '
-        f'height="{height}" alt="{alt}" src="data:image/png;base64,{encoded}"></div>\n'
-        f"{words}</figure>\n"
-    )
+    return f'<figure id="{text(name)}">\n{live}<div class="still">{image}</div>\n{words}</figure>\n'
 
 
 def still(picture: Any) -> tuple[bytes, int, int]:

@@ -14,12 +14,12 @@ from typing import Any
 from limelight._core.errors import InputError
 from limelight._core.files import write_whole
 from limelight._page import parts
-from limelight._page.parts import Illustration, Numbers, outcome
+from limelight._page.parts import Illustration, Numbers, Svg, outcome
 from limelight._page.shell import page, text, typeset
 from limelight.claims import Verdict
 from limelight.plot.marks import Number
 
-__all__ = ["Illustration", "Numbers", "Section", "StudyCost", "report", "write_report"]
+__all__ = ["Illustration", "Numbers", "Section", "StudyCost", "Svg", "report", "write_report"]
 
 
 @dataclass(frozen=True)

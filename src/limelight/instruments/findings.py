@@ -17,15 +17,20 @@ MORE = 0.02
 
 def findings(found: "Probe") -> list[str]:
     """Sentences, the most telling first."""
-    said = []
+    return [sentence for said in by_subject(found).values() for sentence in said]
+
+
+def by_subject(found: "Probe") -> dict[str, list[str]]:
+    """Sentences by what they are about, in the order of the page; the first one is the finding."""
+    said: dict[str, list[str]] = {}
     if found.heads:
-        said += _object(found) if found.relevant_share is not None else _width(found)
+        said["attention"] = _object(found) if found.relevant_share is not None else _width(found)
     if found.similarity is not None:
-        said += _alike(found)
+        said["similarity"] = _alike(found)
     if found.norms is not None:
-        said += _long(found)
+        said["norms"] = _long(found)
     if found.noise is not None:
-        said += _noise(found)
+        said["noise"] = _noise(found)
     return said
 
 

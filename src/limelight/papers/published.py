@@ -13,7 +13,9 @@ from limelight import plot
 from limelight._core.errors import InputError, RunError, suggest
 from limelight._core.files import write_whole
 from limelight._core.manifests import sealed
+from limelight._engine.plan import Plan
 from limelight._engine.reading import open_table, read_facts, read_manifest
+from limelight._engine.run import run
 from limelight._page.report import StudyCost
 from limelight.claims import Verdict
 from limelight.experiments._rebuild import rebuild
@@ -112,17 +114,26 @@ def resume(
         same_code: Whether results of another version of your code may be continued.
         paper: The paper that the run belongs to, where that is not among the known ones.
     """
+    plan = plan_of(store, paper)
+    return run(plan, store=store, progress=progress, stall=stall, same_code=same_code)
+
+
+def plan_of(store: str | Path, paper: Paper | None = None) -> Plan:
+    """The plan of a run, from what its folder says.
+
+    Args:
+        store: The run folder.
+        paper: The paper that the run belongs to, where that is not among the known ones.
+    """
     if (Path(store) / "table.parquet").exists():
         raise InputError(
             f"{store} holds a published table, which is whole", "limelight.open reads it"
         )
-    manifest, options = read_manifest(store), {"stall": stall, "same_code": same_code}
+    manifest = read_manifest(store)
     if isinstance(manifest.get("paper"), str):
         recipe = recipe_of(manifest, store, paper)
         seed, settings = how_to_go_on(manifest, store)
-        return recipe.run(
-            manifest["scale"], store, seed=seed, settings=settings, progress=progress, **options
-        )
+        return recipe.plan(manifest["scale"], seed=seed, settings=settings, store=store)
     known = manifest["configuration"]
     axes = {
         paths[0] if len(paths) == 1 else tuple(paths): values
@@ -130,15 +141,13 @@ def resume(
         else [tuple(value) for value in values]
         for paths, values in known["axes"]
     }
-    return rebuild(known["experiment"]).sweep(
+    return rebuild(known["experiment"]).plan(
         axes,
         trials=known["trials"],
         seed=known["seed"],
         shared=tuple(known["shared"]),
         name=known["name"],
         store=store,
-        progress=progress,
-        **options,
     )
 
 
@@ -167,16 +176,26 @@ def divergence(table: Table) -> str:
     )
 
 
-def publish(store: str | Path, folder: str | Path) -> Path:
+def check_whole(store: str | Path, paper: Paper | None = None) -> Table:
+    """The table of a finished run of a figure; anything else is refused."""
+    table = open_table(store)
+    recipe_of(table.manifest, store, paper)
+    if missing := unfinished(table):
+        raise InputError(f"{store} is not finished: {missing}", f"limelight resume {store}")
+    return table
+
+
+def publish(store: str | Path, folder: str | Path, paper: Paper | None = None) -> Path:
     """Put a finished run among the published results: its table, manifest and pictures.
 
     Trained weights stay with the run.
     """
-    table = open_table(store)
-    figure = recipe_of(table.manifest, store)
+    table = check_whole(store, paper)
+    figure = recipe_of(table.manifest, store, paper)
     cost = cost_of_run(store, table)
     spent = {"seconds": cost.seconds, "compilations": cost.compilations}
     told = {name: entry for name, entry in table.manifest.items() if name != "seal"}
+    told |= computed_on(store)
     manifest = sealed(told | spent | {"compile_seconds": cost.compiling})
     place = Path(folder) / figure.paper / figure.name
     place.mkdir(parents=True, exist_ok=True)
@@ -186,6 +205,17 @@ def publish(store: str | Path, folder: str | Path) -> Path:
     for name, drawn in figure.plots(table).items():
         drawn.save(place / f"{name}.png")
     return place
+
+
+def computed_on(store: str | Path) -> dict[str, Any]:
+    """The machine that computed most chunks: a run may have been begun on one without a device."""
+    names = ("commit", "environment", "versions", "device")
+    machines = [
+        json.dumps({name: facts[name] for name in names if name in facts}, sort_keys=True)
+        for facts in read_facts(store)
+        if "device" in facts
+    ]
+    return json.loads(max(machines, key=machines.count)) if machines else {}
 
 
 def decide_published(figure: Figure, results: str | Path) -> tuple[Verdict, ...]:
@@ -230,7 +260,9 @@ def decide_running(
 
 def entries(paper: Paper, *others: str) -> dict[str, str]:
     """BibTeX entries by key: a paper's, and those of others by their keys."""
-    text = (importlib.resources.files("limelight.papers") / "references.bib").read_text()
+    text = (importlib.resources.files("limelight.papers") / "references.bib").read_text(
+        encoding="utf-8"
+    )
     ours = {key: entry for entry, key in re.findall(r"(?ms)^(@\w+\{(\w+),.*?^\})", text)}
     ours |= {paper.key: paper.bibtex} if paper.bibtex else {}
     return {key: ours[key] for key in (paper.key, *others) if key in ours}

@@ -87,7 +87,8 @@ def load(
         epsilon: What norms add to the variance.
         activation: Of neurons; see `layers.ACTIVATIONS`.
         pool: What the head reads; see `vit.POOLS`.
-        side: Pixels along a side of an image, for a network that has no table of positions.
+        side: Pixels along a side of an image, for a network that has no table of positions, or
+            another than that of its table, which is then fitted as its library does.
         like: The name of its architecture in timm, perhaps with the tag of its weights.
 
     Raises:
@@ -150,6 +151,7 @@ def open_source(
         read_configs(found.configs, facts)
         facts.add(*_shown(tensors, renamed))
         facts.add(renamed.layout.always, f"every {renamed.layout.name}")
+        facts.add(_fitting(tensors, renamed), "timm" if renamed.layout is TIMM else "transformers")
         _by_name(found, facts)
         if renamed.layout is TIMM:
             facts.conclude(signature(tensors.shapes))
@@ -234,6 +236,15 @@ def _shown(tensors: Tensors, renamed: Renamed) -> tuple[dict[str, Any], str]:
     if renamed.layout is TIMM and there and not any(name in tensors for name in turned):
         found["rotary"] = None
     return found, "its tensors"
+
+
+def _fitting(tensors: Tensors, renamed: Renamed) -> dict[str, bool]:
+    """How its library fits positions to another grid, where that is known: antialiased or not."""
+    if renamed.layout is TIMM:
+        return {"antialias": True}
+    if renamed.layout.name.startswith("Hugging Face"):
+        return {"antialias": "reg_token" in tensors}  # DINOv2 with registers alone
+    return {}
 
 
 def _by_name(found: Source, facts: Facts) -> None:

@@ -105,6 +105,7 @@ figure = Figure(
     charts={"course": play},
     summary=summary,
     reference="Figure 2 (right), enlarged in Figure 4",
+    sizes="the paper's own setting, twice as long",
     departures=(
         "dropout masks have 16-bit probabilities; at paper scale token vectors are rounded to "
         "bfloat16 and other products to TF32 in training; at small scale T = 50 and a holdout of "

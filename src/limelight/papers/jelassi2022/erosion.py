@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from limelight.claims import Above, AtMost, Estimate, Undecided
+from limelight.claims import Above, AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.recovery import Recovery
 from limelight.fit import tabulate
 from limelight.fit.estimates import ends_of, joined, lowest, mean, share
@@ -56,11 +56,11 @@ SIZES = ({"many": 8}, {"many": 31}, {"many": 125})
 
 @claims(
     "erosion.lost.n{many}",
-    "On a finite sample (N = {many} D^2) long training loses association in more than a fifth of"
+    "On a finite sample (N = {many} D^2) long training loses association in at least half of"
     " the seeds, under every step rule.",
-    Above(0.2),
+    AtLeast(0.5),
     at="limelight, against jelassi2022, Theorem 4.2 (any T)",
-    fixed="after",
+    fixed="pilot",
     cases=SIZES,
 )
 def share_lost(table: Table, many: int) -> Estimate:
@@ -182,7 +182,7 @@ figure = Figure(
         ),
     ),
     # What 20 seeds leave open under curvature steps is asked of more of them, in erosion-seeds.
-    claims=(*share_lost[:2], *error_change, gain_of_samples[0]),
+    claims=(share_lost[1], *error_change, gain_of_samples[0]),
     pictures={"erosion": draw},
     summary=summary,
     reference="Theorem 4.2",

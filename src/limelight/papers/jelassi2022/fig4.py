@@ -246,6 +246,7 @@ figure = Figure(
     charts={"strip": play},
     summary=summary,
     reference="Figure 4",
+    sizes="ours: the paper names no sizes for this figure",
     departures="the paper gives no sizes, rates or steps: all of them are ours; two groups of"
     " weights with a step rule of their own instead of one rate; the stopping step is the first"
     " look with a training loss of at most a quarter of what v alone can reach, a rule chosen after"

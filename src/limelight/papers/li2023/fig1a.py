@@ -151,6 +151,8 @@ figure = Figure(
     remark="A power of -2 fails and the same power of alpha_* less an offset holds: close to the "
     "offset a small step of alpha_* is a large part of what is left, which a pure power can only "
     "follow with a steep exponent.",
+    sizes="the paper's sizes (width 1,000, 100 tokens, sigma 0.1, delta 0.2) and more trials "
+    "per cell; rate, batch and steps are ours",
     departures="step size 2, batch 16 and steps are ours (the paper states none); token noise is "
     "0, so that equal tokens are grouped exactly; positions are permuted in every example; the "
     "start is `perturb` because the printed one saturates the softmax",

@@ -233,5 +233,6 @@ figure = replace(
     pictures={"fraction": draw_fraction, "gap": draw_gap, "collapse": draw_collapse},
     summary=summary,
     reference="Figure 1(a), all protocols",
+    sizes="the sizes of fig1a, in three protocols of which the paper has one",
     departures=f"{fig1a.figure.departures}; one number of steps for all protocols",
 )

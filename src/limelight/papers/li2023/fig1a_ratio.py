@@ -39,5 +39,6 @@ figure = replace(
     pictures={"phase": draw_phase, "law": draw_law},
     charts={"phase": EXPLORER.chart},
     reference="Figure 1(a), without its confounder",
+    sizes="the sizes of fig1a, in a protocol of ours",
     departures=f"{fig1a.figure.departures}; the protocol is ours: alpha_# = alpha_*/4",
 )

@@ -156,6 +156,7 @@ figure = replace(
     pictures={"arms": draw_arms, "savings": draw_savings},
     summary=summary,
     reference="Figure 3",
+    sizes="the sizes of fig1a, with attention frozen beside it",
     departures=f"{fig1a.figure.departures}; the paper calls the frozen network a CNN",
     shared=(ARM,),
 )
