@@ -13,6 +13,8 @@ import jax
 import pytest
 from hypothesis import settings
 
+from tests.page.browser import MISSING, find_chromium
+
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 #: Bytes beyond which a worker forgets its compiled programs, and by how many it may then grow.
@@ -64,3 +66,10 @@ def double():
     """Theory against formulas is checked in float64."""
     with jax.enable_x64(True):
         yield
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say loudly when the pages were not tested in a browser."""
+    if find_chromium() is None:
+        terminalreporter.section("pages", sep="!", red=True)
+        terminalreporter.line(MISSING, red=True)

@@ -21,7 +21,8 @@ from limelight.claims import Verdict
 from limelight.models import load_vit
 from limelight.models._flat import count, to_vector
 from limelight.papers import KEYS, load
-from limelight.papers.published import publish, section
+from limelight.papers.pages import section
+from limelight.papers.published import publish
 from tests.cli import toy
 from tests.cli.conftest import RUN, contents
 

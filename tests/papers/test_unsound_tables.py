@@ -9,7 +9,8 @@ import pytest
 import limelight as ll
 from limelight._engine.reading import read_manifest
 from limelight.claims import AtLeast, AtMost, Claim, Estimate, Undecided
-from limelight.papers.published import recipe_of, section
+from limelight.papers.pages import section
+from limelight.papers.published import recipe_of
 from limelight.plot import Panel, Picture, captioned
 from limelight.table import Table
 

@@ -31,6 +31,7 @@ from limelight.claims._verdict import (
     Verdict,
     all_parts,
     is_ours,
+    most_surprising,
 )
 
 __all__ = [
@@ -60,4 +61,5 @@ __all__ = [
     "claim",
     "claims",
     "is_ours",
+    "most_surprising",
 ]

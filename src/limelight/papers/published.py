@@ -1,12 +1,11 @@
-"""From tables on disk back to their recipes: pages, published verdicts, citations."""
+"""From tables on disk back to their recipes: published verdicts, pictures, citations."""
 
 import hashlib
 import importlib.resources
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from limelight._core.manifests import sealed
 from limelight._engine.plan import Plan
 from limelight._engine.reading import open_table, read_facts, read_manifest
 from limelight._engine.run import run
-from limelight._page.report import Illustration, Section, StudyCost, write_report
+from limelight._page.report import StudyCost
 from limelight.claims import Verdict
 from limelight.experiments._rebuild import rebuild
 from limelight.experiments.starts import WEIGHTS
@@ -177,57 +176,6 @@ def divergence(table: Table) -> str:
     )
 
 
-def write_page(path: str | Path, stores: Iterable[str | Path], paper: Paper | None = None) -> None:
-    """One HTML page for several runs: verdicts first, then figures, settings, cost, rerun."""
-    sections = [section(store, paper) for store in stores]
-    write_report(path, "limelight report", sections=sections)
-
-
-def section(store: str | Path, paper: Paper | None = None) -> Section:
-    """A run as a section of a page."""
-    table = open_table(store)
-    manifest = table.manifest
-    figure = find_recipe(manifest, paper)
-    missing = unfinished(table)
-    if figure is None:
-        return plain_section(store, table, missing)
-    pictures, notes = _pictures(figure, table)
-    return Section(
-        name=f"{figure.paper}-{figure.name}",
-        title=f"{figure.paper}, {figure.reference or figure.name}: {figure.title}",
-        statement=figure.lead,
-        verdicts=figure.verdict(table),
-        figures=pictures,
-        settings=_settings(manifest),
-        cost=_cost(store, table),
-        versions={**manifest.get("versions", {}), **manifest.get("device", {})},
-        rerun=[_command(manifest, store), f"limelight cite {figure.paper}"],
-        notes=[
-            f"Unfinished: {missing}." if missing else f"{len(table)} trials.",
-            *([f"{divergence(table)}."] if table.diverged.any() else []),
-            f"Departures: {figure.departures}",
-            *notes,
-            *figure.lines(table),
-        ],
-    )
-
-
-def plain_section(store: str | Path, table: Table, missing: str) -> Section:
-    """A run whose recipe is not at hand: what it holds, drawn plainly."""
-    name = table.manifest.get("configuration", {}).get("name") or Path(store).name
-    pictures = pictures_of(table, None) if len(table.axes) else {}
-    return Section(
-        name=name,
-        title=name,
-        statement="A study without a recipe: every measure over its axes.",
-        figures=[Illustration(picture, caption=m, alt=m) for m, picture in pictures.items()],
-        settings=_settings(table.manifest),
-        cost=_cost(store, table),
-        versions={**table.manifest.get("versions", {}), **table.manifest.get("device", {})},
-        notes=[f"Unfinished: {missing}." if missing else f"{len(table)} trials."],
-    )
-
-
 def check_whole(store: str | Path, paper: Paper | None = None) -> Table:
     """The table of a finished run of a figure; anything else is refused."""
     table = open_table(store)
@@ -244,7 +192,7 @@ def publish(store: str | Path, folder: str | Path, paper: Paper | None = None) -
     """
     table = check_whole(store, paper)
     figure = recipe_of(table.manifest, store, paper)
-    cost = _cost(store, table)
+    cost = cost_of_run(store, table)
     spent = {"seconds": cost.seconds, "compilations": cost.compilations}
     told = {name: entry for name, entry in table.manifest.items() if name != "seal"}
     told |= computed_on(store)
@@ -320,43 +268,8 @@ def entries(paper: Paper, *others: str) -> dict[str, str]:
     return {key: ours[key] for key in (paper.key, *others) if key in ours}
 
 
-def _pictures(figure: Figure, table: Table) -> tuple[list[Illustration], list[str]]:
-    """Every picture that the table allows, and why the others are not there."""
-    pictures, notes = [], []
-    for name, draw in figure.pictures.items():
-        try:
-            drawn = plot.render(figure.plot(table, name))
-            pictures.append(Illustration(drawn, caption=_first_line(draw), alt=figure.title))
-        except InputError as error:
-            notes.append(f"The picture {name!r} could not be drawn: {error.message}.")
-        except Exception:  # recipes are written for whole tables
-            if not unfinished(table):
-                raise
-            notes.append(f"The picture {name!r} cannot be drawn before the run is finished.")
-    return pictures, notes
-
-
-def _first_line(draw: Any) -> str:
-    draw = draw.func if isinstance(draw, partial) else draw
-    return (draw.__doc__ or "").strip().partition("\n")[0]
-
-
-def _settings(manifest: Any) -> dict[str, Any]:
-    configuration = manifest.get("configuration", {})
-    keep = {
-        k: configuration[k] for k in ("trials", "seed", "width", "shared") if k in configuration
-    }
-    axes = {" with ".join(paths): values for paths, values in configuration.get("axes", [])}
-    return {
-        "scale": manifest.get("scale", "custom"),
-        **keep,
-        "axes": axes,
-        "experiment": configuration.get("experiment", {}),
-        "hash": manifest.get("hash", ""),
-    }
-
-
-def _cost(store: str | Path, table: Table) -> StudyCost:
+def cost_of_run(store: str | Path, table: Table) -> StudyCost:
+    """What a run took, from its chunks or from the manifest of its published table."""
     facts = read_facts(store) if Path(store).is_dir() else []
     seconds = sum(fact["seconds"] for fact in facts) or table.manifest.get("seconds", 0.0)
     compiled = sum(fact.get("compilations", 0) for fact in facts)
@@ -367,11 +280,3 @@ def _cost(store: str | Path, table: Table) -> StudyCost:
         compilations=compiled or table.manifest.get("compilations"),
         compiling=waited if facts else table.manifest.get("compile_seconds"),
     )
-
-
-def _command(manifest: Any, store: Any) -> str:
-    extra = [w for k, v in manifest.get("settings", {}).items() for w in ("--set", f"{k}={v}")]
-    words = ["limelight", "run", manifest["paper"], manifest["figure"]]
-    words += ["--scale", manifest["scale"], "--seed", str(manifest.get("seed", 0))]
-    published = not (Path(store) / "chunks").is_dir()
-    return shlex.join([*words, *([] if published else ["--store", str(store)]), *extra])

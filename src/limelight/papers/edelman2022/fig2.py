@@ -193,6 +193,7 @@ figure = Figure(
     ),
     claims=(fitted, rises, gradual, above_reference, above_lower, examples),
     pictures=critical.PICTURES,
+    charts={"critical": critical.EXPLORER.chart},
     summary=summary,
     reference="Figure 2",
     sizes="the paper's own grid: all lengths, sizes and 50 trials per cell",

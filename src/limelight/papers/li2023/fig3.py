@@ -122,8 +122,19 @@ def summary(table: Table) -> list[str]:
     ]
 
 
+#: Both arms, one after the other.
+EXPLORER = replace(
+    boundary.EXPLORER,
+    parts={
+        "trained attention": lambda table: ~table["model.frozen"].astype(bool),
+        "frozen attention": lambda table: table["model.frozen"].astype(bool),
+    },
+)
+
 figure = replace(
     fig1a.figure,
+    remark="",
+    charts={"arms": EXPLORER.chart},
     statement="without self-attention the sample complexity is much larger, about alpha_*^-4",
     grid={PAIR: fixed_sum(SUM_FRACTIONS), "train.examples": UP_TO_512} | BOTH,
     scales=scales(

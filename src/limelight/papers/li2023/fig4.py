@@ -120,6 +120,7 @@ figure = Figure(
         )(concentration.excess),
     ),
     pictures={"mass": draw_mass, "roles": concentration.draw_roles},
+    charts={"mass": concentration.play},
     summary=concentration.summary,
     reference="Figure 4",
     sizes="the paper's sizes (width 1,000, 50 tokens, 200 examples), and other numbers of "
