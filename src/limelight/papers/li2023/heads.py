@@ -50,7 +50,7 @@ def learns(table: Table, heads: int) -> Estimate:
 
 @claims(
     "G3.rise.{heads}",
-    "Attention on the label-relevant tokens rises with {heads} heads.",
+    "Attention on the label-relevant tokens rises by a quarter with {heads} heads, as with one.",
     AtLeast(0.25),
     at="li2023, appendix G.3; the level is that of 4.rise",
     cases=[{"heads": heads} for heads in SEVERAL],
