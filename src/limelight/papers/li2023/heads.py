@@ -98,7 +98,8 @@ def more_stable(table: Table) -> Estimate:
 
 def by_heads(table: Table) -> dict[str, Table]:
     """The trials by the number of heads, in words."""
-    return {f"{at[HEADS]} heads": rows for at, rows in table.cells(HEADS)}
+    words = lambda heads: "1 head" if heads == 1 else f"{heads} heads"
+    return {words(at[HEADS]): rows for at, rows in table.cells(HEADS)}
 
 
 def draw_gates(table: Table) -> plot.Picture:
