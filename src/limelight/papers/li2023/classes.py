@@ -102,7 +102,7 @@ def opposite(table: Table, readout: str) -> Estimate:
 
 @claims(
     "G1.rise",
-    "Attention on the label-relevant tokens rises with four classes too.",
+    "Attention on the label-relevant tokens rises by a quarter with four classes too.",
     AtLeast(0.25),
     at="li2023, appendix G.1; the level is that of 4.rise",
     cases=({},),
