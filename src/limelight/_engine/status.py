@@ -146,9 +146,10 @@ class Watch:
         for file in sorted((self.path / "workers" / "failures").glob("*.json")):
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
                 told = json.loads(read_regular(file, 2**16))
-                words = [str(told[name]) for name in ("chunk", "error", "host", "job", "worker")]
-                if words[0] not in done:
-                    found.append(Failure(*words, last_lines(self.path, words[4])))
+                names = ("chunk", "error", "host", "job", "worker")
+                words = {name: str(told[name]) for name in names}
+                if words["chunk"] not in done:
+                    found.append(Failure(**words, lines=last_lines(self.path, words["worker"])))
         return tuple(found)
 
 
