@@ -17,7 +17,7 @@ demo: $(READY)  ## the main job: three figures of li2023 with verdicts, then a p
 	@echo
 	@$(BIN)/limelight run li2023 fig1a --scale small --store demo/fig1a
 	@$(BIN)/limelight report demo/fig1a demo/fig4 demo/fig6c -o demo/report.html
-	@echo "Open $(CURDIR)/demo/report.html"
+	@echo "Open $(CURDIR)/demo/report.html: move the criterion of figure 1(a), play figure 4"
 
 test: check  ## everything that stands between a change and main
 	$(BIN)/pytest -n 2 --dist worksteal
