@@ -9,9 +9,12 @@ import pytest
 from limelight._core.errors import InputError
 from limelight.models.positional import Activation
 from limelight.theory.edelman2022 import errata
+from limelight.theory.edelman2022.positions import positions
 from limelight.theory.edelman2022.rademacher import complexity
+from limelight.theory.edelman2022.statements import _positive
 from limelight.theory.jelassi2022.finite import finite_sample
 from limelight.theory.jelassi2022.start import start_level
+from limelight.theory.li2023.attention import mass_bound
 from limelight.theory.li2023.errata import _attention_rate
 from limelight.theory.xu2022.optimum import window
 from limelight.theory.xu2022.printed import softmax_point
@@ -73,3 +76,30 @@ def test_the_level_of_a_finite_sample_is_that_of_a_cubic_activation(double):
     """A quarter of the least loss at the start; the activation is x^3 with a small linear part."""
     level = float(start_level(16, 4, 0.5, Activation(3, jnp.asarray(0.01))))
     assert finite_sample().value == pytest.approx(level / 4)
+
+
+def test_the_window_of_unequal_clusters_by_hand():
+    setting = Setting(np.eye(2), np.array([101, 300]), 0.5)
+    found = window(setting)
+    excess = 300 * (math.sqrt(2) + 0.5) / (0.3 * 0.5 * 100)
+    assert found.quantities["lambda from"] == pytest.approx(math.log(excess))  # D = 1
+    assert found.quantities["lambda to"] == pytest.approx(math.log(100 / 8) / 0.25)
+    assert found.value == 0.48
+
+
+def test_twice_the_tokens_by_hand():
+    found = positions()
+    twice = positions(tokens=200).value
+    assert found.quantities["twice the tokens over these"] == pytest.approx(twice / found.value)
+
+
+def test_what_proposition_2_does_not_say_is_said():
+    assert "fails for idle queries" in mass_bound(0.5, 0.04).notes[0]
+    assert mass_bound(0.5, 0.0).notes == ()
+    assert "fails for idle queries" in mass_bound(0.5, 1e-3).notes[0]
+
+
+@pytest.mark.parametrize(("resolution", "holds"), [(0.5, True), (0.0, False)])
+def test_a_resolution_is_positive(resolution, holds):
+    first, second = _positive(resolution=resolution, points=1)
+    assert (first.holds, second.holds) == (holds, True)
