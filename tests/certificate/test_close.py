@@ -1,9 +1,13 @@
 """How close is the same: a stated number may differ by rounding, and by nothing more."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from limelight.certificate import check
+from limelight.certificate import check, construction
+from limelight.certificate._claim import read_claim
+from limelight.certificate._recompute import network_width
 from limelight.certificate.bound import _leaves_that_differ
 from limelight.models.construct import construct
 
@@ -47,3 +51,30 @@ def test_too_many_inputs_are_sampled_with_every_pattern(tmp_path):
     assert report.samples["inputs"] % 2**3 == 0
     assert report.samples["inputs"] > 2 * 2**3  # more than the two plain backgrounds
     assert np.isfinite(report.samples["max_error"])
+
+
+def test_samples_are_bits_on_many_backgrounds(tmp_path, monkeypatch):
+    """Every pattern on all zeros, all ones, and on as many random backgrounds as there is time."""
+    construct("majority", 40, 3).save(tmp_path / "m.safetensors")
+    claim = read_claim(tmp_path / "m.safetensors")
+    seen = []
+
+    def see(claim, bits):
+        seen.append(bits)
+        return claim.expected(bits)
+
+    monkeypatch.setattr(construction, "evaluate", see)
+    exhaustive, samples, _ = construction._walk(claim)
+    (bits,) = seen
+    assert np.unique(bits).tolist() == [0, 1]
+    backgrounds = 2 + construction.SAMPLES // len(claim.values)
+    assert samples["inputs"] == len(bits) == backgrounds * 2**3
+    assert not exhaustive["ran"]
+
+
+def test_the_steepest_slope_of_any_input_is_the_width(tmp_path):
+    construct("majority", 5, 3).save(tmp_path / "m.safetensors")
+    claim = read_claim(tmp_path / "m.safetensors")
+    slopes = np.array([[1.0, 2.0], [0.0, -4.0], [99.0, 99.0]])  # the last row is the offsets
+    steep = replace(claim, tensors={**claim.tensors, "mlp.W_1": slopes})
+    assert network_width(steep) == 1 / 4

@@ -1,6 +1,8 @@
 """Where compiled programs are kept, how wide a chunk is, and values read from words."""
 
 import dataclasses
+import threading
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -9,6 +11,7 @@ import pytest
 from limelight._core.errors import InputError
 from limelight._engine import code, device
 from limelight._engine.grid import read
+from limelight._engine.run import Engine, patiently
 from limelight.worlds import Patterns
 
 
@@ -104,3 +107,16 @@ def test_fields_of_a_class_are_part_of_its_code():
 
     assert made(1, "a") == made(1, "a")
     assert made(1, "a") != made(1, "b")
+
+
+def test_a_chunk_that_moves_is_told_once():
+    engine, told = object.__new__(Engine), []
+    engine.progress = SimpleNamespace(under_way=0)
+    engine._report = lambda: told.append(engine.progress.under_way)
+    for finished in (0, 3, 3, 5):
+        engine._tell(finished)
+    assert told == [3, 5]
+
+
+def test_a_stuck_chunk_does_not_keep_the_process_alive():
+    assert patiently(lambda: threading.current_thread().daemon, 60.0, "a chunk") is True

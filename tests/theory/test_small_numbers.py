@@ -103,3 +103,10 @@ def test_what_proposition_2_does_not_say_is_said():
 def test_a_resolution_is_positive(resolution, holds):
     first, second = _positive(resolution=resolution, points=1)
     assert (first.holds, second.holds) == (holds, True)
+
+
+@pytest.mark.parametrize("name", ["dimension", "examples"])
+def test_one_is_enough_and_none_is_not(name):
+    assert complexity(**{"dimension": 2, "examples": 2, "draws": 2, name: 1}).value > 0
+    with pytest.raises(InputError, match=f"{name} = 0"):
+        complexity(**{name: 0})
