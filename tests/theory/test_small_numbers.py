@@ -110,12 +110,3 @@ def test_one_is_enough_and_none_is_not(name):
     assert complexity(**{"dimension": 2, "examples": 2, "draws": 2, name: 1}).value > 0
     with pytest.raises(InputError, match=f"{name} = 0"):
         complexity(**{name: 0})
-
-
-def test_a_flow_ends_after_its_steps(double):
-    """Three steps at most: three are taken, and the last time says that it was not enough."""
-    layer = Layer(6, 2, 1.5, 1.0)
-    found = flow(Population(6, 2, 0.5), layer, layer.start(), 1e6, most=3)
-    assert int(found.steps) == 3
-    assert len(found.times) == 4
-    assert 0 < float(found.times[-1]) < 1e6
