@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from limelight._core.errors import InputError
 from limelight.certificate import check, construction
-from limelight.certificate._claim import read_claim
+from limelight.certificate._claim import _values, read_claim
 from limelight.certificate._recompute import network_width
 from limelight.certificate.bound import _leaves_that_differ
 from limelight.models.construct import construct
@@ -78,3 +79,42 @@ def test_the_steepest_slope_of_any_input_is_the_width(tmp_path):
     slopes = np.array([[1.0, 2.0], [0.0, -4.0], [99.0, 99.0]])  # the last row is the offsets
     steep = replace(claim, tensors={**claim.tensors, "mlp.W_1": slopes})
     assert network_width(steep) == 1 / 4
+
+
+def test_boxes_are_wider_than_their_sums_by_rounding(tmp_path, monkeypatch):
+    """What is added up in floating point is widened on both sides, or nothing is proved."""
+    path = tmp_path / "m.safetensors"
+    construct("or", 5, 2).save(path)
+    ones = np.ones((8, 1))
+    monkeypatch.setattr(construction, "head_range", lambda table, at, bits: (-ones, ones))
+    low, high = construction._boxes(
+        read_claim(path).tables() * 2, np.arange(3), np.zeros((8, 3), int)
+    )
+    assert (low < -2.0).all()
+    assert (high > 2.0).all()
+    np.testing.assert_allclose([low, high], [-2 * ones, 2 * ones], rtol=1e-12)
+
+
+def test_a_good_certificate_is_said_to_be_good(tmp_path):
+    construct("or", 5, 2).save(tmp_path / "m.safetensors")
+    assert "\n  certificate: ok\n" in str(check(tmp_path / "m.safetensors"))
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ({"values": [0.0, 1.0, 2.0]}, "4 finite values expected"),
+        ({"values": [0.0, 1.0, 2.0, float("inf")]}, "finite"),
+        ({"values": [0.0] * 4, "truth_table": "8"}, "which may differ"),
+        ({"truth_table": "10"}, "too long"),
+        ({"truth_table": "-1"}, "too long"),
+    ],
+)
+def test_values_that_are_no_function(claim, said):
+    with pytest.raises((ValueError, InputError), match=said):
+        _values(claim, 2)
+
+
+def test_values_of_a_function():
+    assert _values({"values": [0.0, 1.0, 2.0, 3.0]}, 2).tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert _values({"truth_table": "8"}, 2).tolist() == [0.0, 0.0, 0.0, 1.0]

@@ -13,6 +13,7 @@ from limelight._engine import code, device
 from limelight._engine.grid import read
 from limelight._engine.run import Engine, patiently
 from limelight.worlds import Patterns
+from tests.cli.toy import Dice
 
 
 @pytest.fixture
@@ -120,3 +121,9 @@ def test_a_chunk_that_moves_is_told_once():
 
 def test_a_stuck_chunk_does_not_keep_the_process_alive():
     assert patiently(lambda: threading.current_thread().daemon, 60.0, "a chunk") is True
+
+
+def test_a_program_has_one_trial_at_least():
+    assert len(Dice().sweep({"sides": [6.0]}, trials=2, width=1)) == 2
+    with pytest.raises(InputError, match="width = 0"):
+        Dice().sweep({"sides": [6.0]}, trials=2, width=0)
