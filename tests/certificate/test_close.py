@@ -35,7 +35,7 @@ def test_every_kind_of_difference_is_named():
         assert list(_leaves_that_differ(stated, found)) == said
 
 
-@pytest.mark.parametrize("length", [4, 6])
+@pytest.mark.parametrize("length", [4, 11])
 def test_all_inputs_are_walked_through(length, tmp_path):
     construct("majority", length, 3).save(tmp_path / "m.safetensors")
     report = check(tmp_path / "m.safetensors")
@@ -113,6 +113,17 @@ def test_a_good_certificate_is_said_to_be_good(tmp_path):
 def test_values_that_are_no_function(claim, said):
     with pytest.raises((ValueError, InputError), match=said):
         _values(claim, 2)
+
+
+def test_a_function_of_nothing():
+    with pytest.raises(ValueError, match="s = 0"):
+        _values({"values": [1.0]}, 0)
+
+
+def test_a_notebook_shows_what_is_allowed(tmp_path):
+    construct("or", 5, 2).save(tmp_path / "m.safetensors")
+    report = check(tmp_path / "m.safetensors")
+    assert f"<td>{report.head_error_upper + report.slack:.4g}</td>" in report._repr_html_()
 
 
 def test_values_of_a_function():
