@@ -16,6 +16,7 @@ import numpy as np
 
 from limelight._core import notebook
 from limelight._core.errors import InputError
+from limelight._core.strip import strip
 from limelight.table import Table
 
 #: Confidence of every interval that decides a claim.
@@ -281,14 +282,36 @@ class Verdict:
             ("from", f"{self.source}, n = {self.n}"),
             *([("note", self.note)] if self.note else []),
         ]
-        return notebook.line(f"{self.claim}: {self.verdict}", strong=True) + notebook.grid(
-            ("", ""), rows
-        )
+        drawn = strip(float(self.value), self.interval, self.region, self.verdict)
+        head = notebook.line(f"{self.claim}: {self.verdict}", strong=True)
+        return head + drawn + notebook.grid(("", ""), rows)
 
     def __str__(self) -> str:
         ends = "" if self.interval is None else " [{:.3g}, {:.3g}]".format(*self.interval)
         line = f"{self.claim}: {self.verdict}, {self.value:.3g}{ends}, n = {self.n}; {self.rule}"
         return f"{line}; {self.note}" if self.note else line
+
+
+class Verdicts(tuple[Verdict, ...]):
+    """Several verdicts, as a notebook shows them: one row each, with its rule strip.
+
+    Example:
+        >>> one = Verdict("a", "It grows.", "holds", 2.0, (1.5, 2.5), 9, "slope above 0", "here")
+        >>> print(Verdicts([one]))
+        a: holds, 2 [1.5, 2.5], n = 9; slope above 0
+    """
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        titles = ("claim", "says", "verdict", "value", "rule strip: shaded where it holds")
+        strips = [strip(float(v.value), v.interval, v.region, v.verdict) for v in self]
+        rows = [
+            (v.claim, v.statement, v.verdict, "" if math.isnan(v.value) else f"{v.value:.3g}")
+            for v in self
+        ]
+        return notebook.grid(titles, rows, last=strips)
 
 
 @dataclass(frozen=True)

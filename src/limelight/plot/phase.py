@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from limelight._core.errors import InputError
+from limelight._core.labels import label as words_for
 from limelight.plot.captions import provenance
 from limelight.plot.marks import (
     Colour,
@@ -136,8 +137,8 @@ def phase(
         level: A trial succeeds when the measure is at least this.
         below: Succeed under the level instead.
         transform: What to draw of `x`, such as `lambda a: a**-2`; the raw values go on top.
-        x_label: Instead of the axis's own name.
-        y_label: Instead of the axis's own name.
+        x_label: Instead of the axis in words.
+        y_label: Instead of the axis in words.
         edge_label: What the edge is, in the legend.
         facts: For the line under the axes, after the number of trials.
         options: Passed on to `phase_diagram`.
@@ -156,13 +157,13 @@ def phase(
     if edge is not None:
         series = _from_edge(edge, x, y, edge_label, transform or np.asarray)
     if transform is not None:
-        options.setdefault("top", (x, columns))
+        options.setdefault("top", (words_for(x), columns))
     sign = "<" if below else "≥"
-    rule = f"success: {measure} {sign} {float(level):g}"
+    rule = f"success: {words_for(measure)} {sign} {float(level):g}"
     picture = phase_diagram(
         *(across, rows, rate),
-        x_label=x_label or (x if transform is None else f"transformed {x}"),
-        y_label=y_label or y,
+        x_label=x_label or (words_for(x) if transform is None else f"transformed {words_for(x)}"),
+        y_label=y_label or words_for(y),
         edge=series,
         note=(rule, *facts),
         **options,
