@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export MPLBACKEND := Agg
+# Many tests start Python: modules compiled once are kept, whatever the machine's habit.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test check slow torture format clean
 

@@ -203,7 +203,8 @@ def test_a_notebook_shows_it_all_in_a_real_kernel(tmp_path):
     for number, cell in enumerate(book.cells):
         shown = cell.outputs[-1]["data"]
         assert "image/png" in shown if number == len(cells) - 1 else "text/html" in shown
-    bars = [o["data"]["text/html"] for o in book.cells[1].outputs if o.output_type == "display_data"]
+    shown = [one for one in book.cells[1].outputs if one.output_type == "display_data"]
+    bars = [one["data"]["text/html"] for one in shown]
     assert len(bars) == 1  # written anew in its place
     assert "4 trials in" in bars[0]
     assert "share of flipped labels" in book.cells[1].outputs[-1]["data"]["text/html"]

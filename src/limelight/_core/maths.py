@@ -2,13 +2,13 @@
 
 import re
 
-_LETTERS = dict(
-    zip(
-        ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "phi", "chi", "psi", "omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Phi", "Psi", "Omega", "ell", "infty", "times", "cdot", "leq", "le", "geq", "ge", "approx", "neq", "pm", "sqrt", "langle", "rangle", "to", "max", "min", "log", "ln", "exp"],
-        ["α", "β", "γ", "δ", "ε", "ζ", "η", "θ", "λ", "μ", "ν", "ξ", "π", "ρ", "σ", "τ", "φ", "χ", "ψ", "ω", "Γ", "Δ", "Θ", "Λ", "Ξ", "Π", "Σ", "Φ", "Ψ", "Ω", "ℓ", "∞", "×", "·", "≤", "≤", "≥", "≥", "≈", "≠", "±", "√", "⟨", "⟩", "→", "max", "min", "log", "ln", "exp"],
-        strict=True,
-    )
-)
+_SIGNS = """
+    alpha=α beta=β gamma=γ delta=δ epsilon=ε zeta=ζ eta=η theta=θ lambda=λ mu=μ nu=ν xi=ξ pi=π rho=ρ
+    sigma=σ tau=τ phi=φ chi=χ psi=ψ omega=ω Gamma=Γ Delta=Δ Theta=Θ Lambda=Λ Xi=Ξ Pi=Π Sigma=Σ Phi=Φ
+    Psi=Ψ Omega=Ω ell=ℓ infty=∞ times=× cdot=· leq=≤ le=≤ geq=≥ ge=≥ approx=≈ neq=≠ pm=± sqrt=√
+    langle=⟨ rangle=⟩ to=→
+"""
+_LETTERS = dict(re.findall(r"(\w+)=(\S)", _SIGNS))
 _UP = str.maketrans("0123456789+-()n*'t", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿ*′ᵗ")
 _DOWN = str.maketrans("0123456789+-()aeijklmnoprstuvx*", "₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₐₑᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ∗")
 

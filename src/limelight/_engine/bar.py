@@ -17,7 +17,7 @@ def in_notebook() -> bool:
 
 
 def default() -> Callable[[Any], None]:
-    """What shows how far a run is when the caller has no wish: a bar in a notebook, else nothing."""
+    """What shows how far a run is by default: a bar in a notebook, elsewhere nothing."""
     return Bar() if in_notebook() else lambda _: None
 
 

@@ -23,7 +23,6 @@ from limelight.papers import known, load
 from limelight.papers.contents import Paper
 from limelight.papers.recipe import Figure, planned_rows
 from limelight.plot import Picture
-from limelight.plot.files import render
 from limelight.table import Table
 
 
@@ -294,7 +293,7 @@ def _pictures(figure: Figure, table: Table) -> tuple[list[Illustration], list[st
     pictures, notes = [], []
     for name, draw in figure.pictures.items():
         try:
-            drawn = render(figure.plot(table, name))
+            drawn = plot.render(figure.plot(table, name))
             pictures.append(Illustration(drawn, caption=_first_line(draw), alt=figure.title))
         except InputError as error:
             notes.append(f"The picture {name!r} could not be drawn: {error.message}.")

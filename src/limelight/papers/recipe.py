@@ -4,11 +4,9 @@ A recipe computes nothing. Trials come from `experiments`, statistics from `fit`
 `plot`; what stands in a recipe is what the paper (or we) chose.
 """
 
-import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,100 +17,18 @@ from limelight._engine.grid import Axes, assign, fitting, lookup, read
 from limelight._engine.identity import describe, modern
 from limelight._engine.plan import Plan, make_plan
 from limelight._engine.run import run
-from limelight.claims import (
-    Claim,
-    Decision,
-    Estimate,
-    Fixed,
-    Kind,
-    Rule,
-    Verdict,
-    Verdicts,
-    is_ours,
-)
+from limelight.claims import Claim, Decision, Verdict, Verdicts, claim, claims, is_ours
 from limelight.experiments.base import Experiment
 from limelight.papers._costs import cost_of
 from limelight.plot import Picture, captioned
 from limelight.table import Table
 
+#: Everything that a recipe is written with.
+__all__ = ["SCALES", "Figure", "Scale", "Setup", "claim", "claims", "planned_rows", "scales"]
+
 SCALES = ("smoke", "small", "paper")
 #: Trials per cell at most; more is surely a slip, and its plan alone would fill the memory.
 MOST_TRIALS = 1_000_000
-
-Estimator = Callable[[Table], Estimate]
-
-
-def claim(
-    name: str,
-    statement: str,
-    rule: Rule,
-    *,
-    at: str = "limelight",
-    statistic: str | None = None,
-    kind: Kind = "statistical",
-    fixed: Fixed = "before",
-) -> Callable[[Estimator], Claim]:
-    """Make an estimator a claim: what is said, and the rule that decides it.
-
-    Args:
-        name: Short and unique within a paper, such as `1a.line`.
-        statement: What is claimed, in our words.
-        rule: Decides.
-        at: Where it is claimed; ours when not given. Begins with "limelight" where it is our own.
-        statistic: What the estimator computes, in words; its docstring when `None`.
-        kind: What the verdict rests on.
-        fixed: When the rule was fixed.
-    """
-
-    def make(estimate: Estimator) -> Claim:
-        words = statistic or _in_words(estimate)
-        return Claim(name, statement, words, estimate, rule, at, kind, fixed)
-
-    return make
-
-
-def claims(
-    name: str,
-    statement: str,
-    rule: Rule,
-    *,
-    at: str = "limelight",
-    cases: Iterable[Mapping[str, Any]],
-    statistic: str | None = None,
-    kind: Kind = "statistical",
-    fixed: Fixed = "before",
-) -> Callable[[Callable[..., Estimate]], tuple[Claim, ...]]:
-    """Make an estimator one claim per case: one question at several levels or settings.
-
-    The estimator takes from a case, by keyword, what it has parameters for. Name, statement,
-    reference and docstring are formats of everything that a case holds.
-
-    Args:
-        name: Such as `1a.law{suffix}`.
-        statement: What is claimed, in our words.
-        rule: Decides.
-        at: Where it is claimed; ours when not given. Begins with "limelight" where it is our own.
-        cases: What differs, by name: `{"suffix": ".loose", "level": 0.01}`. `kind` and `fixed` may
-            be among them.
-        statistic: What the estimator computes, in words; its docstring when `None`.
-        kind: What the verdicts rest on.
-        fixed: When the rule was fixed.
-    """
-
-    def make(estimate: Callable[..., Estimate]) -> tuple[Claim, ...]:
-        taken = inspect.signature(estimate).parameters
-        words = (name, statement, statistic or _in_words(estimate), at)
-        found = []
-        for case in cases:
-            called, claimed, read, source = (text.format(**case) for text in words)
-            given = {key: value for key, value in case.items() if key in taken}
-            about = (case.get("kind", kind), case.get("fixed", fixed))
-            found.append(
-                Claim(called, claimed, read, partial(estimate, **given), rule, source, *about)
-            )
-        return tuple(found)
-
-    return make
 
 
 @dataclass(frozen=True)
@@ -390,15 +306,6 @@ def planned_rows(manifest: Mapping[str, Any]) -> int | None:
     if not {"axes", "trials"} <= set(configuration):
         return None
     return math.prod(len(values) for _, values in configuration["axes"]) * configuration["trials"]
-
-
-def _in_words(estimate: Estimator) -> str:
-    """The first paragraph of a docstring as a phrase: no full stop, no capital it does not need."""
-    text = " ".join((estimate.__doc__ or "").strip().split("\n\n")[0].split()).removesuffix(".")
-    if not text:
-        raise InputError(f"{estimate.__name__} has no docstring", "it is the statistic in words")
-    first, second = text[0], text[1:2]
-    return first.lower() + text[1:] if second.islower() or text[:2] == "A " else text
 
 
 def _entry(description: Any, path: str) -> Any:

@@ -1,0 +1,199 @@
+"""An estimate, and the verdict on a claim with everything needed to disagree with it."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from limelight._core import notebook
+from limelight._core.errors import InputError
+from limelight._core.strip import strip
+from limelight.claims._rules import Decision, Span
+
+#: Confidence of every interval that decides a claim.
+LEVEL = 0.95
+
+#: What a verdict rests on. `statistical`: trials, and it could have gone either way. `identity`: it
+#: cannot fail if the code is right. `control`: it is there to fail. `formula`: no trial is used.
+Kind = Literal["statistical", "identity", "control", "formula"]
+KINDS = get_args(Kind)
+
+#: When the rule was fixed: `before` its first table; after a `pilot`, a smaller run of the same
+#: kind; `after` its first table.
+Fixed = Literal["before", "pilot", "after"]
+FIXED = get_args(Fixed)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number read off a table, its interval, and what it rests on.
+
+    Args:
+        value: The estimate; NaN when it could not be formed.
+        interval: Lower and upper end; `None` when there is none (a proof, a maximum, a failure).
+        n: Trials it rests on.
+        note: One line on anything the reader must know (what was dropped, what was unresolved).
+        level: Confidence of the interval, for all points of a family together.
+        family: Points that share the level between them (Bonferroni); 1 where there is one.
+    """
+
+    value: float
+    interval: tuple[float, float] | None
+    n: int
+    note: str = ""
+    level: float = LEVEL
+    family: int = 1
+
+
+class Undecided(InputError):
+    """Raised by an estimator: this table cannot decide its claim.
+
+    The verdict is then inconclusive, without a number, and says why.
+
+    Args:
+        why: What is missing, in words.
+        n: Trials that were there.
+    """
+
+    decision: ClassVar[Decision] = "inconclusive"
+
+    def __init__(self, why: str, n: int = 0):
+        super().__init__(why)
+        self.n = n
+
+
+class NotApplicable(Undecided):
+    """Raised by an estimator: its claim speaks of nothing here, such as an empty set."""
+
+    decision: ClassVar[Decision] = "not applicable"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was decided about a claim, and everything needed to disagree with it.
+
+    Args:
+        claim: The claim's name.
+        statement: What is claimed, in our words.
+        verdict: What was decided.
+        value: The estimate; NaN when there is none.
+        interval: Its ends; `None` when there is none.
+        n: Trials it rests on.
+        rule: Statistic and decision, in words.
+        source: The table.
+        note: Anything else the reader must know.
+        paper: The paper's key.
+        reference: Where it is claimed; begins with "limelight" where it is our own.
+        kind: What it rests on.
+        level: Confidence of the interval; `None` when there is none.
+        family: Points that share the level.
+        fixed: When the rule was fixed.
+        region: Values for which the claim holds.
+    """
+
+    claim: str
+    statement: str
+    verdict: Decision
+    value: float
+    interval: tuple[float, float] | None
+    n: int
+    rule: str
+    source: str
+    note: str = ""
+    paper: str = ""
+    reference: str = "limelight"
+    kind: Kind = "statistical"
+    level: float | None = None
+    family: int = 1
+    fixed: Fixed = "before"
+    region: Span = (-math.inf, math.inf)
+
+    @property
+    def ours(self) -> bool:
+        """Whether the claim is limelight's own, not the paper's."""
+        return is_ours(self.reference)
+
+    @property
+    def miss(self) -> float:
+        """How far the interval lies outside the region, in its own half-widths.
+
+        It is 0 inside the region, and where there is no interval.
+        """
+        low, high = self.interval or (math.nan, math.nan)
+        far, half = max(self.region[0] - high, low - self.region[1]), (high - low) / 2
+        return far / half if far > 0 and half > 0 else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain JSON values; numbers that are not finite become `None`."""
+        out = {"paper": self.paper} | asdict(self) | {"ours": self.ours}
+        out["value"] = _finite(self.value)
+        out["interval"] = None if self.interval is None else [_finite(v) for v in self.interval]
+        out["region"] = [_finite(v) for v in self.region]
+        return out
+
+    def _repr_html_(self) -> str:
+        ends = "" if self.interval is None else "{:.3g} to {:.3g}".format(*self.interval)
+        value = f"{self.value:.3g}" + (f" ({ends})" if ends else "")
+        rows = [
+            ("claim", self.statement),
+            ("value", value),
+            ("rule", self.rule),
+            ("claimed by", self.reference),
+            ("kind", self.kind + ("" if self.fixed == "before" else f", rule: {self.fixed}")),
+            ("from", f"{self.source}, n = {self.n}"),
+            *([("note", self.note)] if self.note else []),
+        ]
+        drawn = strip(float(self.value), self.interval, self.region, self.verdict)
+        head = notebook.line(f"{self.claim}: {self.verdict}", strong=True)
+        return head + drawn + notebook.grid(("", ""), rows)
+
+    def __str__(self) -> str:
+        ends = "" if self.interval is None else " [{:.3g}, {:.3g}]".format(*self.interval)
+        line = f"{self.claim}: {self.verdict}, {self.value:.3g}{ends}, n = {self.n}; {self.rule}"
+        return f"{line}; {self.note}" if self.note else line
+
+
+class Verdicts(tuple[Verdict, ...]):
+    """Several verdicts, as a notebook shows them: one row each, with its rule strip.
+
+    Example:
+        >>> one = Verdict("a", "It grows.", "holds", 2.0, (1.5, 2.5), 9, "slope above 0", "here")
+        >>> print(Verdicts([one]))
+        a: holds, 2 [1.5, 2.5], n = 9; slope above 0
+    """
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        titles = ("claim", "says", "verdict", "value", "rule strip: shaded where it holds")
+        strips = [strip(float(v.value), v.interval, v.region, v.verdict) for v in self]
+        rows = [
+            (v.claim, v.statement, v.verdict, "" if math.isnan(v.value) else f"{v.value:.3g}")
+            for v in self
+        ]
+        return notebook.grid(titles, rows, last=strips)
+
+
+def is_ours(reference: str) -> bool:
+    """Whether a reference is limelight's own, not a paper's."""
+    return reference.startswith("limelight")
+
+
+def all_parts(parts: Iterable[Decision]) -> Decision:
+    """One decision on a sentence with several parts: it fails with any, and holds with all.
+
+    Example:
+        >>> all_parts(["holds", "inconclusive"]), all_parts(["holds", "inconclusive", "fails"])
+        ('inconclusive', 'fails')
+    """
+    found = {*parts}
+    if "fails" in found:
+        return "fails"
+    return "holds" if found == {"holds"} else "inconclusive"
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
