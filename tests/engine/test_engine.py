@@ -274,3 +274,22 @@ def test_an_experiment_can_ask_for_double_precision():
     assert fine.manifest["configuration"]["numerics"]["x64"] is True
     assert Dice().sweep({"sides": [6.0]}, trials=2)["value"].dtype == np.float32
     assert not jax.config.jax_enable_x64
+
+
+class DoubleDice(Dice):
+    """Dice whose trials are computed in float64."""
+
+    double = True
+
+    def trial(self, key):
+        value = jnp.float64(1) / 3 * self.sides
+        return {"value": value, "log": jnp.stack([value, jr.uniform(key)])}
+
+
+@pytest.mark.parametrize("cores", [2, 8])
+def test_a_machine_with_cores_to_spare_gives_the_same_table(monkeypatch, cores):
+    """There, programs are compiled ahead in threads: in float64 too."""
+    monkeypatch.setattr("limelight._engine.run.os.cpu_count", lambda: cores)
+    axes = {"kind": ["plain", "odd", "even"], "sides": [2.0, 6.0]}
+    table = run(make_plan(DoubleDice(), axes, trials=2))
+    np.testing.assert_array_equal(table["value"], table["sides"] * (1 / 3))

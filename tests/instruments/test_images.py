@@ -22,7 +22,9 @@ NETWORKS = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 def test_squares_are_those_of_torchvision(name):
     shape, side, crop, stretch, way = name.split("-")
     fit = Fit(int(side), float(crop), stretch == "1", way)
-    np.testing.assert_array_equal(np.asarray(fit(Image.fromarray(FITTED[shape]))), FITTED[name])
+    made = np.asarray(fit(Image.fromarray(FITTED[shape])))
+    # Releases of Pillow round bicubic sums differently, by one level of 255.
+    np.testing.assert_allclose(made.astype(int), FITTED[name].astype(int), atol=1, rtol=0)
 
 
 def photos(folder, **save):

@@ -99,9 +99,13 @@ def _version(
     ),
 ) -> None:
     if version:
+        from importlib.metadata import PackageNotFoundError
         from importlib.metadata import version as installed
 
-        typer.echo(installed("limelight"))
+        try:
+            typer.echo(installed("limelight"))
+        except PackageNotFoundError:
+            typer.echo("source, not installed")
         raise typer.Exit()
 
 

@@ -326,7 +326,8 @@ class Engine:
         self.compilers = ThreadPoolExecutor(min(COMPILERS, cores // 2), "compiler")
         weight = lambda chunk: -self.plan.groups[chunk.group].flops
         for chunk in sorted(todo, key=weight):
-            arguments = self._place(chunk)
+            with jax.enable_x64(self.x64):
+                arguments = self._place(chunk)
             self.programs[chunk.group] = self.compilers.submit(
                 self._compile, chunk.group, arguments
             )
