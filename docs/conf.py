@@ -28,7 +28,6 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "docstrings",
-    "cards",
     "reference",
     "mathml",
 ]
@@ -38,7 +37,6 @@ suppress_warnings = ["myst.header"]  # a page may begin with a mark
 # --- Markdown -------------------------------------------------------------------------------------
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "attrs_block"]
 myst_heading_anchors = 4
-myst_dmath_allow_digits = False
 
 # --- notebooks ------------------------------------------------------------------------------------
 nb_execution_mode = os.environ.get("LIMELIGHT_DOCS_EXECUTE", "cache")
@@ -46,7 +44,7 @@ nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
-nb_execution_in_temp = True
+nb_execution_in_temp = False
 
 # --- API ------------------------------------------------------------------------------------------
 autodoc_member_order = "bysource"
@@ -58,6 +56,7 @@ napoleon_custom_sections = [("Departures", "notes_style"), "Notation", "Referenc
 default_role = "code"
 add_module_names = False
 python_maximum_signature_line_length = 88
+toc_object_entries = False
 
 # --- HTML -----------------------------------------------------------------------------------------
 html_theme = "furo"

@@ -1,5 +1,6 @@
 """The API reference: one page per shelf, every public name in the order of its `__all__`."""
 
+import functools
 import importlib
 import inspect
 from pathlib import Path
@@ -24,6 +25,7 @@ SHELVES = {
 }
 
 
+@functools.cache
 def public(module: str) -> dict[str, object]:
     """The public names of a shelf that are not shelves themselves."""
     shelf = importlib.import_module(module)
@@ -42,18 +44,20 @@ def entry(module: str, name: str, thing: object) -> str:
 
 def page(module: str, title: str) -> str:
     """A shelf."""
-    names = public(module)
-    listed = ", ".join(f"[`{name}`](#{anchor(module, name)})" for name in names)
-    body = "\n".join(entry(module, name, thing) for name, thing in names.items())
-    return (
-        f"# {title}\n\n```{{eval-rst}}\n.. currentmodule:: {module}\n.. automodule:: {module}\n"
-        f"```\n\n{listed}\n\n```{{eval-rst}}\n{body}```\n"
-    )
+    parts = [f"# {title}\n\n```{{eval-rst}}\n.. automodule:: {module}\n```\n"]
+    for name, thing in public(module).items():
+        home = shelf_of(name, thing) if module == "limelight" else module
+        if home != module:
+            parts.append(f"## {name}\n\nSee [`{home}.{name}`]({home}.md#{name.lower()}).\n")
+        else:
+            parts.append(f"## {name}\n\n```{{eval-rst}}\n{entry(module, name, thing)}```\n")
+    return "\n".join(parts)
 
 
-def anchor(module: str, name: str) -> str:
-    """Where autodoc puts a name."""
-    return f"{module}.{name}"
+def shelf_of(name: str, thing: object) -> str:
+    """Where a name of the door is explained: on a shelf that has it, or at the door."""
+    shelves = [module for module in SHELVES if module != "limelight"]
+    return next((module for module in shelves if public(module).get(name) is thing), "limelight")
 
 
 def write(app) -> None:

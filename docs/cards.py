@@ -1,10 +1,9 @@
-"""Errata as cards that people can link to, one page per paper, made from `errata.md`.
+"""Errata as cards that people can link to, one page per paper, made from `errata.md` by `fill.py`.
 
 A card says what is printed, what is wrong with it, what is true, and the command that shows it.
 """
 
 import re
-from pathlib import Path
 
 #: Titles of the columns, as the tables of `errata.md` call them.
 COLUMNS = {
@@ -74,34 +73,19 @@ def page(key: str, listed: list[dict[str, str]], after: str) -> str:
     return head + "\n## Cards\n\n" + "\n".join(cards) + tail
 
 
-def write(app) -> None:
-    """Every page of cards, written only where it changed."""
-    here = Path(app.srcdir)
-    found = tables((here / "errata.md").read_text())
-    folder = here / "errata"
-    folder.mkdir(exist_ok=True)
-    for key, (_, listed, after) in found.items():
-        _put(folder / f"{key}.md", page(key, listed, after))
+def pages(text: str) -> dict[str, str]:
+    """Every page of cards by its name, from the text of `errata.md`."""
+    found = tables(text)
+    made = {f"{key}.md": page(key, listed, after) for key, (_, listed, after) in found.items()}
     counts = "\n".join(
         f"| [{key}]({key}.md) | {len(listed)} |" for key, (_, listed, _) in found.items()
     )
     toc = "\n".join(found)
-    _put(
-        folder / "index.md",
+    made["index.md"] = (
         "# Errata\n\nWhat the papers print that does not hold, what holds instead, and the command"
-        " that shows it. A number that can be computed is computed: most cards name a command that"
-        " evaluates the printed and the corrected statement side by side. *By hand* marks what is"
-        " read off the page: a slip of notation, or a line of algebra.\n\n"
-        f"| paper | cards |\n| --- | ---: |\n{counts}\n\n```{{toctree}}\n:hidden:\n\n{toc}\n```\n",
+        " that shows it. Most cards name a command that evaluates the printed and the corrected"
+        " statement side by side. *By hand* marks what is read off the page: a slip of notation, or"
+        " a line of algebra. All of them in four tables: `docs/errata.md` in the repository.\n\n"
+        f"| paper | cards |\n| --- | ---: |\n{counts}\n\n```{{toctree}}\n:hidden:\n\n{toc}\n```\n"
     )
-
-
-def _put(path: Path, text: str) -> None:
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)
-
-
-def setup(app):
-    """Register it."""
-    app.connect("builder-inited", write)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return made
