@@ -32,7 +32,8 @@ extensions = [
     "mathml",
 ]
 exclude_patterns = ["_build", "_ext", "**/.ipynb_checkpoints", "errata.md", "**/README.md"]
-suppress_warnings = ["myst.header"]  # a page may begin with a mark
+# A page may begin with a mark, and need not be executed.
+suppress_warnings = ["myst.header", "myst-nb.lexer"]
 
 # --- Markdown -------------------------------------------------------------------------------------
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath", "attrs_block"]
@@ -52,7 +53,6 @@ autodoc_typehints = "none"  # types stand in the signatures
 autodoc_preserve_defaults = True
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
-napoleon_custom_sections = [("Departures", "notes_style"), "Notation", "Reference"]
 default_role = "code"
 add_module_names = False
 python_maximum_signature_line_length = 88

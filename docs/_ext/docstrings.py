@@ -5,11 +5,33 @@ import re
 
 def translated(lines: list[str]) -> list[str]:
     """A docstring with its maths and code in the other markup."""
-    text = "\n".join(lines)
-    text = re.sub(r"^( *)\$\$(.+?)\$\$[.,]? *$", _display, text, flags=re.M | re.S)
+    text = "\n".join(_remarks(lines))
+    text = re.sub(r"^( *)\$\$(.+?)\$\$[.,;]? *$", _display, text, flags=re.M | re.S)
     parts = re.split(r"(`[^`]*`)", text)
     parts[::2] = [_plain(part) for part in parts[::2]]
     return _blocks("".join(parts).split("\n"))
+
+
+#: Sections of ours whose words begin on the line of their name.
+REMARKS = re.compile(r"^( *)(Notation|Departures|Reference): (.*)$")
+
+
+def _remarks(lines: list[str]) -> list[str]:
+    """Our one-line sections as paragraphs that begin with their name."""
+    out: list[str] = []
+    inside: str | None = None
+    for line in lines:
+        found = REMARKS.match(line)
+        if found:
+            inside = found[1]
+            out += ["", f"{inside}**{found[2]}.** {found[3]}"]
+        elif inside is not None and line.startswith(f"{inside} ") and line.strip():
+            out.append(inside + line.strip())
+        else:
+            out += [""] * (inside is not None and bool(line.strip()))
+            inside = None
+            out.append(line)
+    return out
 
 
 def _display(found: re.Match[str]) -> str:
