@@ -62,6 +62,21 @@ def _blocks(lines: list[str]) -> list[str]:
     return out
 
 
+def _module(lines: list[str]) -> list[str]:
+    """The docstring of a module, in which an indented paragraph is code, kept as it is."""
+    out: list[str] = []
+    was_code = False
+    for part in re.split(r"\n\n+", "\n".join(lines)):
+        code = all(line.startswith("    ") for line in part.split("\n") if line)
+        if code and part.strip():
+            out += [] if was_code else ["::", ""]
+            out += [*part.split("\n"), ""]
+        else:
+            out += [*translated(part.split("\n")), ""]
+        was_code = code
+    return out
+
+
 def setup(app):
     """Register it, before napoleon reads the sections."""
     app.connect("autodoc-process-docstring", _process, priority=100)
@@ -69,4 +84,4 @@ def setup(app):
 
 
 def _process(app, what, name, obj, options, lines) -> None:
-    lines[:] = translated(lines)
+    lines[:] = _module(lines) if what == "module" else translated(lines)
