@@ -51,9 +51,9 @@ def check(folder: Path) -> tuple[list[str], int]:
             file = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not file.exists():
                 wrong.append(f"{here}: no file {target}")
-            elif parts.fragment and file in pages:
-                if unquote(parts.fragment) not in pages[file].anchors:
-                    wrong.append(f"{here}: no anchor {target}")
+            known = pages[file].anchors if file in pages else {unquote(parts.fragment)}
+            if parts.fragment and unquote(parts.fragment) not in known:
+                wrong.append(f"{here}: no anchor {target}")
     return wrong, followed
 
 

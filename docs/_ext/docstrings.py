@@ -41,11 +41,15 @@ def _display(found: re.Match[str]) -> str:
 
 def _plain(text: str) -> str:
     text = re.sub(r"(?<![\\$\w])\$([^$]+?)\$", lambda f: f":math:`{' '.join(f[1].split())}`", text)
-    pieces = re.split(r"(:math:`[^`]*`|^ *\.\. math::.*$|^ *>>>.*$|^ *\.\.\. .*$)", text, flags=re.M)
+    pieces = re.split(
+        r"(:math:`[^`]*`|^ *\.\. math::.*$|^ *>>>.*$|^ *\.\.\. .*$)", text, flags=re.M
+    )
     for i in range(0, len(pieces), 2):
         pieces[i] = re.sub(r"\[([^\]]+)\]\(([^)]+)\)", r"\1", pieces[i])
         pieces[i] = re.sub(r"(?<=\w)_(?=[\s).,;:'\"]|$)", r"\_", pieces[i], flags=re.M)
-        pieces[i] = re.sub(r"(?<!\*)\*(?!\*)", r"\*", pieces[i]) if "**" not in pieces[i] else pieces[i]
+        pieces[i] = (
+            re.sub(r"(?<!\*)\*(?!\*)", r"\*", pieces[i]) if "**" not in pieces[i] else pieces[i]
+        )
         pieces[i] = re.sub(r"\|(?=\S)", r"\|", pieces[i])
     return "".join(pieces)
 
@@ -57,7 +61,12 @@ def _blocks(lines: list[str]) -> list[str]:
         follow = out[i + 2]
         deeper = len(follow) - len(follow.lstrip()) > len(line) - len(line.lstrip())
         code = deeper and not follow.lstrip().startswith((">>>", "-", "*", ".."))
-        if line.rstrip().endswith(":") and not line.rstrip().endswith("::") and not out[i + 1] and code:
+        if (
+            line.rstrip().endswith(":")
+            and not line.rstrip().endswith("::")
+            and not out[i + 1]
+            and code
+        ):
             out[i] = line.rstrip() + ":"
     return out
 
@@ -85,3 +94,5 @@ def setup(app):
 
 def _process(app, what, name, obj, options, lines) -> None:
     lines[:] = _module(lines) if what == "module" else translated(lines)
+    if what in ("property", "attribute", "data") and lines:
+        lines[0] = lines[0].replace(": ", " – ")  # napoleon would read what stands before as a type

@@ -49,6 +49,13 @@ def page(module: str, title: str) -> str:
         home = shelf_of(name, thing) if module == "limelight" else module
         if home != module:
             parts.append(f"## {name}\n\nSee [`{home}.{name}`]({home}.md#{name.lower()}).\n")
+        elif isinstance(thing, tuple | float | int | str):  # a constant
+            parts.append(f"## {name}\n\n```python\n{name} = {thing!r}\n```\n")
+        elif type(thing).__module__.startswith("limelight"):
+            kind = type(thing).__name__
+            parts.append(
+                f"## {name}\n\n[`{kind}`](#{kind.lower()}) with its usual settings: `{thing!r}`.\n"
+            )
         else:
             parts.append(f"## {name}\n\n```{{eval-rst}}\n{entry(module, name, thing)}```\n")
     return "\n".join(parts)

@@ -37,6 +37,12 @@ class Table:
             trials by logged steps.
         axes: The columns that were swept.
         manifest: How the table was made: configuration, versions, device, command.
+
+    Example:
+        >>> columns = {"n": np.array([2, 2, 8, 8]), "accuracy": np.array([0.5, 0.75, 1.0, 0.75])}
+        >>> table = Table(columns, axes=("n",))
+        >>> [(at["n"], float(rows["accuracy"].mean())) for at, rows in table.cells()]
+        [(2, 0.625), (8, 0.875)]
     """
 
     columns: Mapping[str, np.ndarray]

@@ -71,11 +71,11 @@ MEASURES = {
 
 
 def label(name: str) -> str:
-    """What a column is, in words; one's own field or measure by its own name.
+    r"""What a column is, in words; one's own field or measure by its own name.
 
     Example:
         >>> label("train.examples"), label("world.inner.relevant")
-        ('training examples $N$', 'label-relevant fraction $\\\\alpha_*$')
+        ('training examples $N$', 'label-relevant fraction $\\alpha_*$')
         >>> label("world.coin_bias"), label("test_loss"), label("my_measure")
         ('coin bias (world)', 'test loss', 'my measure')
     """

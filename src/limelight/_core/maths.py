@@ -10,7 +10,7 @@ _SIGNS = """
 """
 _LETTERS = dict(re.findall(r"(\w+)=(\S)", _SIGNS))
 _UP = str.maketrans("0123456789+-()n*'t", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿ*′ᵗ")
-_DOWN = str.maketrans("0123456789+-()aeijklmnoprstuvx*", "₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₐₑᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ∗")
+_DOWN = str.maketrans("0123456789+-()aeijklmnoprstuvx*#", "₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₐₑᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ∗#")
 
 
 def unicode_maths(text: str) -> str:
@@ -21,6 +21,8 @@ def unicode_maths(text: str) -> str:
         'label-relevant fraction α∗⁻²'
         >>> unicode_maths(r"$\ln \mathcal{N}$ at $10^6$, $m_k$ \$5")
         'ln N at 10⁶, mₖ $5'
+        >>> unicode_maths(r"$\alpha_\#$")
+        'α#'
     """
     text = text.replace(r"\$", "\0")
     return re.sub(r"\$(.*?)\$", lambda found: _formula(found[1]), text).replace("\0", "$")

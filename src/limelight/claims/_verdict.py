@@ -37,6 +37,12 @@ class Estimate:
         note: One line on anything the reader must know (what was dropped, what was unresolved).
         level: Confidence of the interval, for all points of a family together.
         family: Points that share the level between them (Bonferroni); 1 where there is one.
+
+    Example:
+        >>> import limelight as ll
+        >>> estimate = ll.Estimate(value=2.0, interval=(1.5, 2.5), n=40)
+        >>> estimate.interval, estimate.level
+        ((1.5, 2.5), 0.95)
     """
 
     value: float
@@ -55,6 +61,11 @@ class Undecided(InputError):
     Args:
         why: What is missing, in words.
         n: Trials that were there.
+
+    Example:
+        >>> why = Undecided("three usable points, five needed", n=12)
+        >>> why.decision, why.message
+        ('inconclusive', 'three usable points, five needed')
     """
 
     decision: ClassVar[Decision] = "inconclusive"
@@ -65,7 +76,13 @@ class Undecided(InputError):
 
 
 class NotApplicable(Undecided):
-    """Raised by an estimator: its claim speaks of nothing here, such as an empty set."""
+    """Raised by an estimator: its claim speaks of nothing here, such as an empty set.
+
+    Example:
+        >>> why = NotApplicable("no neuron is lucky", n=50)
+        >>> why.decision, why.message
+        ('not applicable', 'no neuron is lucky')
+    """
 
     decision: ClassVar[Decision] = "not applicable"
 
@@ -91,6 +108,12 @@ class Verdict:
         family: Points that share the level.
         fixed: When the rule was fixed.
         region: Values for which the claim holds.
+
+    Example:
+        >>> import limelight as ll
+        >>> print(ll.Verdict("a", "It grows.", "holds", 2.0, (1.5, 2.5), 9, "slope above 0",
+        ...     "here"))
+        a: holds, 2 [1.5, 2.5], n = 9; slope above 0
     """
 
     claim: str
@@ -178,7 +201,12 @@ class Verdicts(tuple[Verdict, ...]):
 
 
 def is_ours(reference: str) -> bool:
-    """Whether a reference is limelight's own, not a paper's."""
+    """Whether a reference is limelight's own, not a paper's.
+
+    Example:
+        >>> is_ours("limelight"), is_ours("li2023, Figure 1(a)")
+        (True, False)
+    """
     return reference.startswith("limelight")
 
 

@@ -32,6 +32,16 @@ class Experiment(eqx.Module):
     - `double` asks for float64, whatever the rest of the process uses.
     - `pace` is its FLOP/s by kind of device, where that is unusual: for estimates of time.
     - `compiler` holds options for the compiler of a GPU.
+
+    Example:
+        >>> import limelight as ll, jax.random as jr
+        >>> class Dice(ll.Experiment):
+        ...     sides: ll.Number = 6
+        ...     def trial(self, key):
+        ...         return {"shown": jr.randint(key, (), 1, self.sides + 1)}
+        >>> Dice(sides=1).trial(jr.key(0))["shown"].item()  # Dice().sweep({"sides": [6, 20]},
+        ...     trials=3)
+        1
     """
 
     executor: ClassVar[Any] = Batches()

@@ -73,6 +73,12 @@ def phase_diagram(
 
     Raises:
         InputError: When the shapes disagree, a value repeats, or a rate is not a share.
+
+    Example:
+        >>> picture = phase_diagram([1, 2], [4, 8], [[0.0, 0.5], [0.5, 1.0]], x_label="a",
+        ...     y_label="n")
+        >>> picture.panels[0].x.label
+        'a'
     """
     across, upwards, rates, i, j = _in_order(x, y, rate)
     cells = Map(rates, bar_label, x=across, y=upwards, low=0, high=1, dark="low")
@@ -145,6 +151,12 @@ def phase(
 
     Raises:
         InputError: When measure or level is unknown, or the table varies over a third axis.
+
+    Example:
+        >>> n, a = np.meshgrid([2, 8, 32], [0.3, 0.5])
+        >>> table = Table({"n": n.ravel(), "a": a.ravel(), "y": (n * a).ravel()}, ("n", "a"))
+        >>> phase(table, x="a", y="n", measure="y", level=4).panels[0].y.label
+        'n'
     """
     measure = measure if measure is not None else getattr(edge, "measure", None)
     level = level if level is not None else getattr(edge, "level", None)
@@ -196,6 +208,12 @@ def success_rates(
     Returns:
         The values of `x`, those of `y`, the rates (`y` by `x`, NaN where nothing ran) and the
         trials of each cell.
+
+    Example:
+        >>> n, a = np.meshgrid([2, 8, 32], [0.3, 0.5])
+        >>> table = Table({"n": n.ravel(), "a": a.ravel(), "y": (n * a).ravel()}, ("n", "a"))
+        >>> success_rates(table, "a", "n", "y", 4)[2].tolist()
+        [[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
     """
     if not len(table):
         raise InputError("the table has no rows", "run the study first")

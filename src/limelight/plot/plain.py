@@ -52,7 +52,13 @@ def plain(table: Table, measure: str | None = None) -> Picture:
 
 
 def measures(table: Table) -> list[str]:
-    """The columns that can be drawn: one number or one yes or no per trial."""
+    """The columns that can be drawn: one number or one yes or no per trial.
+
+    Example:
+        >>> table = Table({"n": np.array([1, 2]), "loss": np.array([0.3, 0.2])}, ("n",))
+        >>> measures(table)
+        ['loss']
+    """
     free = [c for c in table.columns if c not in (*table.axes, *BOOKKEEPING)]
     return [c for c in free if table[c].ndim == 1 and table[c].dtype.kind in "bif"]
 
