@@ -64,8 +64,8 @@ def card(key: str, row: dict[str, str], number: int) -> str:
 def page(key: str, listed: list[dict[str, str]], after: str) -> str:
     """All cards of a paper."""
     head = (
-        f"# Errata: {key}\n\nWhat [the paper](../papers/{key}/index.md) prints, what is wrong with it,"
-        f" what holds instead, and what shows it. Each card has an address of its own.\n"
+        f"# Errata: {key}\n\nWhat [the paper](../papers/{key}/index.md) prints, what is wrong with"
+        f" it, what holds instead, and what shows it. Each card has an address of its own.\n"
     )
     cards = [card(key, row, i) for i, row in enumerate(listed, 1)]
     tail = f"\n## Notes\n\n{after.strip()}\n" if after.strip() else ""

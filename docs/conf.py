@@ -41,7 +41,7 @@ myst_heading_anchors = 4
 
 # --- notebooks ------------------------------------------------------------------------------------
 nb_execution_mode = os.environ.get("LIMELIGHT_DOCS_EXECUTE", "cache")
-nb_execution_timeout = 300
+nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True

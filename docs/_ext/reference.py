@@ -80,7 +80,8 @@ def write(app) -> None:
         "# API reference\n\nEverything that is for users, from the docstrings. Every name has an"
         " example, and the tests run it. What begins with an underscore serves the library itself"
         " and may change.\n\n"
-        f"| shelf | what is there |\n| --- | --- |\n{rows}\n\n```{{toctree}}\n:hidden:\n\n{toc}\n```\n",
+        f"| shelf | what is there |\n| --- | --- |\n{rows}\n\n"
+        f"```{{toctree}}\n:hidden:\n\n{toc}\n```\n",
     )
 
 
