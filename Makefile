@@ -7,7 +7,7 @@ export MPLBACKEND := Agg
 # Many tests start Python: modules compiled once are kept, whatever the machine's habit.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check slow test-cluster torture mutants machines format clean
+.PHONY: demo test check slow docs test-cluster torture mutants machines format clean
 
 demo: $(READY)  ## the main job: three figures of li2023 with verdicts, then a page
 	@echo "limelight demo: figures 4, 6(c) and 1(a) of li2023 at small scale (a few minutes on 2 cores)"
@@ -34,6 +34,12 @@ slow: $(READY)  ## the long tests
 test-cluster: $(READY)  ## workers on a real SLURM (if sbatch finds one) and a real Ray: ten minutes
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[slurm,ray]'
 	$(BIN)/pytest -m cluster tests/cluster
+docs: $(READY)  ## the site: notebooks executed, warnings are errors, nothing is fetched
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group docs
+	$(BIN)/python docs/fill.py --check
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python docs/links.py docs/_build/html
+	@echo "Open $(CURDIR)/docs/_build/html/index.html"
 
 torture: $(READY)  ## kills, full disks, lost files, a hundred thousand hostile inputs: an hour or two
 	$(BIN)/python -W ignore -m tests.torture --kills 500
@@ -65,4 +71,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 clean:
-	rm -rf $(VENV) demo build dist
+	rm -rf $(VENV) demo build dist docs/_build docs/api

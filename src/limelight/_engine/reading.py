@@ -73,6 +73,13 @@ def open_table(path: str | Path) -> Table:
     """The table of a run folder, of a published folder, or of a Parquet file.
 
     A run that is not finished gives the rows that are there.
+
+    Example:
+        >>> import limelight as ll, numpy as np, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ll.Table({"n": np.array([1, 2])}).save(f"{folder.name}/table.parquet")
+        >>> ll.open(folder.name)["n"].tolist()
+        [1, 2]
     """
     path = Path(path)
     if not path.exists():

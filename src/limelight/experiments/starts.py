@@ -40,6 +40,11 @@ class Start(eqx.Module):
     """One kind of start: a ViT, the images that it is trained on, and how.
 
     Objects as large as the canvas are plain images.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Start().vit.depth
+        2
     """
 
     world: Composites = Composites(only=(0, 1, 2, 3, 4), background="blank")
@@ -80,6 +85,11 @@ class Starts(eqx.Module):
             empty to train here.
         seed: What the training here depends on.
         weights: The numbers of the file, once read.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Starts(which="narrow").which
+        'narrow'
 
     Reference: li2023, Section 5.2.
     """
@@ -142,7 +152,13 @@ class Starts(eqx.Module):
 
 @kind("experiment.pretraining")
 class Pretraining(Experiment):
-    """Train a start, read its accuracy on the classes it was trained on, and keep its weights."""
+    """Train a start, read its accuracy on the classes it was trained on, and keep its weights.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Pretraining().starts.which
+        'wide'
+    """
 
     starts: Starts = Starts()
 

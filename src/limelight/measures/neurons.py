@@ -65,6 +65,11 @@ class LuckyNeurons(Begun):
     Args:
         slack: $D = \sigma + \tau$.
 
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.LuckyNeurons()]
+        >>> ll.Study(ll.worlds.Patterns(), ll.models.Shallow(), None, measures).check()
+
     Reference: li2023, Definition 2, Lemma 3 and Lemma 4.
     """
 
@@ -115,6 +120,11 @@ class OutputProjections(Begun):
 
     Args:
         scale: $\xi$, the standard deviation of $W_O$ at the start.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.measures.OutputProjections(scale=0.01).name
+        'rows'
 
     Reference: li2023, Lemma 2, Claim 1.
     """

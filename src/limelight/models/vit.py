@@ -48,6 +48,11 @@ class Reading(eqx.Module):
         kept: Which rows of every block take part.
         tokens: The rows that enter every block, and at last those that leave the last one.
         index: For every block, which of the first rows its rows are; a class token is row 0.
+
+    Example:
+        >>> import limelight as ll
+        >>> sorted(ll.models.Reading.__dataclass_fields__)
+        ['index', 'kept', 'output', 'softmax', 'tokens']
     """
 
     output: Float[Array, "..."]
@@ -92,6 +97,14 @@ class ViT(Model):
         norm_pre: Before the first block, where there is one.
         norm_pooled: Behind the pool, where there is one.
         pooler: Of the pool `attention`.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> make = lambda: ll.models.Vision(width=8, heads=2).init(jr.key(0),
+        ...     ll.worlds.Images(patch=4), None)
+        >>> vit = jax.eval_shape(make)
+        >>> vit.tokens, vit.positions.shape
+        (4, (4, 8))
     """
 
     stochastic: ClassVar[bool] = True
@@ -296,6 +309,14 @@ class Vision(Recipe):
         qkv_bias: Whether queries, keys and values have a bias.
         position_scale: Standard deviation of $P$ at the start.
         drop_path: See `ViT`.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> make = lambda: ll.models.Vision(width=8, heads=2).init(jr.key(0),
+        ...     ll.worlds.Images(patch=2), None)
+        >>> vit = jax.eval_shape(make)
+        >>> len(vit.blocks), vit.patches
+        (1, 16)
 
     Reference: jelassi2022, Definitions 3.1 and 3.2.
     """

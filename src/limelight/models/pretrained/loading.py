@@ -53,6 +53,11 @@ class Pretrained:
         facts: What tensors do not say, with who said it.
         pixels: How it wants images, where that is known.
         notes: What was concluded and not read, and what was left out.
+
+    Example:
+        >>> import limelight as ll
+        >>> sorted(field for field in ll.models.Pretrained.__dataclass_fields__)
+        ['facts', 'layout', 'model', 'name', 'notes', 'pixels']
     """
 
     model: "ViT"
@@ -95,6 +100,15 @@ def load(
 
     Raises:
         InputError: In one line, for what is no plain ViT, and for what nobody has said.
+
+    Example:
+        >>> import limelight as ll, jax.random as jr, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> vit = ll.models.Vision(width=8, heads=2).init(jr.key(0), ll.worlds.Images(patch=2),
+        ...     None)
+        >>> ll.models.save_vit(vit, f"{folder.name}/vit.safetensors", channels=1)
+        >>> ll.load(f"{folder.name}/vit.safetensors", heads=2).layout
+        'timm ViT or DeiT'
     """
     opened = open_source(source, heads, epsilon, activation, pool, side, like)
     with _about(opened.name):
@@ -143,7 +157,17 @@ def pruned(model: "ViT", schedule: Schedule) -> "ViT":
 
 
 def load_vit(source: Any, heads: int | None = None, **said: Any) -> "ViT":
-    """The network alone; see `load`."""
+    """The network alone; see `load`.
+
+    Example:
+        >>> import limelight as ll, jax.random as jr, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> vit = ll.models.Vision(width=8, heads=2).init(jr.key(0), ll.worlds.Images(patch=2),
+        ...     None)
+        >>> ll.models.save_vit(vit, f"{folder.name}/vit.safetensors", channels=1)
+        >>> ll.models.load_vit(f"{folder.name}/vit.safetensors", heads=2).patches
+        16
+    """
     return load(source, heads=heads, **said).model
 
 
