@@ -29,6 +29,7 @@ def unicode_maths(text: str) -> str:
 
 
 def _formula(maths: str) -> str:
+    maths = re.sub(r"\\([#%])", r"\1", maths)
     maths = re.sub(
         r"\\(?:mathcal|mathrm|mathbf|text|operatorname|hat|bar|lvert|rvert)\b", "", maths
     )
