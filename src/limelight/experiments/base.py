@@ -39,8 +39,7 @@ class Experiment(eqx.Module):
         ...     sides: ll.Number = 6
         ...     def trial(self, key):
         ...         return {"shown": jr.randint(key, (), 1, self.sides + 1)}
-        >>> Dice(sides=1).trial(jr.key(0))["shown"].item()  # Dice().sweep({"sides": [6, 20]},
-        ...     trials=3)
+        >>> Dice(sides=1).trial(jr.key(0))["shown"].item()  # and .sweep({"sides": [6, 20]})
         1
     """
 

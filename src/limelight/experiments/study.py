@@ -51,8 +51,8 @@ class Study(Trained):
 
     Example:
         >>> import limelight as ll
-        >>> world, model = ll.worlds.SparseBoolean(length=8, sparsity=2),
-        ...     ll.models.Sequence(width=8)
+        >>> world = ll.worlds.SparseBoolean(length=8, sparsity=2)
+        >>> model = ll.models.Sequence(width=8)
         >>> study = ll.Study(world, model, ll.Train(steps=20, batch=8), [ll.measures.accuracy])
         >>> study.check()  # then study.sweep({"train.examples": [4, 16]}, trials=20)
     """

@@ -153,8 +153,8 @@ class FourWayViT(Model):
 
     Example:
         >>> import limelight as ll, jax, jax.random as jr
-        >>> world, recipe = ll.worlds.FourClasses(tokens=10),
-        ...     ll.models.FourWay(ll.models.Shallow(width=4))
+        >>> world = ll.worlds.FourClasses(tokens=10)
+        >>> recipe = ll.models.FourWay(ll.models.Shallow(width=4))
         >>> make = lambda: recipe.init(jr.key(0), world, world.draw(jr.key(1)))
         >>> jax.eval_shape(make).readout.shape
         (2, 10, 4)

@@ -143,8 +143,8 @@ def descend(
     Example:
         >>> import jax.random as jr
         >>> from limelight.theory.jelassi2022 import Layer, LayerState, condensed, drawn
-        >>> population, layer = condensed(drawn(jr.key(0), 8, 2, 0.5, 100), 2), Layer(tokens=8,
-        ...     size=2)
+        >>> population = condensed(drawn(jr.key(0), 8, 2, 0.5, 100), 2)
+        >>> layer = Layer(tokens=8, size=2)
         >>> path = descend(population, layer, Rates(0.01, 0.01), LayerState(0.1, 0.0, 0.0), [0, 10])
         >>> type(path).__name__
         'tuple'
