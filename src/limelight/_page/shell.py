@@ -57,10 +57,9 @@ def vega() -> str:
     """The JavaScript that draws charts: Vega, Vega-Lite and Vega-Embed in one piece."""
     import vl_convert
 
+    bundle = vl_convert.javascript_bundle()  # pyright: ignore[reportCallIssue]
     # Inside a page nothing may look like the end of its element.
-    return (
-        vl_convert.javascript_bundle().replace("</script", "<\\/script").replace("<!--", "<\\!--")
-    )
+    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def page(title: str, body: str, *, charts: bool = False, up: str | None = None) -> str:

@@ -179,7 +179,7 @@ def _names(
     """Names beside the ends of lines, moved apart; over the panel where there are many."""
     found: list[tuple[str, str, float]] = []
     for mark in panel.content:
-        if isinstance(mark, Map | Reference | Span | Text) or not mark.label:
+        if not isinstance(mark, Series | Bundle | Bars) or not mark.label:
             continue
         if mark.label in told:  # named in an earlier panel
             continue

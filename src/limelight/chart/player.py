@@ -238,16 +238,17 @@ def _curves(
 ) -> dict[str, Any]:
     rows = []
     for series in curves:
-        x, y, low, high = series.arrays()
-        step = max(1, len(x) // 150)
-        for a, b, c, d in zip(*(v[::step] for v in (x, y, low, high)), strict=True):
+        columns = series.arrays()
+        step = max(1, len(columns[0]) // 150)
+        for a, b, c, d in zip(*(column[::step] for column in columns), strict=True):
             if np.isfinite(b):
                 a, b, c, d = finite([a, b, c, d])
                 rows.append({"x": a, "y": b, "low": c, "high": d, "name": in_text(series.label)})
     names = list(dict.fromkeys(row["name"] for row in rows))
     x = {"field": "x", "type": "quantitative", "scale": {"nice": False}, "axis": {"title": word}}
     y: dict[str, Any] = {"field": "y", "type": "quantitative", "axis": {"title": in_text(label)}}
-    y["scale"] = ({"type": "log"} if log else {"zero": False}) | {"nice": False}
+    scale: dict[str, Any] = {"type": "log"} if log else {"zero": False}
+    y["scale"] = scale | {"nice": False}
     if limits is not None:
         y["scale"]["domain"] = [float(v) for v in limits]
     colour = {
