@@ -21,6 +21,7 @@ from limelight._core.keys import named
 from limelight._core.kinds import kind
 from limelight._core.types import Number, PRNGKey, Scalar
 from limelight.models.base import Model, Recipe
+from limelight.worlds.base import World
 from limelight.worlds.prompts import Prompt, Prompts
 
 Form = Literal["merged", "separate", "full"]
@@ -158,7 +159,7 @@ class LinearAttention(Recipe):
             draw(k_query, (H, R, d), rows),
         )
 
-    def check(self, world: Prompts) -> None:
+    def check(self, world: World) -> None:
         """Refuse sizes and words that make no sense."""
         check_word("model.form", self.form, get_args(Form))
         check_word("model.start", self.start, get_args(Start))

@@ -116,11 +116,11 @@ def draw(table: Table) -> Picture:
     lengths, spectrum = table.setting("lengths"), linear_spectrum(d, 0.6)
     across = table.where(world__shift="scaled")
     factors = across.values("world.factor")
+    fine = np.geomspace(factors.min(), factors.max(), 60)
     left: list = []
     for M in lengths:
         parts = [relative(across.where(world__factor=c), M).value for c in factors]
         left.append(Points(f"$N = M = {M}$", factors, parts))
-        fine = np.geomspace(factors.min(), factors.max(), 60)
         layer, cov = np.diag(1 / gamma(spectrum, M)), np.diag(spectrum)
         exact = [risk(layer, c * cov, c * cov, np.eye(d), M) / c for c in fine]
         left.append(Guide(f"$N = M = {M}$", fine, exact))
