@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export MPLBACKEND := Agg
 
-.PHONY: demo test check slow torture format clean
+.PHONY: demo test check slow torture mutants machines format clean
 
 demo: $(READY)  ## the main job: three figures of li2023 with verdicts, then a page
 	@echo "limelight demo: figures 4, 6(c) and 1(a) of li2023 at small scale (a few minutes on 2 cores)"
@@ -31,8 +31,18 @@ slow: $(READY)  ## the long tests
 
 torture: $(READY)  ## kills, full disks, lost files, a hundred thousand hostile inputs: an hour or two
 	$(BIN)/python -W ignore -m tests.torture --kills 500
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris && \
+		$(BIN)/python -m tests.torture.guided
 	LIMELIGHT_FUZZ=100000 LIMELIGHT_FUZZ_RECORD=results/benchmarks/torture.json \
 		$(BIN)/pytest -q --timeout 0 tests/torture/test_fuzz.py
+
+mutants: $(READY)  ## small faults put into the code: which of them does a test find? an hour
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage
+	$(BIN)/python benchmarks/mutants.py map build/mutants.json
+	$(BIN)/python benchmarks/mutants.py run build/mutants.json results/benchmarks/mutants.json --as now
+
+machines: $(READY)  ## other Pythons, versions, users, locales, paths; needs uv, and root for some
+	$(BIN)/python -m tests.machines
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

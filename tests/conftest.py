@@ -51,7 +51,7 @@ def _small_workers():
 def _memory() -> int:
     """Bytes that this process holds; nothing where the system does not say."""
     try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
     except OSError:
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")

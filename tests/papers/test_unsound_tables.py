@@ -134,7 +134,6 @@ UNFINISHED = {
 
 
 @pytest.mark.parametrize("name", UNFINISHED)
-@pytest.mark.filterwarnings("ignore")
 def test_a_page_of_an_unfinished_run_is_written(name, tmp_path):
     """Recipes are written for whole tables: what they cannot draw yet is said."""
     found = ll.open(RUNS / name)

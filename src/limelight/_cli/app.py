@@ -5,6 +5,7 @@ Nothing here imports JAX before a command needs it, so `--help` is quick.
 
 import contextlib
 import inspect
+import logging
 import os
 import re
 import sys
@@ -107,6 +108,8 @@ def _version(
 
 def main() -> None:
     """Run the command line; an error a user can act on is one line and a hint, no traceback."""
+    # Matplotlib speaks of its caches where a home cannot be written; nothing is wrong then.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
         code = app(standalone_mode=False) or 0
         flush()

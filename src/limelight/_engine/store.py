@@ -156,7 +156,9 @@ class Store:
             self.chunks.mkdir(exist_ok=True)
         with atomic(self.chunks / f"{chunk}.json") as temporary:
             other = {"other_code": True} if self.other_code else {}
-            temporary.write_text(json.dumps({**facts, **other, "finished": now()}) + "\n")
+            temporary.write_text(
+                json.dumps({**facts, **other, "finished": now()}) + "\n", encoding="utf-8"
+            )
         with atomic(self.file(chunk)) as temporary:
             temporary.write_bytes(content)
 

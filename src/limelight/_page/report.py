@@ -29,8 +29,10 @@ _FIXED = {
     "pilot": "after a pilot run",
     "after": "after its first table",
 }
-# Control characters and lone surrogates, which no HTML file may hold.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+#: Control characters, halves of characters, and those that turn the direction of text round.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]"
+)
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1a1a1a; --soft: #555; --line: #d5d5d5;

@@ -89,7 +89,7 @@ def write() -> None:
 
 @functools.cache
 def _kept() -> dict[str, Any]:
-    return json.loads((Path(__file__).parent / CARDS).read_text())
+    return json.loads((Path(__file__).parent / CARDS).read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -283,7 +283,9 @@ def decide_running(
 
 def entries(paper: Paper, *others: str) -> dict[str, str]:
     """BibTeX entries by key: a paper's, and those of others by their keys."""
-    text = (importlib.resources.files("limelight.papers") / "references.bib").read_text()
+    text = (importlib.resources.files("limelight.papers") / "references.bib").read_text(
+        encoding="utf-8"
+    )
     ours = {key: entry for entry, key in re.findall(r"(?ms)^(@\w+\{(\w+),.*?^\})", text)}
     ours |= {paper.key: paper.bibtex} if paper.bibtex else {}
     return {key: ours[key] for key in (paper.key, *others) if key in ours}
