@@ -54,9 +54,10 @@ def test_too_many_inputs_are_sampled_with_every_pattern(tmp_path):
     assert np.isfinite(report.samples["max_error"])
 
 
-def test_samples_are_bits_on_many_backgrounds(tmp_path, monkeypatch):
+@pytest.mark.parametrize("sparsity", [3, 9])
+def test_samples_are_bits_on_many_backgrounds(sparsity, tmp_path, monkeypatch):
     """Every pattern on all zeros, all ones, and on as many random backgrounds as there is time."""
-    construct("majority", 40, 3).save(tmp_path / "m.safetensors")
+    construct("majority", 40, sparsity).save(tmp_path / "m.safetensors")
     claim = read_claim(tmp_path / "m.safetensors")
     seen = []
 
@@ -68,8 +69,8 @@ def test_samples_are_bits_on_many_backgrounds(tmp_path, monkeypatch):
     exhaustive, samples, _ = construction._walk(claim)
     (bits,) = seen
     assert np.unique(bits).tolist() == [0, 1]
-    backgrounds = 2 + construction.SAMPLES // len(claim.values)
-    assert samples["inputs"] == len(bits) == backgrounds * 2**3
+    backgrounds = 2 + max(2, construction.SAMPLES // 2**sparsity)
+    assert samples["inputs"] == len(bits) == backgrounds * 2**sparsity
     assert not exhaustive["ran"]
 
 

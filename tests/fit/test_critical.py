@@ -101,7 +101,7 @@ def test_a_statistic_is_left_open_where_sizes_leave_the_grid():
 def test_deviations_count_what_is_beyond_as_one_step_more():
     """Against the same resamples by hand; half of them never pass."""
     sizes, trials = np.array([1, 3, 7]), np.full((1, 3), 10.0)
-    found = CriticalSizes(np.array([1]), sizes, np.array([[0.0, 1.0, 5.0]]), trials)
+    found = CriticalSizes(np.array([1]), sizes, np.array([[0.0, 4.0, 5.0]]), trials)
     drawn = first_above(sizes, found.resampled(400), trials)
     beyond = np.isinf(drawn)
     assert 0.1 < beyond.mean() < 0.9
@@ -114,9 +114,10 @@ def test_one_size_has_no_step():
     assert found.deviations(50).tolist() == [0.0]
 
 
-def test_a_rise_through_two_points():
-    """Two rates fix the curve: its slope is that of their log odds."""
-    odds = np.log([0.3 / 0.7, 0.4 / 0.6])
+@pytest.mark.parametrize("rates", [(0.3, 0.4), (0.6, 0.7)])
+def test_a_rise_through_two_points(rates):
+    """Two rates fix the curve, above the grid or below it: its slope is that of their log odds."""
+    odds = np.log([rate / (1 - rate) for rate in rates])
     exact = np.log(81) / ((odds[1] - odds[0]) / 10)
-    found = rise(np.array([10, 20]), np.array([[300.0, 400.0]]), np.array([1000.0, 1000.0]))
+    found = rise(np.array([10, 20]), 1000 * np.array([rates]), np.array([1000.0, 1000.0]))
     np.testing.assert_allclose(found, [exact], rtol=1e-4)

@@ -99,7 +99,11 @@ def tried(place: Place, commands: tuple[str, ...], tests: tuple[str, ...]) -> di
         Path(folder).chmod(0o777)
         for command in commands:
             words = ("-m", "limelight", *command.split())
-            done = place.run(*words, cwd=Path(folder), limit=COMMAND_LIMIT)
+            try:
+                done = place.run(*words, cwd=Path(folder), limit=COMMAND_LIMIT)
+            except subprocess.TimeoutExpired:
+                faults[command] = f"still running after {COMMAND_LIMIT} s"
+                continue
             said = ALARM.sub("", done.stderr).strip()
             if done.returncode or said:
                 faults[command] = f"{done.returncode}: {said[-300:]}"
