@@ -257,7 +257,7 @@ def main() -> None:
     text = json.dumps(record, indent=2)
     print(text)
     if given.output:
-        Path(given.output).write_text(text + "\n")
+        Path(given.output).write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def main(output: str = "") -> None:
     text = json.dumps(record, indent=2)
     print(text)
     if output:
-        Path(output).write_text(text + "\n")
+        Path(output).write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def main() -> None:
         print(f"{name:38} {rows[name]:7.3f} s", flush=True)
     if len(sys.argv) > 1:
         made = {"cpu_seconds": rows, **about()}
-        Path(sys.argv[1]).write_text(json.dumps(made, indent=2) + "\n")
+        Path(sys.argv[1]).write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

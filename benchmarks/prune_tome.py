@@ -4,19 +4,27 @@
 
 Needs PyTorch and timm. A ViT of timm with these weights (DeiT-tiny's sizes unless `--model` names
 another of timm's) reads the same images whole, with `limelight.torch.prune` under every policy, and
-with ToMe: its own package where it is installed, else its published algorithm (Bolya et al. 2023),
-written below. On a GPU when PyTorch sees one. Attention is timm's, fused where PyTorch fuses it;
-variants take turns batch by batch, so that what else the machine does falls on all alike.
+with ToMe: its own package where one is found that runs with this timm (it is not on PyPI; `tome`
+there is something else), otherwise its published algorithm (Bolya et al. 2023), written below. On a
+GPU when PyTorch sees one. Attention is timm's, fused where PyTorch fuses it; variants take turns
+batch by batch, so that what else the machine does falls on all alike. A speed is a ratio of wall
+clocks on a GPU, and of processor seconds on a CPU, which what else runs there does not lengthen.
 
-Accuracy at a speed is read off the line between the two measured points around it.
+Accuracy at a speed is read off the line between the two measured points around it; intervals are
+over images, drawn again 2,000 times (95 %).
 """
 
 import argparse
 import functools
+import itertools
 import json
+import os
 import sys
 import time
 from pathlib import Path
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a thread that waits costs nothing
+os.environ.setdefault("JAX_PLATFORMS", "cpu")  # the GPU is PyTorch's here
 
 import numpy as np
 import timm
@@ -24,6 +32,7 @@ import torch
 from safetensors.torch import load_file
 
 import limelight.torch
+from limelight._core.files import atomic
 from limelight._engine.store import now
 from limelight.instruments.gallery import Gallery, group
 from limelight.instruments.sight import Sight
@@ -33,30 +42,46 @@ KEEP = (0.9, 0.8, 0.7, 0.6, 0.5)
 #: Tokens that ToMe merges in every block.
 MERGED = (2, 4, 8, 12, 16)
 SPEEDS = (1.1, 1.2, 1.3, 1.4, 1.5)
+WHOLE, TOME = "whole", "tome"
+DRAWS = 2000
 
 
 # --- ToMe -------------------------------------------------------------------------------------
 
 
-def use_tome(model: torch.nn.Module, r: int) -> str:
-    """Patch with ToMe, `r` tokens in each block; says whose code does it."""
+def with_tome(make, r: int) -> tuple[torch.nn.Module, str]:
+    """A network that merges `r` tokens in each block, and whose code does it."""
+    found = own_tome(make(), r)
+    if found is not None:
+        return found, "tome, its own package"
+    model = make()
+    for block in model.blocks:
+        block.forward = functools.partial(tome_block, model, block)
+    plain = type(model).forward
+
+    def forward(x):
+        model.tome_size, model.tome_r = None, r
+        return plain(model, x)
+
+    model.forward = forward
+    return model, "Bolya et al. 2023, written in this script"
+
+
+def own_tome(model: torch.nn.Module, r: int) -> torch.nn.Module | None:
+    """Patched by ToMe's package; nothing where there is none, or none that this timm runs."""
     try:
         import tome
 
         tome.patch.timm(model)
         model.r = r
-        return "tome, its own package"
-    except Exception:  # not installed, or made for another timm
-        for block in model.blocks:
-            block.forward = functools.partial(tome_block, model, block)
-        plain = type(model).forward
-
-        def forward(x):
-            model.tome_size, model.tome_r = None, r
-            return plain(model, x)
-
-        model.forward = forward
-        return "Bolya et al. 2023, written in this script"
+        size = model.patch_embed.img_size
+        with torch.inference_mode():
+            model(torch.zeros(1, 3, *size, device=next(model.parameters()).device))
+    except Exception as reason:
+        if not isinstance(reason, ImportError):
+            print(f"the package tome does not run here: {reason}", file=sys.stderr)
+        return None
+    return model
 
 
 def tome_block(model, block, x, *_, **__):
@@ -101,23 +126,23 @@ def tome_merge(x, keys, size, r: int, held: int):
 # --- the run ----------------------------------------------------------------------------------
 
 
-def variants(make):
+def variants(make, policies, blocks):
     """Names, a parameter, whose code it is, and the network."""
-    yield "whole", 1.0, "timm", make()
-    for policy in limelight.torch.POLICIES:
-        for keep in KEEP:
-            yield policy, keep, "limelight.torch", limelight.torch.prune(make(), keep, None, policy)
+    yield WHOLE, 1.0, "timm", make()
+    for policy, at, keep in itertools.product(policies, blocks, KEEP):
+        model = limelight.torch.prune(make(), keep, at, policy)
+        yield f"{policy}, block {at}", keep, "limelight.torch", model
     for r in MERGED:
-        model = make()
-        yield "tome", float(r), use_tome(model, r), model
+        model, by = with_tome(make, r)
+        yield TOME, float(r), by, model
 
 
 def measure(cases, gallery, groups, batch: int, rounds: int, device: str):
-    """Seconds per image and round, and which images are named rightly, of every case."""
+    """Which images every case names rightly, and its wall and processor seconds per image."""
     starts = list(range(0, len(gallery), batch))
     turns = max(rounds, len(starts))
     right = np.zeros((len(cases), len(gallery)), bool)
-    seconds = np.zeros((len(cases), turns))
+    wall, spent = np.zeros((2, len(cases), turns))
     moments = [torch.tensor(np.array(m), dtype=torch.float32, device=device)[:, None, None]
                for m in gallery.sight.moments(gallery.pictures, "imagenet")]  # fmt: skip
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
@@ -131,23 +156,47 @@ def measure(cases, gallery, groups, batch: int, rounds: int, device: str):
         for offset in range(len(cases)):
             i = (turn + offset) % len(cases)
             wait()
-            began = time.perf_counter()
+            began, cpu = time.perf_counter(), time.process_time()
             with torch.inference_mode():
                 logits = cases[i][3](pixels)
             wait()
             if turn >= 0:
-                seconds[i, turn] = (time.perf_counter() - began) / batch
+                wall[i, turn] = (time.perf_counter() - began) / batch
+                spent[i, turn] = (time.process_time() - cpu) / batch
                 right[i, places] = groups.predict(logits.float().cpu().numpy()) == labels[places]
         print(f"\rround {turn + 1} of {turns}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    return right, seconds
+    return right, wall, spent
 
 
-def lost_at(rows: list[dict], speed: float) -> float | None:
-    """Points of accuracy lost at this speed, between the two points around it."""
-    points = sorted((row["speedup"], row["lost"]) for row in rows)
-    x, y = zip(*points, strict=True)
-    return float(np.interp(speed, x, y)) if x[0] <= speed <= x[-1] else None
+def at_equal_speed(names, speedups, right) -> dict:
+    """Points of accuracy lost at some speeds, and lost more than ToMe loses there."""
+    draws = np.random.default_rng(0).multinomial(
+        right.shape[1], np.full(right.shape[1], 1 / right.shape[1]), DRAWS
+    )
+    counts = np.concatenate([np.ones((1, right.shape[1])), draws])  # the images as they are first
+    lost = 100 * counts @ (right[:1].astype(float) - right).T / right.shape[1]
+
+    def path(name):
+        mine = [i for i, other in enumerate(names) if other in (name, WHOLE)]
+        order = sorted(mine, key=lambda i: speedups[i])
+        x = speedups[order]
+        known = [s if x[0] <= s <= x[-1] else np.nan for s in SPEEDS]
+        return np.stack([np.interp(known, x, row) for row in lost[:, order]])
+
+    told = lambda column: (
+        None
+        if np.isnan(column[0])
+        else [float(column[0]), *map(float, np.quantile(column[1:], (0.025, 0.975)))]
+    )
+    theirs, found = path(TOME), {}
+    for name in dict.fromkeys(names[1:]):
+        mine = path(name)
+        found[name] = {
+            f"{speed:g}": {"lost": told(mine[:, k]), "over_tome": told((mine - theirs)[:, k])}
+            for k, speed in enumerate(SPEEDS)
+        }
+    return found
 
 
 def main() -> None:
@@ -157,6 +206,10 @@ def main() -> None:
     parser.add_argument("--groups", type=Path)
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--model", default="deit_tiny_patch16_224")
+    parser.add_argument(
+        "--at", type=int, action="append", help="cut behind it; 3 and 6 if not given"
+    )
+    parser.add_argument("--policy", action="append", choices=limelight.torch.POLICIES)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--batch", type=int)
     parser.add_argument("--rounds", type=int, default=10)
@@ -173,49 +226,57 @@ def main() -> None:
     sight = Sight.of(load_vit(make().cpu()))
     gallery = Gallery.load(given.images, sight, limit=given.limit, pixels="imagenet")
     groups = group(len(state["head.bias"]), gallery.pictures, given.groups)
-    cases = list(variants(make))
+    policies = given.policy or limelight.torch.POLICIES
+    cases = list(variants(make, policies, given.at or (3, 6)))
     batch = min(batch, len(gallery))
-    right, seconds = measure(cases, gallery, groups, batch, given.rounds, device)
+    right, wall, spent = measure(cases, gallery, groups, batch, given.rounds, device)
+    clock = wall if device == "cuda" else spent
+    speedups = np.median(clock[:1] / clock, axis=1)
     rows = [
         {
             "policy": name,
             "parameter": parameter,
             "by": by,
-            "accuracy": float(mine.mean()),
-            "lost": float(100 * (right[0].mean() - mine.mean())),
-            "milliseconds": float(1e3 * np.median(spent)),
-            "speedup": float(np.median(seconds[0] / spent)),
+            "accuracy": float(right[i].mean()),
+            "lost": float(100 * (right[0].mean() - right[i].mean())),
+            "milliseconds": float(1e3 * np.median(wall[i])),
+            "processor_milliseconds": float(1e3 * np.median(spent[i])),
+            "speedup": float(speedups[i]),
         }
-        for (name, parameter, by, _), mine, spent in zip(cases, right, seconds, strict=True)
+        for i, (name, parameter, by, _) in enumerate(cases)
     ]
-    names = list(dict.fromkeys(row["policy"] for row in rows))[1:]
-    of = lambda name: [row for row in rows if row["policy"] in (name, "whole")]
-    at_equal = {name: {str(s): lost_at(of(name), s) for s in SPEEDS} for name in names}
+    equal = at_equal_speed([row["policy"] for row in rows], speedups, right)
     for row in rows:
-        print(f"{row['policy']:11s} {row['parameter']:5g}  {row['accuracy']:7.2%}", end="")
-        print(f"  {row['milliseconds']:8.3f} ms  {row['speedup']:5.2f}x")
-    print("\npoints of accuracy lost at equal measured speed")
-    print("policy      " + "".join(f"{s:>8g}x" for s in SPEEDS))
-    for name, lost in at_equal.items():
-        cells = "".join("        -" if v is None else f"{v:9.2f}" for v in lost.values())
-        print(f"{name:12s}{cells}")
-    print("ToMe:", next(row["by"] for row in rows if row["policy"] == "tome"))
+        print(f"{row['policy']:20s} {row['parameter']:5g}  {row['accuracy']:7.2%}", end="")
+        print(
+            f"  {row['milliseconds']:8.3f} ms  {row['processor_milliseconds']:8.3f} ms of CPU",
+            end="",
+        )
+        print(f"  {row['speedup']:5.2f}x")
+    print("\npoints of accuracy lost at equal measured speed, 95 %")
+    print(" " * 20 + "".join(f"{s:>21g}x" for s in SPEEDS))
+    for name, at in equal.items():
+        cells = (v["lost"] and "{:.2f} ({:.2f} to {:.2f})".format(*v["lost"]) for v in at.values())
+        print(f"{name:20s}" + "".join(f"{cell or '-':>22s}" for cell in cells))
+    print("ToMe:", rows[-1]["by"])
     if given.out:
-        cpu = f"{torch.get_num_threads()} threads"
-        where = torch.cuda.get_device_name() if device == "cuda" else cpu
+        cpu = f"{torch.get_num_threads()} CPU threads"
         record = {
             "command": "python " + " ".join(["benchmarks/prune_tome.py", *sys.argv[1:]]),
             "date": now(),
-            "device": where,
+            "device": torch.cuda.get_device_name() if device == "cuda" else cpu,
+            "clock": "wall" if device == "cuda" else "processor",
             "torch": torch.__version__,
             "timm": timm.__version__,
             "images": str(gallery),
             "batch": batch,
-            "rounds": seconds.shape[1],
+            "rounds": wall.shape[1],
+            "load_average": os.getloadavg()[0],
             "rows": rows,
-            "lost_at_equal_speed": at_equal,
+            "at_equal_speed": equal,
         }
-        given.out.write_text(json.dumps(record, indent=1) + "\n")
+        with atomic(given.out) as temporary:
+            temporary.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

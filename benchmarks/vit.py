@@ -183,7 +183,7 @@ def main() -> None:
     text = json.dumps(record, indent=2)
     print(text)
     if told.output:
-        Path(told.output).write_text(text + "\n")
+        Path(told.output).write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ The pages of errata cards (`cards.py`) are written too, from `errata.md`.
 What a mark may ask for is the functions below, by name, with their words.
 """
 
+import json
 import re
 import sys
 from collections import Counter
@@ -101,6 +102,15 @@ def verdicts(key: str, *names: str) -> str:
     return "\n" + "\n".join(rows) + "\n"
 
 
+def sizes(key: str) -> str:
+    """What the scale `paper` is, figure by figure."""
+    found: dict[str, list[str]] = {}
+    for figure in load(key).figures:
+        found.setdefault(figure.sizes, []).append(f"`{figure.name}`")
+    rows = [f"- {', '.join(names)}: {words}." for words, names in found.items()]
+    return "\n" + "\n".join(rows) + "\n"
+
+
 def items(key: str) -> str:
     """Every numbered item of a paper, and where it lives here."""
     found = load(key).items
@@ -112,10 +122,59 @@ def items(key: str) -> str:
     return f"\n{counted['here']} of {counted['items']} are here.\n\n" + "\n".join(rows) + "\n"
 
 
+def mutants() -> str:
+    """Faults that were put into a package, and how many the tests found, before and after."""
+    rows = ["| package | faults | found before | found now | change nothing | not found |"]
+    rows += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
+    counted = list(_benchmark("mutants")["table"].items())
+    names = ("tried", "killed", "equivalent", "survived")
+    total = {when: {n: sum(c[when][n] for _, c in counted) for n in names} for when in ROUNDS}
+    for package, c in [*counted, ("all", total)]:
+        now = c["after"]
+        real = now["tried"] - now["equivalent"]
+        rows.append(
+            f"| `{package}` | {now['tried']} | {c['before']['killed']} | {now['killed']}, "
+            f"{now['killed'] / real:.0%} of those that change anything | {now['equivalent']} | "
+            f"{now['survived']} |"
+        )
+    return "\n" + "\n".join(rows) + "\n"
+
+
+def machines() -> str:
+    """Every place that was tried, and what came of it."""
+    rows = ["| place | Python, JAX, NumPy | commands | tests |", "| --- | --- | --- | --- |"]
+    for name, found in _benchmark("machines").items():
+        if "not here" in found:
+            rows.append(f"| {name} | | not tried: {found['not here']} | |")
+            continue
+        versions = ", ".join(found["versions"][n] for n in ("python", "jax", "numpy"))
+        quiet = found["commands"] - len(found["faults"])
+        rows.append(
+            f"| {name} | {versions} | {quiet} of {found['commands']} | {found.get('tests', '')} |"
+        )
+    return "\n" + "\n".join(rows) + "\n"
+
+
+def guided() -> str:
+    """Inputs of the fuzzer that follows coverage, by parser."""
+    rows = ["| parser | inputs | places reached at first | at last | tracebacks |"]
+    rows += ["| --- | ---: | ---: | ---: | ---: |"]
+    for kind, found in _benchmark("torture")["guided"].items():
+        first, last = found["places reached, at first"], found["places reached"]
+        rows.append(f"| {kind} | {found['inputs']:,} | {first} | {last} | {found['tracebacks']} |")
+    return "\n" + "\n".join(rows) + "\n"
+
+
 ASKED = {
     f.__name__: f
-    for f in (claims, figures, firm, tables, value, interval, verdict, verdicts, items)
-}
+    for f in (claims, figures, firm, tables, value, interval, verdict, verdicts, sizes, items)
+} | {f.__name__: f for f in (mutants, machines, guided)}
+#: The two rounds of mutants: the tests as they were, and as they are.
+ROUNDS = ("before", "after")
+
+
+def _benchmark(name: str) -> dict:
+    return json.loads((RESULTS / "benchmarks" / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def _group(v: Verdict) -> str:

@@ -13,6 +13,8 @@ import jax
 import pytest
 from hypothesis import settings
 
+from tests.page.browser import MISSING, find_chromium
+
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 #: Bytes beyond which a worker forgets its compiled programs, and by how many it may then grow.
@@ -30,8 +32,10 @@ def pytest_configure(config):
     Set before the first program is compiled, and inherited by every process that a test starts. The
     slow tests are compiled as users compile.
     """
-    if config.option.markexpr == "not slow":
+    if "not slow" in config.option.markexpr:
         quick = " --xla_backend_optimization_level=0"
+        if jax.__version_info__ < (0, 11):  # later releases do not know the flag, and stop at it
+            quick += " --xla_cpu_use_fusion_emitters=false"
         os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + quick
 
 
@@ -51,7 +55,7 @@ def _small_workers():
 def _memory() -> int:
     """Bytes that this process holds; nothing where the system does not say."""
     try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1])
     except OSError:
         return 0
     return pages * os.sysconf("SC_PAGE_SIZE")
@@ -62,3 +66,10 @@ def double():
     """Theory against formulas is checked in float64."""
     with jax.enable_x64(True):
         yield
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say loudly when the pages were not tested in a browser."""
+    if find_chromium() is None:
+        terminalreporter.section("pages", sep="!", red=True)
+        terminalreporter.line(MISSING, red=True)

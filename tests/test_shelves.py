@@ -34,7 +34,9 @@ def snake(name):
     return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
 
 
-@pytest.mark.parametrize("shelf", [worlds, models, measures, theory, theory.jelassi2022])
+@pytest.mark.parametrize(
+    "shelf", [worlds, models, measures, theory, theory.jelassi2022, theory.zhang2024]
+)
 def test_every_name_of_a_shelf_leads_somewhere(shelf):
     assert len(set(shelf.__all__)) == len(shelf.__all__)
     assert all(getattr(shelf, name).__class__.__name__ != "module" for name in shelf.__all__)
@@ -69,7 +71,7 @@ def test_class_names_are_unique():
     assert [name for name, count in found.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("key", ["edelman2022", "jelassi2022", "li2023", "xu2022"])
+@pytest.mark.parametrize("key", ["edelman2022", "jelassi2022", "li2023", "xu2022", "zhang2024"])
 def test_statements_load_neither_jax_nor_matplotlib(key):
     """A statement answers from the command line at once."""
     heavy = ("jax", "equinox", "matplotlib", "scipy.stats", "scipy.optimize")
@@ -92,4 +94,5 @@ LATE = {
         "blurred", "descent", "flow", "full", "layer", "optimum", "population", "run",
         "shift", "start",
     ),
+    "zhang2024": ("course",),
 }  # fmt: skip

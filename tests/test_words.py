@@ -146,7 +146,7 @@ def test_the_idea_fits_in_one_file(tmp_path, monkeypatch):
 
 def lines_of_code(script: Path) -> int:
     """Lines that are neither empty nor part of a docstring."""
-    text = re.sub(r'""".*?"""', "", script.read_text(), flags=re.S)
+    text = re.sub(r'""".*?"""', "", script.read_text(encoding="utf-8"), flags=re.S)
     return sum(bool(line.strip()) for line in text.splitlines())
 
 

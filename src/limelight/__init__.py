@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from limelight._core.keys import named
     from limelight._core.types import Example, Number, Role
     from limelight._engine.reading import open_table as open
+    from limelight._workers.crew import workers
     from limelight.certificate import certify, check
     from limelight.claims import Claim, Estimate, Verdict
     from limelight.experiments import Experiment, Study
@@ -48,6 +49,7 @@ __all__ = [
     # Runs on disk.
     "open",
     "resume",
+    "workers",
     # Shelves of parts, each written for one example.
     "worlds",
     "models",
@@ -106,6 +108,7 @@ _FROM = {
     "named": "_core.keys",
     "open": "_engine.reading:open_table",
     "resume": "papers.published",
+    "workers": "_workers.crew",
 }
 
 

@@ -18,7 +18,7 @@ from limelight._core.errors import InputError, suggest
 from limelight._core.files import atomic
 from limelight._core.labels import label
 from limelight._core.manifests import check_manifest, read_json
-from limelight._core.maths import unicode_maths
+from limelight._core.maths import in_text
 from limelight._core.sealed import read_sealed, sealed_bytes
 
 META = b"limelight"
@@ -205,7 +205,7 @@ class Table:
         return self._overview(in_words=False)
 
     def _overview(self, in_words: bool) -> dict[str, str]:
-        called = lambda name: f"{unicode_maths(label(name))} ({name})" if in_words else name
+        called = lambda name: f"{in_text(label(name))} ({name})" if in_words else name
         cells = len(np.unique(self["cell"])) if "cell" in self.columns else 0
         known = {"cell", "trial", *self.axes}
         scalars = [n for n, v in self.columns.items() if v.ndim == 1 and n not in known]
@@ -229,7 +229,7 @@ class Table:
         rest = len(self) - len(head)
         more = notebook.line(f"and {rest:,} more rows") if rest else ""
         about = notebook.grid(["Table", ""], list(self._overview(in_words=True).items()))
-        titles = [unicode_maths(label(n)) if n in self.axes else n for n in shown]
+        titles = [in_text(label(n)) if n in self.axes else n for n in shown]
         return about + notebook.grid(titles, head) + more
 
     def _ordered(self, name: str) -> list[Any]:

@@ -167,7 +167,7 @@ def test_a_probe_on_the_command_line(call):
     assert "6 of all images of digits" in told.out
     assert "written: page.html" in told.out
     assert max(map(len, told.out.splitlines())) <= 100
-    assert "Content-Security-Policy" in Path("page.html").read_text()
+    assert "Content-Security-Policy" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_a_probe_reads_only_what_is_named(call):
@@ -182,7 +182,7 @@ def test_a_probe_reads_only_what_is_named(call):
     assert len(found["similarity"]["cosine"]) == len(found["norms"]) == 3
     assert found["positions"] is None
     assert "blocks" not in found
-    page = Path("digits.probe.html").read_text()
+    page = Path("digits.probe.html").read_text(encoding="utf-8")
     assert "How alike tokens are" in page
     assert "Noise, block by block" not in page
 
@@ -199,7 +199,7 @@ def test_a_probe_takes_pictures_without_classes(call, tmp_path):
     assert told.code == 0, told.err
     assert "1 of all images of a.png" in told.out
     assert "nan" not in told.out
-    assert "This image (a.png)" in Path("digits.probe.html").read_text()
+    assert "This image (a.png)" in Path("digits.probe.html").read_text(encoding="utf-8")
     sight = Sight.of(load_vit(DIGITS))
     load = lambda path: Gallery.load(str(path), sight, labelled=False).pictures
     assert load(photos).names == ("a.png", "b.png")
@@ -214,7 +214,7 @@ def test_without_images_that_fit_only_positions_are_read(call, tmp_path):
     assert found["page"] == "larger.probe.html"
     assert found["positions"]["draws"] == 200
     assert "blocks" not in found
-    page = Path("larger.probe.html").read_text()
+    page = Path("larger.probe.html").read_text(encoding="utf-8")
     assert "Positions" in page
     assert "Noise, block by block" not in page
 

@@ -76,7 +76,9 @@ def _forget(monkeypatch):
 
 
 def write_file(path: Path, key: str) -> Path:
-    path.write_text((COINS + PAPER.replace("FIGURES", "(figure,)")).replace("KEY", key))
+    path.write_text(
+        (COINS + PAPER.replace("FIGURES", "(figure,)")).replace("KEY", key), encoding="utf-8"
+    )
     return path
 
 
@@ -116,7 +118,7 @@ def test_a_file_or_a_folder_is_a_paper(call, write):
     assert call("cite", here).out.startswith("@misc{coins2026")
     assert call("verify", here, "--scale", "small", "--json").json[0]["paper"] == "coins2026"
     call("report", store, "--paper", here, "-o", "page.html")
-    assert "coin.low" in Path("page.html").read_text()
+    assert "coin.low" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_a_run_whose_paper_is_not_at_hand_is_drawn_plainly(call):
@@ -126,7 +128,7 @@ def test_a_run_whose_paper_is_not_at_hand_is_drawn_plainly(call):
     assert [Path(file).exists() for file in drawn["files"]] == [True]
     assert call("plot", store, "--measure", "nothing").code == 2
     assert call("report", store, "-o", "page.html").code == 0
-    assert "Heads are not rare" not in Path("page.html").read_text()
+    assert "Heads are not rare" not in Path("page.html").read_text(encoding="utf-8")
     for words in (("resume", store), ("cite", store)):
         told = call(*words)
         assert (told.code, "--paper PATH" in told.err) == (2, True), told.err
@@ -199,7 +201,7 @@ def test_names_that_clash_are_refused_with_both_origins(call):
     ],
 )
 def test_a_file_that_is_no_paper_is_one_line(call, text, told):
-    Path("broken_b.py").write_text(text)
+    Path("broken_b.py").write_text(text, encoding="utf-8")
     said = call("run", "./broken_b.py", "fig1")
     assert (said.code, told in said.err) == (2, True), said.err
     assert "Traceback" not in said.err

@@ -3,13 +3,26 @@
 import json
 import re
 import shutil
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from limelight._cli.text import visible
+from limelight._engine.identity import describe
 from tests.cli.conftest import Outcome
 
-NASTY = "<script>alert('x')</script>\x1b[2J\u202e\"&"
+
+def possible(name: str) -> str:
+    """Without what the names of files cannot hold here: not every locale is UTF-8."""
+    encoding = sys.getfilesystemencoding()
+    return name.encode(encoding, "ignore").decode(encoding)
+
+
+NASTY = possible("<script>alert('x')</script>\x1b[2J\u202e\"&")
+VIT = Path(__file__).parents[1] / "fixtures" / "vit" / "timm.safetensors"
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 
@@ -31,19 +44,92 @@ def test_a_nasty_name_of_something_that_is_not_there(call, command):
     assert "alert('x')" in plain(outcome)
 
 
-def test_a_run_folder_with_a_nasty_name(call, finished, tmp_path):
-    store = tmp_path / NASTY.replace("/", "")
-    shutil.copytree(finished, store)
-    plain(call("resume", store))
-    found = call("resume", store, "--json")
-    assert json.loads(found.out)["store"] == str(store)
-    assert "\x1b" not in found.out
-    plain(call("report", store, "-o", tmp_path / "page.html"))
-    page = (tmp_path / "page.html").read_text()
-    assert "<script" not in page
-    assert "&lt;script&gt;alert(" in page
-    assert "\x1b" not in page
+#: One kind of malice each; every one is a name that a file system takes.
+NAMES = {
+    "markup": "<script>alert(1)<img src=x onerror=alert(2)>&lt;b&gt;",
+    "quotes": "\"'` onmouseover='alert(1)' \\ $(reboot) ${HOME} %n {0}",
+    "control characters": possible("a\rbc\x07\x08\x7f\x9b\nd"),
+    "terminal escapes": possible("\x1b]0;title\x07\x1b[2J\x1b[31mred\u202egnp"),
+}
+
+
+@pytest.fixture(params=NAMES)
+def named(request, finished, tmp_path):
+    """A finished run in a folder with a nasty name."""
+    return shutil.copytree(finished, tmp_path / NAMES[request.param])
+
+
+def test_a_nasty_name_in_the_terminal(call, named):
+    outcome = call("resume", named)
+    assert outcome.code == 0
+    assert visible(named.name).replace("\n", " ")[:8] in plain(outcome).replace("\n", " ")
+
+
+def test_a_nasty_name_in_json(call, named):
+    found = call("resume", named, "--json")
+    assert json.loads(found.out)["store"] == str(named)
+    assert not STEERING.search(found.out)
+
+
+def test_a_nasty_name_on_a_page(call, named, tmp_path):
+    plain(call("report", named, "-o", tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert not STEERING.search(page)
     assert "default-src 'none'" in page
+    seen = Tags()
+    seen.feed(page)
+    assert not seen.met & {"script", "iframe", "object", "embed"}
+    assert not [name for name in seen.attributes if name.startswith("on")]
+    assert letters(visible(named.name)) in letters("".join(seen.text))
+
+
+def letters(text: str) -> str:
+    """Without spaces and quotes: names are quoted for the shell where a command is shown."""
+    return re.sub(r"\W", "", text)
+
+
+class Tags(HTMLParser):
+    """What a browser would make of a page: elements, their attributes, and text."""
+
+    def __init__(self):
+        super().__init__()
+        self.met, self.attributes, self.text = set(), set(), []
+
+    def handle_starttag(self, tag, attrs):
+        self.met.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_nasty_names_of_tensors(call, kind, tmp_path):
+    """Refused by name, in the terminal and as JSON."""
+    weights = tmp_path / "w.safetensors"
+    tensors = load_file(VIT)
+    tensors[NAMES[kind]] = tensors.pop("cls_token")
+    save_file(tensors, weights)
+    for words in ((), ("--json",)):
+        outcome = call("bound", "edelman2022", weights, "--heads", 3, *words)
+        assert outcome.code == 2
+        plain(outcome)
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_a_nasty_name_of_a_class(kind):
+    """In the description of a study, which is what a manifest keeps and a refusal names."""
+
+    class Loss:
+        def __call__(self, output, example):
+            return output - example
+
+    Loss.__name__ = Loss.__qualname__ = NAMES[kind]
+    described = describe(Loss())
+    text = json.dumps(described)
+    assert json.loads(text) == described
+    assert json.dumps(NAMES[kind])[1:-1] in text
+    assert not STEERING.search(text)
 
 
 def test_a_message_is_never_endless(call):

@@ -11,7 +11,7 @@ def test_a_new_study_runs_and_its_test_passes(call):
     done = call("new", "study", "needle.py")
     assert (done.code, done.err) == (0, "")
     assert "python needle.py" in done.out
-    text = Path("needle.py").read_text()
+    text = Path("needle.py").read_text(encoding="utf-8")
     assert "limelight.start" not in text
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "needle.py"],
@@ -24,7 +24,7 @@ def test_a_new_study_runs_and_its_test_passes(call):
 def test_a_new_paper_is_a_plugin_whose_tests_pass(call):
     done = call("new", "paper", "smith2026", "--json")
     assert len(done.json["files"]) == 7
-    written = "".join(Path(file).read_text() for file in done.json["files"])
+    written = "".join(Path(file).read_text(encoding="utf-8") for file in done.json["files"])
     assert "mypaper2026" not in written
     assert call("show", "./smith2026/smith2026", "theorem1").code == 0
     ran = subprocess.run(
@@ -53,6 +53,6 @@ def test_names_that_will_not_do_are_refused(call, words, told):
 
 
 def test_nothing_is_written_over(call):
-    Path("needle.py").write_text("mine")
+    Path("needle.py").write_text("mine", encoding="utf-8")
     assert "is there already" in call("new", "study", "needle.py").err
-    assert Path("needle.py").read_text() == "mine"
+    assert Path("needle.py").read_text(encoding="utf-8") == "mine"

@@ -99,7 +99,7 @@ def test_nobody_reads_the_output(words):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
 def test_the_output_cannot_be_written():
-    with open("/dev/full", "w") as full:
+    with open("/dev/full", "w", encoding="utf-8") as full:
         code, _, err = finish(start("cite", "li2023", module="limelight._cli.app", stdout=full))
     assert code == 2
     assert err == "error: cannot read or write the output: No space left on device\n"

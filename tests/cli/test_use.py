@@ -21,7 +21,8 @@ from limelight.claims import Verdict
 from limelight.models import load_vit
 from limelight.models._flat import count, to_vector
 from limelight.papers import KEYS, load
-from limelight.papers.published import publish, section
+from limelight.papers.pages import section
+from limelight.papers.published import publish
 from tests.cli import toy
 from tests.cli.conftest import RUN, contents
 
@@ -193,7 +194,9 @@ def test_a_claim_that_cannot_be_estimated_is_marked_and_the_rest_is_shown(call):
     assert "no summary: the dice are broken" in done.out
     assert "not estimated: the dice are broken" in done.out
     assert call("report", "s", "-o", "r.html").code == 0
-    assert "could not be drawn: the dice are broken" in html.unescape(Path("r.html").read_text())
+    assert "could not be drawn: the dice are broken" in html.unescape(
+        Path("r.html").read_text(encoding="utf-8")
+    )
 
 
 # --- pictures, pages, citations ---------------------------------------------------------------
@@ -203,12 +206,12 @@ def test_plot_and_report(call, copy):
     drawn = call("plot", copy, "-o", "fig.svg", "--json").json
     assert drawn == {"figure": "dice", "files": ["fig.svg", "fig-fair.svg"]}
     assert sorted(os.listdir()) == ["fig-fair.svg", "fig.svg"]
-    assert Path("fig.svg").read_text().startswith("<?xml")
+    assert Path("fig.svg").read_text(encoding="utf-8").startswith("<?xml")
     assert call("plot", copy).out.startswith("drawn: ")
     assert (copy / "dice.png").exists()
     page = call("report", copy, "-o", "page.html")
     assert (page.code, page.out) == (0, "written: page.html\n")
-    text = Path("page.html").read_text()
+    text = Path("page.html").read_text(encoding="utf-8")
     assert "dice.half" in text
     assert f"--store {copy}" in text
 

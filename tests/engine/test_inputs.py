@@ -38,7 +38,7 @@ class Reader(Experiment):
         return {self.path: file_digest(self.path)}
 
     def trial(self, key):
-        added = float(Path(self.path).read_text()) if self.path else 0.0
+        added = float(Path(self.path).read_text(encoding="utf-8")) if self.path else 0.0
         return {"value": jr.uniform(key) * self.scale + jnp.asarray(added)}
 
 

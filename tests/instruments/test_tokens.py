@@ -102,7 +102,7 @@ def test_a_trend_is_read_between_the_first_block_and_the_last():
         (*DEFINITIONS, "residual", "alone", "residual_alone"), path(0.0, 0.3, 0.3)
     )
     values |= {"cosine": path(0.9, 0.2, 0.6), "whole": path(0.0, 0.6, 0.2)}
-    found = Similarity(values, np.array([2.0, 3.0]))
+    found = Similarity(values, np.array([2.0, 3.0]), np.array([0.5, 0.6]))
     trends = found.as_json()["trends"]
     assert (trends["cosine"], trends["whole"], trends["normed"]) == ("rises", "falls", "steady")
 
@@ -127,6 +127,21 @@ def test_planted_artifacts_are_found_and_nothing_else():
     assert find_long(lengths, 1e9).as_json()[2]["long_tokens"] == 0
     with pytest.raises(InputError, match="cut = 0"):
         find_long(lengths, 0)
+
+
+def test_artifacts_planted_in_a_network_are_found_where_they_are():
+    """Two patches whose positions are far longer than the rest are long at every depth."""
+    model = shaken(CLASS)
+    places = np.asarray(model.positions).copy()
+    places[model.first + np.array([5, 9])] += 40.0
+    planted = dataclasses.replace(model, positions=jnp.asarray(places))
+    plain, found = (
+        probe(one, shown(one, 4), only=["norms"], seed=0).norms for one in (model, planted)
+    )
+    assert not plain.long.any()
+    for depth in range(4):
+        assert np.flatnonzero(found.where[depth]).tolist() == [5, 9]
+        assert found.shares[depth] == 2 / 16
 
 
 # --- what is read of images -------------------------------------------------------------------
@@ -158,6 +173,10 @@ def test_a_pass_reads_what_numpy_reads(recipe):
                 np.testing.assert_allclose(read["rollout"][i, b], seen, rtol=1e-4, atol=1e-6)
             x = step["leaving"]
             att = model.blocks[b].attention
+            taken = step["mixed"] @ np.asarray(att.output.weight)
+            for name, rows in (("entering", step["normed"]), ("left", taken)):
+                want = mixed_norm(rows - rows.mean(0))
+                assert float(read["collapse"][name][i, b]) == pytest.approx(want, rel=1e-4)
             inside = by_hand(model, alone, b)["mixed"]
             alone = inside @ np.asarray(att.output.weight) + np.asarray(att.output.bias)
             lengths.append(np.linalg.norm(x[first:], axis=1))
@@ -169,7 +188,7 @@ def test_a_pass_reads_what_numpy_reads(recipe):
         np.testing.assert_allclose(read["lengths"][i], lengths, rtol=1e-4)
     assert "stage" not in read
     assert len(read["maps"]) == 2
-    assert read["overlays"] == ()
+    assert [len(blocks) for blocks in read["overlays"]] == [3, 3, 3]
 
 
 def test_many_images_are_read_as_one_by_one():
@@ -251,7 +270,15 @@ def test_only_what_is_named_is_read_and_drawn():
     assert one.noise is None
     assert one.heads == {}
     assert set(pictures(one)) == {"similarity"}
-    assert "blocks" not in one.as_json()
+    assert set(one.as_json()["blocks"][0]) == {"block", "cluster_model"}
+    panels = pictures(one)["similarity"].panels
+    laws = {panel.title: [m for m in panel.content if m.label == "its law"] for panel in panels[3:]}
+    (collapse,), (clusters,), none = laws.values()
+    assert none == []
+    np.testing.assert_array_equal(collapse.y, one.similarity.grip)
+    np.testing.assert_allclose(
+        clusters.y, np.mean([[b.predicted for b in i] for i in one.model], axis=(0, 2))
+    )
     with pytest.raises(InputError, match="only"):
         probe(model, shown(model), only=["colour"])
     with pytest.raises(InputError, match="no images"):

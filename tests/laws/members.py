@@ -21,6 +21,7 @@ from limelight.worlds import (
     Pairs,
     Patterns,
     PatternSets,
+    Prompts,
     Regions,
     Sparse,
     SparseBoolean,
@@ -52,6 +53,8 @@ WORLDS = {
     "clusters": Clusters(clusters=3, size=4, dimension=16),
     "clusters, reduced": Clusters(clusters=3, size=4, dimension=100_000),
     "pairs": Pairs(clusters=3, size=4, dimension=1000),
+    "prompts": Prompts(examples=6),
+    "prompts, shifted": Prompts(3, 2, noise=0.5, response="cube", shift="orthogonal"),
     "regions": Regions(side=4, clusters=2, dimension=32),
 }
 MODELS = {
@@ -90,6 +93,9 @@ MODELS = {
     ),
     "residual": (Composites(), models.Convolutional(widths=(4, 8), strides=(1, 2), blocks=1)),
     "constructed": (SparseBoolean(length=6, sparsity=2), models.Constructed(mapping="bag")),
+    "linear attention, merged": (Prompts(examples=6), models.LinearAttention("merged")),
+    "linear attention": (Prompts(examples=6), models.LinearAttention(rank=2)),
+    "linear attention, as written": (Prompts(examples=6), models.LinearAttention("full")),
     "softmax smoother": (Clusters(clusters=3, size=4, dimension=16), models.Smoother()),
     "nearest neighbours": (
         Clusters(clusters=3, size=4, dimension=16),
@@ -137,8 +143,14 @@ READ = {
         ),
         SMOOTHER,
     ),
+    "GroupGrowth": (FourClasses(tokens=16), models.FourWay(models.Shallow(width=6))),
+    "LuckyGates": (Patterns(tokens=8), models.Extended(models.Shallow(width=6), heads=2)),
     "SetGrowth": (PatternSets(Patterns(tokens=16, dimension=20)), models.Shallow(width=6)),
     "CrossErrors": (Pairs(clusters=3, size=4, dimension=1000), models.Smoother()),
+    **dict.fromkeys(
+        ("DomainAccuracy", "domain_accuracy"),
+        (Regions(side=4, clusters=2, dimension=32), models.Smoother()),
+    ),
     "FilterErrors": (Regions(side=4, clusters=2, dimension=32), models.Smoother()),
     "cross_errors": (Pairs(clusters=3, size=4, dimension=1000), models.Smoother()),
     "filter_errors": (Regions(side=4, clusters=2, dimension=32), models.Smoother()),
@@ -173,8 +185,12 @@ EXPERIMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "Idealized": ("jelassi2022", "idealized", {}),
     "SingleRate": ("jelassi2022", "single-rate", {}),
     "LinearRules": ("jelassi2022", "linear", {}),
+    "Sketch": ("jelassi2022", "fig3", {}),
     "SetShift": ("jelassi2022", "shift", {}),
     "Encodings": ("jelassi2022", "fig1a", {"study.course.steps": 5, "study.watched": 5}),
+    "PromptFlow": ("zhang2024", "drop", {}),
+    "PromptErrors": ("zhang2024", "shift", {"prompts": 100}),
+    "PromptDescent": ("zhang2024", "samples", {"steps": 5}),
     "Classify": ("jelassi2022", "fig7-digits", {"course.steps": 5, "watched": 5}),
 }
 

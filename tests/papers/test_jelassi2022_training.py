@@ -99,7 +99,7 @@ def test_the_stopping_step_decides_association():
     found = decided(table, "thm4.2-error.n16.d16", phase_16.figure)
     assert found.value == pytest.approx(0.02 / 0.0758, rel=1e-3)
     assert found.verdict == "fails"
-    assert decided(table, "thm4.2-error.n16").note == "not in this table"  # D >= 36
+    assert decided(table, "thm4.2-error.n16.d36").note == "not in this table"
     assert decided(table, "thm4.2-order.n16").note == "not in this table"  # D = 16 is too small
     assert decided(table, "thm4.2-assoc.far").verdict == "inconclusive"
 

@@ -13,8 +13,8 @@ import pytest
 from limelight._core.errors import InputError, StoreError
 from limelight._engine.run import Engine
 from limelight.papers import KEYS, load
+from limelight.papers.pages import illustrations, section, write_page
 from limelight.papers.published import (
-    _pictures,
     decide_published,
     decide_running,
     default_store,
@@ -23,9 +23,7 @@ from limelight.papers.published import (
     open_table,
     publish,
     recipe_of,
-    section,
     unfinished,
-    write_page,
 )
 from limelight.table import Table
 from tests.cli import toy
@@ -90,7 +88,8 @@ def test_a_table_of_ones_own_has_no_recipe(manifest):
 
 def test_a_picture_with_fixed_arguments_keeps_its_caption(run):
     fixed = replace(DICE, pictures={name: partial(draw) for name, draw in DICE.pictures.items()})
-    captions = [[part.caption for part in _pictures(f, open_table(run))[0]] for f in (DICE, fixed)]
+    table = open_table(run)
+    captions = [[part.caption for part in illustrations(f, table, run)[0]] for f in (DICE, fixed)]
     assert captions[0] == captions[1] != []
 
 

@@ -9,7 +9,7 @@ from limelight._core.errors import InputError
 from limelight._core.files import write_whole
 from limelight.plot import ONE_COLUMN, TWO_COLUMNS, Series, provenance, render, save, style
 from limelight.plot import lines as curves
-from limelight.plot._draw.looks import looks_of
+from limelight.plot._looks import looks_of
 from limelight.plot.style import new_figure
 
 

@@ -52,8 +52,8 @@ def record(torture: Torture, rounds: int, seconds: float) -> dict:
 
 def keep(path: Path, name: str, record: dict) -> None:
     """Put one record beside the others of the file."""
-    there = json.loads(path.read_text()) if path.exists() else {}
-    path.write_text(json.dumps({**there, name: record}, indent=2) + "\n")
+    there = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(json.dumps({**there, name: record}, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

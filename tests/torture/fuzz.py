@@ -70,7 +70,7 @@ def keep_counts() -> None:
     """Add the count to the record, where one is wanted."""
     if RECORD:
         path = Path(RECORD)
-        there = json.loads(path.read_text()) if path.exists() else {}
+        there = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         total = sum(count["taken"] + count["refused"] for count in COUNTS.values())
         fuzz = {
             "inputs": total,
@@ -78,7 +78,7 @@ def keep_counts() -> None:
             "seconds for one at most": LONGEST,
             "kinds": {kind: dict(sorted(count.items())) for kind, count in COUNTS.items()},
         }
-        path.write_text(json.dumps({**there, "fuzz": fuzz}, indent=2) + "\n")
+        path.write_text(json.dumps({**there, "fuzz": fuzz}, indent=2) + "\n", encoding="utf-8")
 
 
 # --- bytes --------------------------------------------------------------------------------------

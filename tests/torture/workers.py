@@ -38,7 +38,7 @@ class Worker:
             return
         code = TRACEBACK
         try:
-            with open(log, "a") as file:
+            with open(log, "a", encoding="utf-8") as file:
                 os.dup2(file.fileno(), 1)
                 os.dup2(file.fileno(), 2)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)

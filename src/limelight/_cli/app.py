@@ -5,6 +5,7 @@ Nothing here imports JAX before a command needs it, so `--help` is quick.
 
 import contextlib
 import inspect
+import logging
 import os
 import re
 import sys
@@ -24,10 +25,13 @@ from limelight._cli import (
     plot,
     probe,
     prune,
+    publish,
     report,
     resume,
     run,
     show,
+    site,
+    status,
     verify,
     weights,
 )
@@ -53,9 +57,12 @@ COMMANDS = {
     "show": show.show,
     "run": run.run,
     "resume": resume.resume,
+    "status": status.status,
     "plot": plot.plot,
     "report": report.report,
+    "site": site.site,
     "verify": verify.verify,
+    "publish": publish.publish,
     "weights": weights.weights,
     "bound": bound.bound,
     "construct": construct.construct,
@@ -68,7 +75,20 @@ COMMANDS = {
 BARE = ("papers", "verify", "bench")
 
 #: Parameters of commands that are given by place, not as a flag.
-ARGUMENTS = {"key", "keys", "figure", "file", "what", "words", "stores", "rule", "sets", "json"}
+ARGUMENTS = {
+    "key",
+    "keys",
+    "figure",
+    "file",
+    "what",
+    "words",
+    "stores",
+    "tables",
+    "rule",
+    "sets",
+    "json",
+    "options",
+}
 
 #: What Typer raises when words do not fit a command.
 UsageError = typer.BadParameter.__bases__[0]
@@ -111,6 +131,8 @@ def _version(
 
 def main() -> None:
     """Run the command line; an error a user can act on is one line and a hint, no traceback."""
+    # Matplotlib speaks of its caches where a home cannot be written; nothing is wrong then.
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)
     try:
         code = app(standalone_mode=False) or 0
         flush()

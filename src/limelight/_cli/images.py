@@ -41,7 +41,7 @@ Side = typer.Option(
     None,
     "--side",
     metavar="NUMBER",
-    help="Pixels along a side of an image, for a ViT without a table of positions.",
+    help="Pixels along a side of an image, where its table of positions has another or none.",
 )
 Pixels = typer.Option(
     "",

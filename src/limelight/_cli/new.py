@@ -27,7 +27,7 @@ def study(
 
     if file.suffix != ".py" or not file.stem.isidentifier():
         raise InputError(f"cannot write {file}", "a name for a Python file, such as needle.py")
-    text = (templates() / "study.py").read_text().replace("FILE", file.name)
+    text = (templates() / "study.py").read_text(encoding="utf-8").replace("FILE", file.name)
     write({file: text})
     here = quoted(file)
     told([file], json, f"python {here}", f"pytest {here}")
@@ -57,9 +57,9 @@ def paper(
         raise InputError(f"there is a paper {key!r} already", "choose another key")
     start = templates() / "paper"
     files = {
-        folder / str(path.relative_to(start)).replace(NAME, key): path.read_text().replace(
-            NAME, key
-        )
+        folder / str(path.relative_to(start)).replace(NAME, key): path.read_text(
+            encoding="utf-8"
+        ).replace(NAME, key)
         for path in sorted(start.rglob("*"))
         if path.suffix in (".py", ".toml", ".md")
     }

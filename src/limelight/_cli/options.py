@@ -1,6 +1,7 @@
 """Options that several commands share, and what is checked of them before any work is done."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
@@ -29,6 +30,16 @@ SameCode = typer.Option(
     "--same-code",
     metavar="",
     help="Go on although code of yours changed: only when you know that it does not matter.",
+)
+On = typer.Option(None, "--on", metavar="WHERE", help="Where workers run: local, slurm or ray.")
+Workers = typer.Option(
+    None, "--workers", metavar="NUMBER", help="Processes that share the study, one GPU each."
+)
+With = typer.Option(
+    [],
+    "--with",
+    metavar="NAME=VALUE",
+    help="An option for the workers, such as partition=gpu or time=04:00:00. May be repeated.",
 )
 Key = typer.Argument(
     metavar="KEY", help="A paper's key, such as li2023, or the file or folder that holds a paper."
@@ -59,6 +70,33 @@ def settings(pairs: Iterable[str]) -> dict[str, str]:
             )
         found[path] = value
     return found
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Workers that were asked for: where, how many, with which options."""
+
+    on: str
+    count: int | None
+    options: dict[str, str]
+
+
+def orders(on: str | None, workers: int | None, options: Iterable[str]) -> Crew | None:
+    """The workers that were asked for; none where no word speaks of them."""
+    given = list(options)
+    if on is None and workers is None and not given:
+        return None
+    if workers is not None and workers < 1:
+        raise InputError(f"--workers {workers}", "at least one")
+    if on is None and given:
+        raise InputError(f"--with {given[0]!r} speaks of workers", "say where: --on slurm")
+    found = {}
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise InputError(f"--with {pair!r} is not NAME=VALUE", "for example --with time=60")
+        found[name.replace("-", "_")] = value
+    return Crew(on or "local", workers, found)
 
 
 def check_stall(seconds: float) -> None:

@@ -27,7 +27,7 @@ def report(
     """
     check_output(output, ".html", ".htm")
     with busy("writing the page"):
-        from limelight.papers.published import write_page
+        from limelight.papers.pages import write_page
 
         write_page(output, stores, paper_at(paper))
     emit({"file": str(output)}) if json else say(f"written: {output}")

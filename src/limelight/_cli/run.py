@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,16 @@ import typer
 from limelight._cli.options import (
     Json,
     Key,
+    On,
     SameCode,
     Scale,
     Seed,
     Settings,
     Stall,
+    With,
+    Workers,
     check_stall,
+    orders,
     settings,
 )
 from limelight._cli.progress import Bar, Stopped, busy
@@ -48,6 +53,9 @@ def run(
     ),
     stall: float = Stall,
     same_code: bool = SameCode,
+    on: str | None = On,
+    workers: int | None = Workers,
+    options: list[str] = With,
     dry_run: bool = typer.Option(
         False, "--dry-run", metavar="", help="Say what it would cost; compute and write nothing."
     ),
@@ -55,24 +63,49 @@ def run(
 ) -> None:
     """Run a figure's study; the same command again resumes it.
 
+    With workers it is computed by several processes, on this machine or on a cluster that shares
+    the folder.
+
     Examples:
       limelight run li2023 fig1a --scale smoke
       limelight run li2023 fig1a --scale paper --dry-run
       limelight run li2023 fig4 --store runs/long --set train.steps=600
       limelight run li2023 fig1a --set train.examples=4,16,64 --seed 1
+      limelight run li2023 fig1a --store /shared/a --on slurm --workers 16 --with time=04:00:00
     """
     check_stall(stall)
     chosen = settings(sets)
+    crew = orders(on, workers, options)
     with busy("loading"):
         from limelight.papers import load
         from limelight.papers.published import default_store
 
         recipe = load(key).figure(figure)
         place = store or default_store(recipe, scale, seed, chosen)
-    if dry_run:
+    if crew is not None:
+        from limelight._cli.crew import crewed
+
+        order = Order(recipe, key, place, scale, seed, chosen, width, stall, same_code)
+        crewed(order, crew, dry_run, json)
+    elif dry_run:
         print_plan(recipe.plan(scale, seed=seed, settings=chosen, width=width, store=place), json)
     else:
         work(recipe, place, scale, seed, chosen, width, stall, same_code, json, named(key))
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be run, and where it is kept."""
+
+    recipe: Any
+    key: str
+    place: Path
+    scale: str
+    seed: int
+    settings: dict[str, str]
+    width: int | None
+    stall: float
+    same_code: bool
 
 
 def named(key: str) -> str:
@@ -112,15 +145,20 @@ def work(
             )
     except KeyboardInterrupt:
         raise stopped(place, bar.last) from None
+    show(recipe, place, scale, table, bar.last, took(bar.last, len(table)), json, paper)
+
+
+def show(recipe, place: Path, scale: str, table, last, took: str, json: bool, paper: str) -> None:
+    """What a finished run found."""
     with busy("deciding"):
         verdicts, lines = recipe.verdict(table), recipe.lines(table)
     with busy("drawing"):
         picture, drawn = draw(recipe, table, place)
     if json:
-        emit(as_json(recipe, scale, place, table, bar.last, verdicts, picture, drawn))
+        emit(as_json(recipe, scale, place, table, last, verdicts, picture, drawn))
         return
     say(f"{recipe.paper} {recipe.name}: {recipe.title}")
-    say(took(bar.last, len(table)))
+    say(took)
     if table.diverged.any():
         from limelight.papers.published import divergence
 

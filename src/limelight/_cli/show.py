@@ -123,6 +123,8 @@ def print_figure(paper, card, key: str) -> None:
     for name, scale in card["scales"].items():
         axes = "; ".join(f"{k}: {plural(len(v), 'value')}" for k, v in scale["axes"].items())
         say(f"{name:6} {axes}; {plural(scale['trials'], 'trial')} per cell.", indent=2, hang=7)
+        if name == "paper":
+            say(sentence(f"Sizes: {card['sizes']}"), indent=9)
         if scale["cost"]:
             say(f"Published run: {scale['cost']}.", indent=9)
     say(f"\nRun it: limelight run {key} {card['name']} --scale smoke")

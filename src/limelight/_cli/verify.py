@@ -146,11 +146,9 @@ def group_of(verdict) -> str:
 
 def print_surprises(verdicts) -> None:
     """The paper's own claims that fail most clearly, at most one of each table."""
-    failing = [v for v in verdicts if v.verdict == "fails" and group_of(v) == GROUPS["paper"]]
-    first = {}
-    for verdict in sorted(failing, key=lambda v: -v.miss):
-        first.setdefault(verdict.source, verdict)
-    chosen = list(first.values())[:SURPRISES]
+    from limelight.claims import most_surprising
+
+    chosen = most_surprising(verdicts, SURPRISES)
     if not chosen:
         return
     say("\nMost surprising: claims of the papers that fail most clearly")

@@ -80,6 +80,14 @@ def remove_unheld(path: Path) -> bool:
         os.close(handle)
 
 
+def from_home(path: str | Path) -> Path:
+    """A path with the folder of a user in the place of `~`; an unknown user is refused."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # no such user, or a user without a home
+        raise InputError(f"there is no home folder for {path}", "write the path out") from None
+
+
 def read_regular(path: str | Path, most: int | None = None) -> bytes:
     """The content of a plain file; a pipe or a device, which could be endless, is refused.
 
@@ -120,6 +128,22 @@ def lock(handle: int) -> bool | None:
     except OSError:  # a file system without locks
         return None
     return True
+
+
+def locked(path: Path) -> bool:
+    """Whether a process holds the lock of a file now."""
+    if fcntl is None:
+        return False
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # a file system without locks
+        return False
+    finally:
+        os.close(handle)
+    return False
 
 
 def still_named(handle: int, path: Path) -> bool:

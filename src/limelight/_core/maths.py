@@ -1,47 +1,144 @@
-"""Maths of a label as plain Unicode, for places that cannot typeset: a terminal, a title bar."""
+r"""Our plain notation for maths, and TeX between dollars, as HTML or as Unicode.
 
-import re
-
-_SIGNS = """
-    alpha=α beta=β gamma=γ delta=δ epsilon=ε zeta=ζ eta=η theta=θ lambda=λ mu=μ nu=ν xi=ξ pi=π rho=ρ
-    sigma=σ tau=τ phi=φ chi=χ psi=ψ omega=ω Gamma=Γ Delta=Δ Theta=Θ Lambda=Λ Xi=Ξ Pi=Π Sigma=Σ Phi=Φ
-    Psi=Ψ Omega=Ω ell=ℓ infty=∞ times=× cdot=· leq=≤ le=≤ geq=≥ ge=≥ approx=≈ neq=≠ pm=± sqrt=√
-    langle=⟨ rangle=⟩ to=→
+Claims are written for a terminal (`alpha_*^-2`), labels of pictures in TeX (`$\alpha_*^{-2}$`). A
+reader of a page sees neither: `in_html` and `in_text` typeset both.
 """
-_LETTERS = dict(re.findall(r"(\w+)=(\S)", _SIGNS))
-_UP = str.maketrans("0123456789+-()n*'t", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿ*′ᵗ")
-_DOWN = str.maketrans("0123456789+-()aeijklmnoprstuvx*#", "₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₐₑᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ∗#")
+
+import html
+import re
+from typing import Literal
+
+Level = Literal["", "sub", "sup"]
+
+_SMALL = [
+    "alpha",
+    "beta",
+    "gamma",
+    "delta",
+    "epsilon",
+    "zeta",
+    "eta",
+    "theta",
+    "iota",
+    "kappa",
+    "lambda",
+    "mu",
+    "nu",
+    "xi",
+    "omicron",
+    "pi",
+    "rho",
+    "final",
+    "sigma",
+    "tau",
+    "upsilon",
+    "phi",
+    "chi",
+    "psi",
+    "omega",
+]
+GREEK = {name: chr(0x3B1 + i) for i, name in enumerate(_SMALL) if name not in ("final", "omicron")}
+GREEK |= {name.capitalize(): chr(ord(letter) - 32) for name, letter in GREEK.items()}
+_WORDS = "|".join(sorted(GREEK, key=len, reverse=True))
+# `beta` is a letter, `beta-binomial` and `alphabet` are words; `eta` is not the end of `beta`.
+_GREEK = re.compile(rf"(?<![A-Za-z\\])({_WORDS})(?![A-Za-z]|-[a-z])")
+_LETTER = "A-Za-zα-ωΑ-Ω"
+_PLAIN = (
+    (re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)(?!\w)"), r"\1×10^{\2\3}"),
+    (re.compile(r"\bN50\b"), "N_{50}"),
+    (re.compile(r"\blog2\b"), "log_{2}"),
+    (re.compile(r"\bsqrt(?=[ (])"), "√"),
+    (re.compile(rf"(?<![A-Za-z])([{_LETTER}])_([A-Za-z0-9]+|[*#])"), r"\1_{\2}"),
+    (re.compile(rf"(?<![{_LETTER}])([{_LETTER}])\*(?=[\s,.;:()\]|]|$)"), r"\1^{*}"),
+    (re.compile(rf"(?<=[\w)}}{_LETTER}])\^([+-]?\d+(?:[./]\d+)?|[A-Za-z]\b)"), r"^{\1}"),
+    (re.compile(r"<="), "≤"),
+    (re.compile(r">="), "≥"),
+    (re.compile(r"(?<=\S) - (?=\S)"), " − "),
+    (re.compile(r"(?<![\w)\]}.-])-(?=[\d.])"), "−"),
+    (re.compile(r"1×10\^"), "10^"),
+)
+_TEX = {
+    r"\mathcal{S}": "𝒮", r"\mathcal{O}": "𝒪", r"\propto": "∝", r"\approx": "≈", r"\sim": "∼",
+    r"\times": "×", r"\cdot": "·", r"\leq": "≤", r"\geq": "≥", r"\le": "≤", r"\ge": "≥",
+    r"\infty": "∞", r"\to": "→", r"\pm": "±", r"\sqrt": "√", r"\#": "#", r"\%": "%", r"\|": "‖",
+    r"\,": " ", r"\;": " ", r"\ ": " ", r"\log": "log", r"\ln": "ln", r"\exp": "exp",
+    r"\cos": "cos", r"\max": "max", r"\min": "min", r"\ell": "ℓ", r"\neq": "≠", r"\ne": "≠",
+    r"\left": "", r"\right": "", r"\langle": "⟨", r"\rangle": "⟩", r"\in": "∈", "''": "″", "'": "′",
+}  # fmt: skip
+_STYLED = re.compile(
+    r"\\(?:mathrm|mathbf|mathit|text|operatorname|mathcal|hat|bar|tilde)\{([^{}]*)\}"
+)
+_COMMAND = re.compile("|".join(re.escape(word) for word in sorted(_TEX, key=len, reverse=True)))
+_SCRIPT = re.compile(r"[_^]\{[^{}]*\}")
+_UP = str.maketrans("0123456789+-−=()niTkdm*∗", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱᵀᵏᵈᵐ∗∗")
+_DOWN = str.maketrans(
+    "0123456789+-−=()aehijklmnoprstuvx*∗#", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ∗∗#"
+)
 
 
-def unicode_maths(text: str) -> str:
-    r"""A label with its `$...$` written in Unicode; what has no sign of its own stays as a word.
+def in_html(text: str) -> str:
+    r"""Typeset and escaped, with raised and lowered parts as elements.
 
     Example:
-        >>> unicode_maths(r"label-relevant fraction $\alpha_*^{-2}$")
-        'label-relevant fraction α∗⁻²'
-        >>> unicode_maths(r"$\ln \mathcal{N}$ at $10^6$, $m_k$ \$5")
-        'ln N at 10⁶, mₖ $5'
-        >>> unicode_maths(r"$\alpha_\#$")
-        'α#'
+        >>> in_html("a line in alpha_*^-2, N50 <= 8")
+        'a line in α<sub>∗</sub><sup>−2</sup>, N<sub>50</sub> ≤ 8'
+        >>> in_html("<b> shared_scaled $\\sigma^{2}$")
+        '&lt;b&gt; shared_scaled σ<sup>2</sup>'
     """
-    text = text.replace(r"\$", "\0")
-    return re.sub(r"\$(.*?)\$", lambda found: _formula(found[1]), text).replace("\0", "$")
+    parts = []
+    for words, level in _runs(text):
+        escaped = html.escape(words, quote=True)
+        parts.append(f"<{level}>{escaped}</{level}>" if level else escaped)
+    return "".join(parts)
 
 
-def _formula(maths: str) -> str:
-    maths = re.sub(r"\\([#%])", r"\1", maths)
-    maths = re.sub(
-        r"\\(?:mathcal|mathrm|mathbf|text|operatorname|hat|bar|lvert|rvert)\b", "", maths
-    )
-    maths = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", maths)
-    maths = re.sub(r"\\([A-Za-z]+)", lambda f: _LETTERS.get(f[1], f[1]), maths)
-    maths = re.sub(r"\^(?:\{([^{}]*)\}|(.))", lambda f: _raised(f[1] or f[2], _UP, "^"), maths)
-    maths = re.sub(r"_(?:\{([^{}]*)\}|(.))", lambda f: _raised(f[1] or f[2], _DOWN, "_"), maths)
-    return re.sub(r"[{}]|\\[,;! ]", "", maths)
+def in_text(text: str) -> str:
+    r"""Typeset with the raised and lowered letters of Unicode, where every letter has one.
+
+    Example:
+        >>> in_text("$1/(\\alpha_*-\\alpha_\\#)$ and alpha_*^-2, D^2")
+        '1/(α∗−α#) and α∗⁻², D²'
+    """
+    parts = []
+    for words, level in _runs(text):
+        table = {"sup": _UP, "sub": _DOWN}.get(level)
+        if table is None:
+            parts.append(words)
+        elif all(ord(letter) in table for letter in words):
+            parts.append(words.translate(table))
+        else:
+            parts.append(
+                ("^" if level == "sup" else "_") + (words if len(words) < 4 else f"({words})")
+            )
+    return "".join(parts)
 
 
-def _raised(text: str, signs: dict[int, int], mark: str) -> str:
-    """Superscript or subscript letters, where every one of them exists."""
-    if all(ord(letter) in signs for letter in text):
-        return text.translate(signs)
-    return f"{mark}{text}"
+def _runs(text: str) -> list[tuple[str, Level]]:
+    pieces = text.split("$")
+    if len(pieces) % 2 == 0:  # a dollar of its own
+        pieces = [text]
+    marked = "".join(_tex(piece) if i % 2 else _plain(piece) for i, piece in enumerate(pieces))
+    found: list[tuple[str, Level]] = []
+    end = 0
+    for match in _SCRIPT.finditer(marked):
+        found.append((marked[end : match.start()], ""))
+        words = match[0][2:-1].replace("*", "∗")
+        found.append((words.replace("-", "−"), "sub" if match[0][0] == "_" else "sup"))
+        end = match.end()
+    found.append((marked[end:], ""))
+    return [run for run in found if run[0]]
+
+
+def _plain(text: str) -> str:
+    text = _GREEK.sub(lambda match: GREEK[match[1]], text)
+    for pattern, instead in _PLAIN:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def _tex(text: str) -> str:
+    text = re.sub(rf"\\({_WORDS})(?![A-Za-z])", lambda match: GREEK[match[1]], text)
+    text = _COMMAND.sub(lambda match: _TEX[match[0]], text)
+    text = _STYLED.sub(r"\1", text)
+    text = re.sub(r"([_^])([^{\s])", r"\1{\2}", text)
+    return re.sub(r"(?<![_^])\{([^{}]*)\}", r"\1", text).replace("-", "−").replace("\\", "")

@@ -77,13 +77,17 @@ def memory() -> int:
 
 def chunk_width(bytes_a_trial: int, rows: int) -> int:
     """Trials in one program: all of them, or as many as fit, then a power of two a device."""
-    devices, backend = jax.local_device_count(), jax.default_backend()
-    limit = min(SHARE * memory(), ROOM.get(backend, math.inf))
-    room = min(int(limit / max(bytes_a_trial, 1)), WIDEST.get(backend, 128))
-    most = max(1, min(room, -(-rows // devices)))
+    devices = jax.local_device_count()
+    most = min(room(bytes_a_trial, jax.default_backend(), memory()), -(-rows // devices))
     if devices * most >= rows:  # one chunk holds a whole group
         return devices * most
     return devices << (most.bit_length() - 1)
+
+
+def room(bytes_a_trial: int, backend: str, memory: int) -> int:
+    """Trials that a device of some kind and memory computes at one time; at least one."""
+    limit = min(SHARE * memory, ROOM.get(backend, math.inf))
+    return max(1, min(int(limit / max(bytes_a_trial, 1)), WIDEST.get(backend, 128)))
 
 
 def over_trials(width: int) -> NamedSharding:
@@ -110,12 +114,12 @@ def use_cache() -> Path | None:
         return Path(chosen)
     if os.environ.get("LIMELIGHT_CACHE", "") == "off":
         return None
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "limelight" / "xla"
     try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "limelight" / "xla"
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a read-only home: compile anew each time
-        return None
+    except (OSError, RuntimeError):  # a read-only home, or a user without one
+        return None  # compile anew each time
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     return folder

@@ -14,7 +14,7 @@ from limelight._core import notebook
 from limelight._core.errors import InputError
 from limelight._core.keys import fingerprint
 from limelight._core.labels import label
-from limelight._core.maths import unicode_maths
+from limelight._core.maths import in_text
 from limelight._engine import device
 from limelight._engine.batch import PRECISION
 from limelight._engine.cost import Cost
@@ -340,4 +340,4 @@ def _listed(value: Any) -> Any:
 
 
 def _called(path: str) -> str:
-    return unicode_maths(label(path))
+    return in_text(label(path))

@@ -5,6 +5,7 @@ with, and every chunk must hold trials of this study, each once, at the coordina
 """
 
 import contextlib
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 
 from limelight._core.errors import StoreError
 from limelight._core.files import read_regular
-from limelight._core.manifests import MOST_BYTES, Broken, check_manifest, read_json
+from limelight._core.manifests import MOST_BYTES, Broken, check_manifest, planned_rows, read_json
 from limelight._core.sealed import read_sealed
 from limelight._engine.grid import typed
 from limelight.table import Table
@@ -118,13 +119,22 @@ def stored_chunks(path: str | Path, manifest: Mapping[str, Any] | None = None) -
     """
     planned = (manifest or {}).get("chunks")
     names = []
-    for file in sorted((Path(path) / "chunks").glob("*.parquet")):
-        match = NAME.fullmatch(file.stem)
-        if match and file.stem == chunk_name(int(match[1]), int(match[2])):
+    for file in sorted(_listed(Path(path) / "chunks")):
+        name, _, ending = file.partition(".")
+        match = NAME.fullmatch(name)
+        if match and ending == "parquet" and name == chunk_name(int(match[1]), int(match[2])):
             group, part = int(match[1]), int(match[2])
             if planned is None or group < len(planned) and part < planned[group]:
-                names.append(file.stem)
+                names.append(name)
     return names
+
+
+def _listed(folder: Path) -> list[str]:
+    """Names in a folder, of which there may be very many; none where there is no folder."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def chunk_name(group: int, part: int) -> str:
@@ -197,6 +207,17 @@ def assemble(parts: Iterable[Mapping[str, np.ndarray]], manifest: Mapping[str, A
         )
     axes = tuple(name for paths, _ in manifest["configuration"]["axes"] for name in paths)
     return Table(columns, axes, manifest)
+
+
+def covered(table: Table) -> bool:
+    """Whether a table, in order, holds every trial of every planned cell exactly once."""
+    known = table.manifest["configuration"]
+    trials, rows = known["trials"], planned_rows(known)
+    want = {
+        "cell": np.repeat(np.arange(rows // trials), trials),
+        "trial": np.tile(np.arange(trials), rows // trials),
+    }
+    return all(np.array_equal(table[name], column) for name, column in want.items())
 
 
 def first_line(error: BaseException) -> str:

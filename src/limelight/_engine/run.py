@@ -6,7 +6,6 @@ chunk that makes no progress ends the run with the store intact. Many processes 
 
 import contextlib
 import os
-import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,12 +17,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from limelight._core.errors import InputError, LimelightError, RunError, StallError
+from limelight._core.errors import InputError, LimelightError, RunError
 from limelight._core.manifests import FORMAT, sealed
 from limelight._engine import bar, compiling, device
+from limelight._engine.claims import holder
 from limelight._engine.inputs import check_inputs
+from limelight._engine.patience import patiently
 from limelight._engine.plan import Chunk, Plan
-from limelight._engine.reading import assemble
+from limelight._engine.reading import assemble, covered
 from limelight._engine.store import Store, now
 from limelight.table import Table
 
@@ -124,9 +125,28 @@ def run(
     """
     cache = device.use_cache()
     machine = device.describe_machine()
+    manifest = describe_run(plan, store, machine, about)
+    keep = Memory(manifest) if store is None else Store(store, manifest, same_code)
+    return Engine(plan, keep, progress or bar.default(), stall, machine, cache).work()
+
+
+def lay_out(
+    plan: Plan,
+    store: str | Path,
+    about: Mapping[str, Any] | None = None,
+    same_code: bool = False,
+) -> Store:
+    """Open a run folder for a plan and write down what it is to hold; nothing is computed."""
+    return Store(store, describe_run(plan, store, device.describe_machine(), about), same_code)
+
+
+def describe_run(
+    plan: Plan, store: str | Path | None, machine: Mapping, about: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The manifest of a run that begins here and now."""
     # A finished run can be read where its data are not; a new one cannot be made there.
     new = store is None or not (Path(store) / "manifest.json").exists()
-    manifest = sealed(
+    return sealed(
         {
             "format": FORMAT,
             "hash": plan.hash,
@@ -138,9 +158,6 @@ def run(
             **(about or {}),
         }
     )
-    keep = Memory(manifest) if store is None else Store(store, manifest, same_code)
-    engine = Engine(plan, keep, progress or bar.default(), stall, machine, cache)
-    return engine.work()
 
 
 class Engine:
@@ -157,6 +174,10 @@ class Engine:
     ):
         self.plan, self.keep, self.show, self.stall, self.machine = plan, keep, show, stall, machine
         self.cache = cache
+        #: Called while a chunk is computed; raises to give it up.
+        self.watch: Callable[[], None] = lambda: None
+        #: Held while the program of a group is compiled.
+        self.turn: Callable[[int], Any] = lambda group: contextlib.nullcontext()
         self.executor = plan.experiment.executor
         self.progress = Progress(
             total=plan.rows,
@@ -216,6 +237,11 @@ class Engine:
         )
         self.progress.done -= sum(len(chunk.cells) for chunk in chunks)
 
+    def attempt(self, chunk: Chunk) -> str:
+        """Compute and keep one chunk, whose claim the caller holds; what went wrong, if it did."""
+        self._attempt(chunk)
+        return self.failures.get(chunk.name, "")
+
     def _settle(self, chunk: Chunk) -> bool:
         """Whether nothing is left to do about a chunk: finished, failed, or computed now."""
         known = self.plan.known(chunk)
@@ -238,12 +264,11 @@ class Engine:
         try:
             self.moved = time.monotonic()
             task = lambda: self._compute(chunk)
-            columns = patiently(task, self.stall, chunk.name, lambda: self.moved)
+            columns = patiently(task, self.stall, chunk.name, lambda: self.moved, self.watch)
         except LimelightError:
             raise
         except Exception as error:  # out of memory, a bug in a measure: the rest goes on
-            first = (str(error).strip().splitlines() or [""])[0]
-            self.failures[chunk.name] = f"{type(error).__name__}: {first}"
+            self.failures[chunk.name] = f"{type(error).__name__}: {_in_a_line(error)}"
             self.progress.messages.append(f"chunk {chunk.name} failed: {self.failures[chunk.name]}")
             return self._report()
         facts = {
@@ -251,6 +276,7 @@ class Engine:
             "compile_seconds": round(self.progress.compile_seconds - compiled, 4),
             "compilations": self.progress.compilations - self.told,
             "trials": len(chunk.cells),
+            "by": holder(),
             **self.machine,
         }
         self.keep.write(chunk.name, columns, facts)
@@ -307,7 +333,8 @@ class Engine:
         with jax.enable_x64(self.x64):
             with self.tracing:
                 ready = self.executor.trace(self.plan.groups[group], arguments)
-            program = ready.compile()
+            with self.turn(group):
+                program = ready.compile()
         self.progress.compilations += 1
         compiling.remember(self.cache, self.plan.name, time.monotonic() - began)
         return program
@@ -354,47 +381,11 @@ class Engine:
         return True
 
     def _prove_coverage(self, table: Table) -> None:
-        cells = len(self.plan.grid.cells)
-        want = (
-            np.repeat(np.arange(cells), self.plan.trials),
-            np.tile(np.arange(self.plan.trials), cells),
-        )
-        if not all(
-            np.array_equal(table[n], w) for n, w in zip(("cell", "trial"), want, strict=True)
-        ):
+        if not covered(table):
             raise RunError("the store does not hold every cell's trials exactly once")
 
 
-def patiently(
-    task: Callable[[], Any], stall: float, name: str, moved: Callable[[], float] | None = None
-) -> Any:
-    """Run a task in a thread of its own, so that a stuck one can be given up and Ctrl-C works.
-
-    `moved` says when it last made progress; without it, only its end counts.
-
-    Side by side, batched linear algebra in one CPU program can deadlock; nothing inside the
-    process can end it, so the caller must leave.
-    """
-    box: queue.SimpleQueue = queue.SimpleQueue()
-
-    def work():
-        try:
-            box.put((task(), None))
-        except BaseException as error:
-            box.put((None, error))
-
-    threading.Thread(target=work, daemon=True, name=f"chunk {name}").start()
-    began = time.monotonic()
-    while True:
-        try:
-            value, error = box.get(timeout=0.2)
-        except queue.Empty:
-            if time.monotonic() > (moved() if moved else began) + stall:
-                raise StallError(
-                    f"chunk {name} made no progress for {stall:g} seconds",
-                    "finished chunks are stored; run again, with a larger stall if it is just slow",
-                ) from None
-            continue
-        if error is not None:
-            raise error
-        return value
+def _in_a_line(error: BaseException) -> str:
+    """What an error says: its first line, or the end of the traceback that it holds."""
+    lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()] or [""]
+    return lines[-1] if "Traceback (most recent" in lines[0] else lines[0]

@@ -3,7 +3,8 @@
     manifest.json              what the study is, once and for all
     chunks/000-00003.parquet   the rows of one chunk; the same bytes whenever it is computed
     chunks/000-00003.json      how that chunk was made: seconds, device, versions
-    locks/000-00003            held while a process works on the chunk
+    locks/000-00003            held while a process works on the chunk (`claims`)
+    workers/                   logs, jobs and failures of workers, if there were any
 
 No file has two writers and there is no server. A lock only saves work: two processes that compute
 one chunk write the same rows. Whatever else lies in the folder is left alone and not read.
@@ -12,9 +13,8 @@ one chunk write the same rows. Whatever else lies in the folder is left alone an
 import contextlib
 import datetime
 import json
-import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +25,10 @@ from limelight._core.files import (
     atomic,
     clear_leftovers,
     explained,
-    lock,
-    remove_unheld,
-    still_named,
     write_once,
 )
 from limelight._core.sealed import sealed_bytes
+from limelight._engine.claims import Claims
 from limelight._engine.identity import changed_code, digest, has_code, modern, without_code
 from limelight._engine.reading import DAMAGE, STUDY, first_line, read_chunk, read_manifest, same
 from limelight.table import Table
@@ -54,6 +52,7 @@ class Store:
         for folder in (self.path, self.chunks, self.locks):
             with explained(folder):
                 folder.mkdir(parents=True, exist_ok=True)
+        self.claims = Claims(self.locks)
         self.manifest = self._settle(manifest, same_code)
         self._tidy()
 
@@ -156,44 +155,23 @@ class Store:
             self.chunks.mkdir(exist_ok=True)
         with atomic(self.chunks / f"{chunk}.json") as temporary:
             other = {"other_code": True} if self.other_code else {}
-            temporary.write_text(json.dumps({**facts, **other, "finished": now()}) + "\n")
+            temporary.write_text(
+                json.dumps({**facts, **other, "finished": now()}) + "\n", encoding="utf-8"
+            )
         with atomic(self.file(chunk)) as temporary:
             temporary.write_bytes(content)
 
     # --- who works on what -------------------------------------------------------------------
 
-    @contextlib.contextmanager
-    def claim(self, chunk: str) -> Iterator[bool]:
-        """Whether this process may compute the chunk now; the claim dies with the process."""
-        path = self.locks / chunk
-        handle, mine = self._locked(path)
-        try:
-            yield mine is not False
-        finally:
-            if mine is not False:
-                with contextlib.suppress(OSError):
-                    path.unlink()
-            os.close(handle)
-
-    def _locked(self, path: Path) -> tuple[int, bool | None]:
-        """An open lock file, and whether it is ours; `None` on a file system without locks."""
-        with explained(path):
-            while True:
-                self.locks.mkdir(exist_ok=True)
-                handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-                mine = lock(handle)
-                # Whoever held it before may have removed it since it was opened.
-                if not mine or still_named(handle, path):
-                    return handle, mine
-                os.close(handle)
+    def claim(self, name: str) -> contextlib.AbstractContextManager[bool]:
+        """Whether this process may compute a chunk now; the claim dies with the process."""
+        return self.claims.hold(name)
 
     def _tidy(self) -> None:
         """Clear what killed processes left: temporary files, and locks that nobody holds."""
         for folder in (self.path, self.chunks):
             clear_leftovers(folder)
-        for path in self.locks.glob("*"):
-            with contextlib.suppress(OSError):
-                remove_unheld(path)
+        self.claims.tidy()
 
 
 def difference(there: Any, here: Any, path: str = "") -> str:

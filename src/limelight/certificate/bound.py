@@ -71,7 +71,9 @@ class Certificate:
     def save(self, path: str | Path) -> None:
         """One JSON file, whole or not there."""
         with atomic(Path(path)) as temporary:
-            temporary.write_text(json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n")
+            temporary.write_text(
+                json.dumps(self.as_json(), indent=1, allow_nan=False) + "\n", encoding="utf-8"
+            )
 
     def _repr_html_(self) -> str:
         """For notebooks: the verdict, the bound with its conditions, the digest of the weights."""

@@ -32,6 +32,7 @@ from limelight.claims._verdict import (
     Verdicts,
     all_parts,
     is_ours,
+    most_surprising,
 )
 
 __all__ = [
@@ -62,4 +63,5 @@ __all__ = [
     "claim",
     "claims",
     "is_ours",
+    "most_surprising",
 ]

@@ -223,5 +223,16 @@ def all_parts(parts: Iterable[Decision]) -> Decision:
     return "holds" if found == {"holds"} else "inconclusive"
 
 
+def most_surprising(verdicts: Iterable[Verdict], most: int = 10) -> list[Verdict]:
+    """The papers' own claims that fail most clearly, at most one of each table."""
+    failing = [
+        v for v in verdicts if v.verdict == "fails" and v.kind == "statistical" and not v.ours
+    ]
+    first: dict[str, Verdict] = {}
+    for verdict in sorted(failing, key=lambda v: -v.miss):
+        first.setdefault(verdict.source, verdict)
+    return list(first.values())[:most]
+
+
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from limelight.experiments.packed import Packed
     from limelight.experiments.parity import Parity
     from limelight.experiments.passage import Passage
+    from limelight.experiments.prompt_descent import PromptDescent
+    from limelight.experiments.prompt_errors import PromptErrors
+    from limelight.experiments.prompt_flow import PromptFlow
     from limelight.experiments.recovery import Recovery
     from limelight.experiments.representable import Representable
     from limelight.experiments.screened import Screened
     from limelight.experiments.set_shift import SetShift
     from limelight.experiments.single_rate import SingleRate
+    from limelight.experiments.sketch import Sketch
     from limelight.experiments.sparse_and import SparseAnd
     from limelight.experiments.starts import Pretraining, Start, Starts
     from limelight.experiments.students import Students
@@ -43,11 +47,15 @@ __all__ = [
     "Parity",
     "Passage",
     "Pretraining",
+    "PromptDescent",
+    "PromptErrors",
+    "PromptFlow",
     "Recovery",
     "Representable",
     "Screened",
     "SetShift",
     "SingleRate",
+    "Sketch",
     "SparseAnd",
     "Start",
     "Starts",

@@ -18,7 +18,7 @@ from limelight._core.types import PRNGKey
 from limelight._engine.batch import Batches
 from limelight._engine.grid import Axes
 from limelight._engine.plan import Plan, make_plan
-from limelight._engine.run import Progress, run
+from limelight._engine.run import Progress, lay_out, run
 from limelight.table import Table
 
 
@@ -72,6 +72,18 @@ class Experiment(eqx.Module):
     def plan(self, axes: Axes, **options: Any) -> Plan:
         """What a sweep would compile and compute; the options are those of `sweep`."""
         return make_plan(self, axes, **options)
+
+    def lay_out(self, axes: Axes, store: str | Path, **options: Any) -> Plan:
+        """Write down in a folder what a sweep is to compute, for `limelight.workers` to do.
+
+        Args:
+            axes: As for `sweep`.
+            store: The folder, seen by all machines that are to work on it.
+            **options: `trials`, `seed`, `shared`, `width` and `name`, as for `sweep`.
+        """
+        plan = make_plan(self, axes, store=store, **{"trials": 20, **options})
+        lay_out(plan, store)
+        return plan
 
     def sweep(
         self,

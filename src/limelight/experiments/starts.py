@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from limelight._core.errors import InputError, check_word
-from limelight._core.files import file_digest
+from limelight._core.files import file_digest, from_home
 from limelight._core.keys import named
 from limelight._core.kinds import kind
 from limelight._core.types import PRNGKey
@@ -147,7 +147,7 @@ class Starts(eqx.Module):
             raise InputError(f"no {self._file()}", hint)
 
     def _file(self) -> Path:
-        return Path(self.folder).expanduser() / f"{self.which}.safetensors"
+        return from_home(self.folder) / f"{self.which}.safetensors"
 
 
 @kind("experiment.pretraining")

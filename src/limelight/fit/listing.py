@@ -1,5 +1,6 @@
 """A table of numbers in words: one line per cell, one column per number."""
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -99,7 +100,9 @@ def in_words(value: Any) -> str:
 
 def _entry(read: str | Callable[[Any], Any], part: Any) -> str:
     try:
-        return in_words(part[read].mean() if isinstance(read, str) else read(part))
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # means of nothing, in a run that is not finished
+            return in_words(part[read].mean() if isinstance(read, str) else read(part))
     except Undecided as why:
         return why.message
 

@@ -8,7 +8,8 @@ $$|\mathrm{res}(X_L)| \le \left( \frac{4 \beta H}{\sqrt{d_{qk}}} \right)^{(3^L -
 
 in the norm $(|\cdot|_1 |\cdot|_\infty)^{1/2}$, with $\beta \ge |W_{QK}|_1 |W_V|_{1, \infty}$. The
 bound says something only while $4 \beta H |\mathrm{res}|^2 / \sqrt{d_{qk}} < 1$: that number is the
-`grip` of a block. Where it is above 1, the collapse measured beside it is not the theorem's.
+`grip` of a block, and what it bounds is the `factor` by which the block's attention changes the
+residual. Where it is above 1, the collapse measured beside it is not the theorem's.
 
 **xu2022**: attention among tokens around centres moves them towards their centres. The spread that
 it leaves (`overlay.law`) is below 1 where tokens of a cluster become more alike; it speaks of the
@@ -32,15 +33,17 @@ STEADY = 0.05
 
 @dataclass(frozen=True)
 class Similarity:
-    """How alike tokens are, by depth; 0 is what enters the first block.
+    r"""How alike tokens are, by depth; 0 is what enters the first block.
 
     Args:
         values: By name, images first: see `measures.similarity`.
         grip: Of the theorem of rank collapse, by block: it holds on to what is below 1.
+        factor: What it bounds: $|\mathrm{res}|$ behind attention over that before, as measured.
     """
 
     values: dict[str, Float[np.ndarray, "images depths"]]
     grip: Float[np.ndarray, " blocks"]
+    factor: Float[np.ndarray, " blocks"]
 
     def mean(self, name: str) -> Float[np.ndarray, " depths"]:
         """Over images."""
@@ -62,7 +65,11 @@ class Similarity:
         rounded = lambda values: [float(f"{value:.6g}") for value in values]
         found = {name: rounded(self.mean(name)) for name in names}
         trends = {name: self.trend(name) for name in DEFINITIONS}
-        return found | {"trends": trends, "rank_collapse_grip": rounded(self.grip)}
+        return found | {
+            "trends": trends,
+            "rank_collapse_grip": rounded(self.grip),
+            "rank_collapse_factor": rounded(self.factor),
+        }
 
 
 def grip(model: ViT, residuals: Float[np.ndarray, " blocks"]) -> Float[np.ndarray, " blocks"]:

@@ -1,7 +1,7 @@
 """Accuracy of a pruned ViT against what it costs, as a picture."""
 
 from limelight.instruments.prune import NONE, Pruned, PrunedRow
-from limelight.plot import Axis, Mark, Panel, Picture, Points, Reference, Series
+from limelight.plot import Axis, Guide, Mark, Panel, Picture, Points, Reference, Series
 from limelight.plot.picture import TWO_COLUMNS
 
 
@@ -13,15 +13,22 @@ def draw_curve(found: Pruned) -> Picture:
     for row in found.rows:
         if row.policy != NONE:
             groups.setdefault((row.policy, row.at), []).append(row)
-    name = lambda policy, at: f"{policy}, block {at}" if several else policy
+    policies = list(dict.fromkeys(policy for policy, _ in groups))
     unit, size = unit_of(whole.flops)
 
     def lines(x):
         star = {"colour": "ink", "marker": "*", "size": 9}
         marks: list[Mark] = [Points("whole network", [x(whole)], [100 * whole.accuracy], **star)]
+        marks += [Series(policy, [], [], colour=i, dash=0) for i, policy in enumerate(policies)]
         for (policy, at), rows in groups.items():
             places, accuracy = [x(r) for r in rows], [100 * r.accuracy for r in rows]
-            marks.append(Series(name(policy, at), places, accuracy))
+            look = {"colour": policies.index(policy), "dash": found.at.index(at)}
+            marks.append(Series(policy, places, accuracy, **look))
+        if several:  # colours are policies, dashes are blocks
+            marks += [
+                Guide(f"cut behind block {at}", [], [], colour="ink", dash=i)
+                for i, at in enumerate(found.at)
+            ]
         return [*marks, Reference("", 100 * whole.accuracy)]
 
     device = found.machine["device"]

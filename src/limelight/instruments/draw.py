@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from limelight.instruments.collapse import Similarity
 from limelight.instruments.overlay import Overlay
 from limelight.instruments.probe import KINDS, PARTS, Noise, Probe, Shown
 from limelight.measures.denoising import CONTROLS, POPULATIONS, STAGES
 from limelight.measures.similarity import ALONE, DEFINITIONS, RESIDUAL
-from limelight.plot import Axis, Guide, Map, Panel, Picture, Series, panels
+from limelight.plot import Axis, Guide, Map, Panel, Picture, Reference, Series, panels
 from limelight.plot._heat import coloured, heated, tiled_images
 from limelight.plot.patches import shown as some_of
 from limelight.plot.patches import similarity_maps
@@ -60,7 +61,6 @@ def pictures(found: Probe, block: int | None = None, head: int | None = None) ->
         drawn["stages"] = draw_stages(found.noise)
         drawn["controls"] = draw_controls(found.noise)
         drawn["parts"] = draw_parts(found.noise)
-        drawn["model"] = draw_model(found.model)
     if found.positions is not None:
         drawn["positions"] = similarity_maps(
             [("drawn afresh", found.positions.fresh), ("trained", found.positions.similarity)],
@@ -98,7 +98,7 @@ def draw_blocks(one: Shown) -> Picture:
     tiles = [
         (f"block {b + 1}", heated(one.image, m, full)) for b, m in zip(chosen, maps, strict=True)
     ]
-    return tiled_images(tiles, 6 if len(tiles) > 4 else len(tiles), full=full)
+    return tiled_images(tiles, min(4, len(tiles)), full=full)
 
 
 def draw_heads_of(one: Shown, block: int) -> Picture:
@@ -110,7 +110,7 @@ def draw_heads_of(one: Shown, block: int) -> Picture:
         (f"block {block + 1}, head {h + 1}", heated(one.image, m, full))
         for h, m in zip(chosen, maps, strict=True)
     ]
-    return tiled_images(tiles, len(tiles) if len(tiles) <= 4 else 6, full=full)
+    return tiled_images(tiles, min(4, len(tiles)), full=full)
 
 
 def _over_even(maps: np.ndarray) -> np.ndarray:
@@ -123,7 +123,7 @@ def _warmest(maps: np.ndarray, least: float = LEAST) -> float:
 
 
 def draw_similarity(found: Probe) -> Picture:
-    """One definition, others' definitions, and attention alone, against depth."""
+    """Similarity by every definition against depth, and the two laws beside what they speak of."""
     alike = found.similarity
     assert alike is not None
     depth = np.arange(len(alike.mean("cosine")))
@@ -136,16 +136,43 @@ def draw_similarity(found: Probe) -> Picture:
     room = 0.05 * (ends.max() - ends.min())
     left = lambda name: np.maximum(alike.mean(name), 1e-7)
     residual = [
-        Series("", depth, left(RESIDUAL), colour=0, marker=0),
+        Series(ours.label, depth, left(RESIDUAL)),
         Series("attention alone", depth, left(f"{RESIDUAL}_{ALONE}")),
     ]
     limits = (float(ends.min() - room), float(ends.max() + room))
+    deep = "depth (blocks passed)"
     parts = [
-        Panel("definitions", [ours, *others], Axis("similarity", limits=limits)),
-        Panel("beside attention alone", [ours, line("attention alone", ALONE)]),
-        Panel("distance from the mean token", residual, Axis("over the length", log=True)),
+        Panel("definitions", [ours, *others], Axis("similarity", limits=limits), deep),
+        Panel("beside attention alone", [ours, line("attention alone", ALONE)], "similarity", deep),
+        Panel("distance from the mean token", residual, Axis("over the length", log=True), deep),
+        *_laws(alike, found.model),
     ]
-    return panels(parts, x_label="depth (blocks passed)", columns=3, height=2.2)
+    return panels(parts, columns=3, height=2.2)
+
+
+def _laws(alike: Similarity, fits: tuple[tuple[Overlay, ...], ...]) -> list[Panel]:
+    """Rank collapse and xu2022, block by block, beside what is measured of the same tokens."""
+    blocks = np.arange(1, len(alike.grip) + 1)
+    # A law is a thin black line, whatever it is the law of.
+    limit = [
+        Series("measured, one block's attention", blocks, alike.factor, colour=0, marker=0, dash=0),
+        Guide("its law", blocks, alike.grip, colour="ink"),
+        Reference("no change", 1.0),
+    ]
+    held = [*alike.factor, *alike.grip, 1.0]  # the law may be far above what is measured
+    factor = Axis("residual out over in", log=True, limits=(min(held) / 2, max(held) * 2))
+    parts = [Panel("rank collapse (Dong et al. 2021)", limit, factor, "block")]
+    if fits:
+        mean = lambda name: np.mean([[getattr(b, name) for b in i] for i in fits], axis=0)
+        inside = [
+            _spread("measured, one block's attention", mean("measured")),
+            Guide("its law", blocks, mean("predicted").mean(axis=1), colour="ink"),
+            Reference("no change", 1.0),
+        ]
+        fit = [_spread("measured, one block's attention", mean("r_squared"))]
+        parts.append(Panel("inside clusters (xu2022)", inside, "spread out over in", "block"))
+        parts.append(Panel("do logits follow products?", fit, "$R^2$ of the slope", "block"))
+    return parts
 
 
 def draw_norms(found: Probe) -> Picture:
@@ -205,7 +232,7 @@ def draw_heads(found: Probe) -> Picture:
     if classed:
         parts.append(Panel("weight on the class token", alone("class")))
     if found.relevant_share is not None:
-        even = ("even attention", *_level(found, found.relevant_share))
+        even = Reference("even attention", found.relevant_share)
         lines = [*both("class_relevant", "relevant"), even]
         parts.append(Panel("mass on the image's patches", lines))
     return panels(parts, x_label="block", columns=2 if len(parts) == 4 else 3, height=1.7)
@@ -239,15 +266,6 @@ def draw_parts(noise: Noise) -> Picture:
     return panels([part], x_label="block", height=2.0)
 
 
-def draw_model(fits: tuple[tuple[Overlay, ...], ...]) -> Picture:
-    """What attention leaves of the spread around centres, beside the law; and how well it fits."""
-    mean = lambda name: np.mean([[getattr(b, name) for b in image] for image in fits], axis=0)
-    left = [_spread("by the head", mean("measured")), _spread("by the law", mean("predicted"))]
-    fit = [_spread("$R^2$ of the slope", mean("r_squared"))]
-    parts = [Panel("spread left by attention", left), Panel("fit of the logits", fit)]
-    return panels(parts, x_label="block", columns=2, height=2.0)
-
-
 def _by_kind(
     values: np.ndarray, kinds: Sequence[str], words: Sequence[str], y_label: str
 ) -> list[Panel]:
@@ -264,11 +282,6 @@ def _spread(label: str, values: np.ndarray) -> Series:
     """Means over heads, from the lowest head to the highest."""
     blocks = np.arange(1, len(values) + 1)
     return Series(label, blocks, values.mean(axis=1), values.min(axis=1), values.max(axis=1))
-
-
-def _level(found: Probe, value: float) -> tuple[np.ndarray, np.ndarray]:
-    blocks = np.arange(1, len(found.heads["entropy"]) + 1)
-    return blocks, np.full(len(blocks), value)
 
 
 def _drawable(values: np.ndarray) -> np.ndarray:

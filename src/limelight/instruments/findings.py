@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from limelight._core.arrays import Real
 from limelight.measures.similarity import DEFINITIONS
 
 if TYPE_CHECKING:
@@ -17,15 +18,20 @@ MORE = 0.02
 
 def findings(found: "Probe") -> list[str]:
     """Sentences, the most telling first."""
-    said = []
+    return [sentence for said in by_subject(found).values() for sentence in said]
+
+
+def by_subject(found: "Probe") -> dict[str, list[str]]:
+    """Sentences by what they are about, in the order of the page; the first one is the finding."""
+    said: dict[str, list[str]] = {}
     if found.heads:
-        said += _object(found) if found.relevant_share is not None else _width(found)
+        said["attention"] = _object(found) if found.relevant_share is not None else _width(found)
     if found.similarity is not None:
-        said += _alike(found)
+        said["similarity"] = _alike(found)
     if found.norms is not None:
-        said += _long(found)
+        said["norms"] = _long(found)
     if found.noise is not None:
-        said += _noise(found)
+        said["noise"] = _noise(found)
     return said
 
 
@@ -104,8 +110,13 @@ def _long(found: "Probe") -> list[str]:
     any_images = int(norms.long[:, worst].any(axis=1).sum())
     return [
         f"High-norm tokens in {blocks(shares[1:] > 0)}: most behind block {worst},"
-        f" {shares[worst]:.1%} of the patches, in {any_images} of {images} images."
+        f" {_percent(shares[worst])} of the patches, in {any_images} of {images} images."
     ]
+
+
+def _percent(share: Real) -> str:
+    """A share to a tenth of a percent, and never none where there is one."""
+    return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
 
 
 def _noise(found: "Probe") -> list[str]:

@@ -273,7 +273,7 @@ def _read_groups(path: Path) -> dict[str, list[int]]:
     try:
         if path.stat().st_size > MOST:
             raise InputError(f"{path} is too large", "a short JSON file is expected")
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", "check the name") from None
     except (ValueError, RecursionError):

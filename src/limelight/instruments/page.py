@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from limelight._page.report import Illustration, Numbers, Section, write_report
+from limelight._page.report import Illustration, Numbers, Section, Svg, write_report
 from limelight.instruments.draw import KIND_WORDS, pictures
-from limelight.instruments.findings import findings
+from limelight.instruments.findings import by_subject
 from limelight.instruments.probe import KINDS, Noise, Probe, distils, with_interval
 from limelight.measures.similarity import ALONE, DEFINITIONS
-from limelight.plot.files import render
+from limelight.plot._svg import svg
 
-#: Of pictures on the page: sharp on a screen, light in a mail.
-DOTS = 160
+#: Findings that open the page, one of a section; each section begins with all of its own.
+LEAD = 3
 
 
 def write_page(
@@ -26,7 +26,7 @@ def write_page(
 ) -> None:
     """Write the page; whole or not at all. `block` and `head`: see `draw.pictures`."""
     every = pictures(found, block, head)
-    drawn = {key: render(figure, dots_per_inch=DOTS) for key, figure in every.items()}
+    drawn = {key: Svg(svg(picture)) for key, picture in every.items()}
     makers = (_attention, _similarity, _norms, _denoising, _positions)
     parts = [make(found, drawn) for make in makers]
     versions = {"commit": machine["commit"], **machine["versions"], **machine["device"]}
@@ -34,12 +34,16 @@ def write_page(
     write_report(
         path,
         f"{name}, looked into",
-        statement=" ".join(findings(found)),
+        statement=" ".join([said[0] for said in by_subject(found).values()][:LEAD]),
         sections=[*(part for part in parts if part), how],
     )
 
 
-def _positions(found: Probe, drawn: dict[str, bytes]) -> Section | None:
+def _said(found: Probe, subject: str) -> str:
+    return " ".join(by_subject(found)[subject])
+
+
+def _positions(found: Probe, drawn: dict[str, Svg]) -> Section | None:
     if found.positions is None:
         return None
     p = found.positions
@@ -76,7 +80,7 @@ def _positions(found: Probe, drawn: dict[str, bytes]) -> Section | None:
     )
 
 
-def _attention(found: Probe, drawn: dict[str, bytes]) -> Section | None:
+def _attention(found: Probe, drawn: dict[str, Svg]) -> Section | None:
     if not found.heads:
         return None
     figures = []
@@ -98,7 +102,7 @@ def _attention(found: Probe, drawn: dict[str, bytes]) -> Section | None:
     )
     mass = [] if found.relevant_share is None else [_mass(found)]
     figures.append(Illustration(drawn["heads"], text))
-    return Section("", "Attention", figures=figures, numbers=mass)
+    return Section("", "Attention", _said(found, "attention"), figures=figures, numbers=mass)
 
 
 def _mass(found: Probe) -> Numbers:
@@ -118,7 +122,7 @@ def _mass(found: Probe) -> Numbers:
     )
 
 
-def _similarity(found: Probe, drawn: dict[str, bytes]) -> Section | None:
+def _similarity(found: Probe, drawn: dict[str, Svg]) -> Section | None:
     alike = found.similarity
     if alike is None:
         return None
@@ -130,26 +134,28 @@ def _similarity(found: Probe, drawn: dict[str, bytes]) -> Section | None:
     definitions = [(name, d.words, d.source, alike.trend(name)) for name, d in DEFINITIONS.items()]
     low, high = alike.grip.min(), alike.grip.max()
     law = (
-        "Rank collapse (Dong et al. 2021) is about attention alone. It bounds the distance of"
-        " tokens from a common one, and says something where its number 4 beta H |res|^2 / sqrt(d)"
-        f" is below 1; in these blocks it is {low:.2g} to {high:.2g}, so"
-        + (" the theorem is silent, whatever is measured." if low >= 1 else " it speaks in some.")
-        + " The line of attention alone is measured: the same maps, without sums and perceptrons."
+        "Rank collapse (Dong et al. 2021) is about attention alone: one block's attention leaves at"
+        " most 4 beta H |res|^2 / sqrt(d) of the distance of tokens from a common one. That says"
+        f" something below 1; in these blocks it is {low:.2g} to {high:.2g}, so"
+        + (" the law is silent, whatever is measured." if low >= 1 else " it speaks in some.")
     )
     inside = (
-        "The law of xu2022 is about the inside of clusters, not about all tokens: see the cluster"
-        " model in the section on noise. Tokens of one cluster can draw together while clusters"
-        " move apart, and then the mean cosine says nothing of either."
+        "The law of xu2022 is about the inside of clusters: what attention leaves of the distance"
+        " from their centres, values as they are, if logits grow in proportion to inner products"
+        " (the last panel says how far they do). Tokens of one cluster can draw together while"
+        " clusters move apart, and then the mean cosine says nothing of either."
     )
     text = (
         "Mean cosine of two different patches of one image, tokens as they leave a block; 0 is what"
         " enters the first. Bands: lowest to highest image. Beside it, the definitions that others"
-        " use, and the same tokens through attention alone."
+        " use, and the same tokens through attention alone, without sums and perceptrons. Below,"
+        " block by block, what attention does to the same tokens and what two laws say of it."
     )
     return Section(
         "",
         "How alike tokens are",
-        "Papers and threads report opposite trends of token similarity with depth. They measure"
+        _said(found, "similarity")
+        + " Papers and threads report opposite trends of token similarity with depth. They measure"
         " different things: here they are side by side, on the same images.",
         figures=[Illustration(drawn["similarity"], text)],
         numbers=[
@@ -162,7 +168,7 @@ def _similarity(found: Probe, drawn: dict[str, bytes]) -> Section | None:
     )
 
 
-def _norms(found: Probe, drawn: dict[str, bytes]) -> Section | None:
+def _norms(found: Probe, drawn: dict[str, Svg]) -> Section | None:
     if found.norms is None:
         return None
     rows = [
@@ -180,14 +186,15 @@ def _norms(found: Probe, drawn: dict[str, bytes]) -> Section | None:
     return Section(
         "",
         "Artifact tokens",
-        "Large ViTs keep notes in a few patches, whose tokens grow several times as long as the"
+        _said(found, "norms")
+        + " Large ViTs keep notes in a few patches, whose tokens grow several times as long as the"
         " others (Darcet et al. 2024). Behind the last norm they cannot be seen.",
         figures=[Illustration(drawn["norms"], text)],
         numbers=[Numbers("By depth.", titles, rows)],
     )
 
 
-def _denoising(found: Probe, drawn: dict[str, bytes]) -> Section | None:
+def _denoising(found: Probe, drawn: dict[str, Svg]) -> Section | None:
     if found.noise is None:
         return None
     rows = [_noise_row(found.noise, block) for block in range(len(found.noise.stages))]
@@ -213,22 +220,16 @@ def _denoising(found: Probe, drawn: dict[str, bytes]) -> Section | None:
         " over the effective keys; the formula takes it as independent and even in all directions."
         " The rest is attention's response to the noise."
     )
-    model = (
-        "Tokens gathered into clusters: their distance from the centres behind attention (values"
-        " left as they are) over that before, by the head's own weights and by the law that the"
-        " model of xu2022 has for the slope of its logits on inner products. Where that slope"
-        " explains little, the law speaks of another head."
-    )
     return Section(
         "",
         "Noise, block by block",
-        "Attention is said to average noise away. Here the same network reads a clean and a noisy"
-        " copy, and every block's attention is replaced in turn.",
+        _said(found, "noise")
+        + " Attention is said to average noise away. Here the same network reads a clean and a"
+        " noisy copy, and every block's attention is replaced in turn.",
         figures=[
             Illustration(drawn["stages"], stages),
             Illustration(drawn["controls"], controls),
             Illustration(drawn["parts"], parts),
-            Illustration(drawn["model"], model),
         ],
         numbers=[numbers],
         notes=[

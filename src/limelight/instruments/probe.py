@@ -130,6 +130,8 @@ class Probe:
         """Blocks of which something was read one by one."""
         if self.noise is not None:
             return len(self.noise.stages)
+        if self.model:
+            return len(self.model[0])
         return len(self.heads["entropy"]) if self.heads else 0
 
     def _block_json(self, b: int) -> dict[str, Any]:
@@ -140,6 +142,7 @@ class Probe:
             found["rollout_relevant"] = _plain(self.rollout_mass[b])
         if self.noise is not None:
             found |= _noise_json(self.noise, b)
+        if self.model:
             found["cluster_model"] = _model_json([image[b] for image in self.model])
         return found
 
@@ -193,7 +196,9 @@ def probe(
         settings |= {"noise": noise, "noisy_share": share, "feature_noise": FEATURE_NOISE}
     alike = None
     if SIMILARITY in wanted:
-        alike = Similarity(read["similarity"], grip(model, read["collapse"].mean(axis=0)))
+        entering, left = (read["collapse"][name] for name in ("entering", "left"))
+        limit = grip(model, entering.mean(axis=0))
+        alike = Similarity(read["similarity"], limit, (left / entering).mean(axis=0))
     mass = read.get("rollout_mass") if gallery.knows_roles else None
     return Probe(
         positions=found,

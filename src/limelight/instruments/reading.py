@@ -18,7 +18,7 @@ from limelight._engine.device import by_library
 from limelight._engine.run import Progress
 from limelight.instruments.gallery import Gallery
 from limelight.instruments.overlay import overlay
-from limelight.measures.denoising import feature_block, passage, stage_block
+from limelight.measures.denoising import feature_block, passages, shaken, stage_block
 from limelight.measures.heads import looked_at, relevant_mass, rolled_out, summary
 from limelight.measures.similarity import (
     ALONE,
@@ -71,7 +71,7 @@ def read_images(
         images, own = gallery.images(places)
         tokens = gallery.tokens(images)
         drawn, noisy = max(0, shown - start), NOISE in wanted
-        fitted = max(0, min(OVERLAID, len(gallery)) - start) if noisy else 0
+        fitted = max(0, min(OVERLAID, len(gallery)) - start) if SIMILARITY in wanted else 0
         given = _Noise(seed, gallery.numbers[places], tokens.shape[1:], noise, share, noisy)
         with jax.default_matmul_precision("highest"):
             read, fits = _chunk(model, tokens, given, own, wanted, drawn, fitted, seed)
@@ -88,22 +88,23 @@ def read_images(
 
 def _chunk(model: ViT, tokens, noise, own, wanted: frozenset[str], drawn: int, fitted: int, seed):
     """A few images through all blocks; arrays by image and block, and the cluster model's fits."""
-    begin, step = map(by_library, _programs(model.first, model.class_token is not None, wanted))
-    state, at_start = begin(model, tokens, noise.pixels)
-    rows, fits = [], []
+    programs = _programs(model.first, model.class_token is not None, wanted)
+    begin, step, look = map(by_library, programs)
+    state = begin(model, tokens, noise.pixels)
+    seen, rows, fits = [look(model.norm, state)], [], []
     for block in model.blocks:
-        given = noise.features(state["x"][0, model.first :].shape)
-        state, read, inner = step(block, model.norm, state, own, noise.hit, given)
+        count, width = state["x"].shape[1:]
+        given = noise.features((count - model.first, width))
+        state, read, inner = step(block, state, own, noise.hit, given)
+        seen.append(look(model.norm, state))
         fits.append([overlay(*_plain(inner, i), seed) for i in range(fitted)])
-        rows.append(jax.tree.map(np.asarray, read))
-        for name in ("maps", "rollout"):
-            if name in read:
-                rows[-1][name] = rows[-1][name][:drawn]
-    by_image = jax.tree.map(lambda *blocks: np.stack(blocks, axis=1), *rows)
-    for name, value in at_start.items():  # a place before the first block
-        before = lambda a, rest: np.concatenate([np.asarray(a)[:, None], rest], axis=1)
-        by_image[name] = jax.tree.map(before, value, by_image[name])
-    return by_image, list(zip(*fits, strict=True))
+        read = jax.tree.map(np.asarray, read)
+        rows.append(
+            read | {name: read[name][:drawn] for name in ("maps", "rollout") if name in read}
+        )
+    by_image = lambda *parts: np.stack([np.asarray(part) for part in parts], axis=1)
+    found = jax.tree.map(by_image, *rows) | jax.tree.map(by_image, *seen)
+    return found, list(zip(*fits, strict=True))
 
 
 class _Noise:
@@ -127,45 +128,64 @@ class _Noise:
 
 
 @functools.cache
-def _programs(first: int, classed: bool, wanted: frozenset[str]) -> tuple[Callable, Callable]:
-    """What happens before the first block, and in a block, for several images."""
+def _programs(first: int, classed: bool, wanted: frozenset[str]) -> tuple[Callable, ...]:
+    """What happens before the first block and in a block, and what is read between two."""
 
     def begin(model: ViT, tokens, noise):
-        state, read = jax.vmap(lambda t, n: _begin(model, t, n, wanted))(tokens, noise)
-        return state | {"places": model.places}, read
+        state = jax.vmap(lambda t, n: _begin(model, t, n, wanted))(tokens, noise)
+        return state | {"places": model.places}
 
-    def step(block: Block, norm, state, own, hit, noise):
+    def step(block: Block, state, own, hit, noise):
         places = state["places"]
         rest = {name: value for name, value in state.items() if name != "places"}
-        one = lambda s, o, h, n: _step(block, norm, places, s, o, h, n, first, classed, wanted)
+        one = lambda s, o, h, n: _step(block, places, s, o, h, n, first, classed, wanted)
         on, read, inner = jax.vmap(one)(rest, own, hit, noise)
         return on | {"places": places}, read, inner
 
-    return begin, step
+    def look(norm, state):
+        rows = {name: state[name] for name in ("x", "alone") if name in state}
+        return jax.vmap(lambda s: _look(norm, s, first, wanted))(rows)
+
+    return begin, step, look
 
 
-def _begin(model: ViT, tokens, noise, wanted: frozenset[str]) -> tuple[Read, Read]:
-    """The rows of one image that enter the first block, and what is read of them."""
+def _begin(model: ViT, tokens, noise, wanted: frozenset[str]) -> Read:
+    """The rows of one image that enter the first block."""
     x = model.embedded(tokens)
-    state, read = {"x": x}, {}
+    state = {"x": x}
     if NOISE in wanted:
         state["y"] = model.embedded(tokens + noise)
     if ATTENTION in wanted:
         state["rolled"] = jnp.eye(len(x), dtype=x.dtype)
     if SIMILARITY in wanted:
         state["alone"] = x
-        read["similarity"] = _alike(x, x, model.first, model.norm)
+    return state
+
+
+def _look(norm, state: Read, first: int, wanted: frozenset[str]) -> Read:
+    """What is read of one image between two blocks."""
+    read: Read = {}
+    if SIMILARITY in wanted:
+        read["similarity"] = _alike(state["x"], state["alone"], first, norm)
     if NORMS in wanted:
-        read["lengths"] = _lengths(x, model.first)
-    return state, read
+        read["lengths"] = jnp.linalg.norm(state["x"][first:], axis=-1)
+    return read
 
 
-def _step(block: Block, norm, places, state: Read, own, hit, noise, first, classed, wanted):
+def _step(block: Block, places, state: Read, own, hit, noise, first, classed, wanted):
     """One image through one block: what goes on, what is read, what the cluster model reads."""
     x = state["x"]
-    clean, kept = passage(block, x, places), jnp.ones(len(x), bool)
+    rows, ends = {"x": x}, 1
+    if NOISE in wanted:
+        rows |= {"y": state["y"], "shaken": shaken(x, noise, first)}
+        ends = 2
+    if SIMILARITY in wanted:
+        rows["alone"] = state["alone"]
+    parts = passages(block, list(rows.values()), ends, places)
+    gone = dict(zip(rows, parts, strict=True))
+    clean = gone["x"]
     on, read, inner = {"x": clean.leaving}, {}, {}
-    A = among(clean.weights, kept)
+    A = among(clean.weights, jnp.ones(len(x), bool))
     if ATTENTION in wanted:
         on["rolled"] = rolled = rolled_out(A, state["rolled"])
         read["heads"] = summary(A, first, own, classed)
@@ -173,28 +193,20 @@ def _step(block: Block, norm, places, state: Read, own, hit, noise, first, class
         read["rollout"] = looked_at(rolled[None], first, classed)[0]
         read["rollout_mass"] = relevant_mass(rolled[None], first, own, classed)[0]
     if NOISE in wanted:
-        noisy = passage(block, state["y"], places)
-        on["y"] = noisy.leaving
-        read["stage"] = stage_block(block, clean, noisy, hit, first)
-        read["feature"] = feature_block(block, clean, noise, first, places)
-        inner = {"rows": clean.normed[first:], "weights": A[:, first:, first:]}
+        on["y"] = gone["y"].leaving
+        read["stage"] = stage_block(block, clean, gone["y"], hit, first)
+        read["feature"] = feature_block(block, clean, gone["shaken"], first)
     if SIMILARITY in wanted:
-        alone, _ = block.attention(block.norm_attention(state["alone"]), kept, places)
-        on["alone"] = alone
-        read["similarity"] = _alike(clean.leaving, alone, first, norm)
-        read["collapse"] = mixed_residual(clean.normed)
-    if NORMS in wanted:
-        read["lengths"] = _lengths(clean.leaving, first)
+        on["alone"] = block.attention.output(gone["alone"].mixed)
+        left = block.attention.output(clean.mixed)
+        read["collapse"] = {"entering": mixed_residual(clean.normed), "left": mixed_residual(left)}
+        inner = {"rows": clean.normed[first:], "weights": A[:, first:, first:]}
     return on, read, inner
 
 
 def _alike(x, alone, first: int, norm) -> Read:
     lonely = {ALONE: mean_cosine(alone[first:]), f"{RESIDUAL}_{ALONE}": residual(alone[first:])}
     return similarities(x, first, norm) | lonely
-
-
-def _lengths(x, first: int):
-    return jnp.linalg.norm(x[first:], axis=-1)
 
 
 def _plain(inner: Read, image: int) -> tuple[np.ndarray, np.ndarray]:

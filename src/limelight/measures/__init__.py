@@ -25,8 +25,20 @@ from limelight.measures.features import (
     OwnAttention,
     SetGrowth,
 )
-from limelight.measures.filters import CrossErrors, FilterErrors, cross_errors, filter_errors
-from limelight.measures.neurons import LuckyNeurons, OutputProjections
+from limelight.measures.filters import (
+    CrossErrors,
+    DomainAccuracy,
+    FilterErrors,
+    cross_errors,
+    domain_accuracy,
+    filter_errors,
+)
+from limelight.measures.neurons import (
+    GroupGrowth,
+    LuckyGates,
+    LuckyNeurons,
+    OutputProjections,
+)
 from limelight.measures.noise import (
     NoiseLeft,
     NoiseParts,
@@ -55,7 +67,9 @@ __all__ = [
     "FeatureNorms",
     "FeatureTurns",
     "Invariants",
+    "GroupGrowth",
     "KeptTokens",
+    "LuckyGates",
     "LuckyNeurons",
     "OutputProjections",
     "OwnAttention",
@@ -65,6 +79,7 @@ __all__ = [
     "ValuePull",
     # xu2022
     "CrossErrors",
+    "DomainAccuracy",
     "FilterErrors",
     "NoiseLeft",
     "NoiseParts",
@@ -75,6 +90,7 @@ __all__ = [
     # Measures with their usual settings.
     "accuracy",
     "cross_errors",
+    "domain_accuracy",
     "filter_errors",
     "fresh_loss",
     "noise_left",

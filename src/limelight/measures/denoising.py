@@ -13,6 +13,9 @@ than $A = I$.
 Reference: xu2022, Section 1 (the claim); the protocol is ours.
 """
 
+import dataclasses
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -37,23 +40,43 @@ Squares = Float[Array, "..."]
 
 
 class BlockPassage(eqx.Module):
-    """One token set on its way through one block; `STAGES`, and what attention was made of."""
+    """One token set on its way through one block; `STAGES`, and what attention was made of.
+
+    `leaving` is missing where nobody asks for it.
+    """
 
     entering: Tokens
     normed: Tokens
     mixed: Tokens
     attended: Tokens
-    leaving: Tokens
+    leaving: Tokens | None
     weights: Float[Array, "heads tokens tokens"]
 
 
 def passage(block: Block, x: Tokens, places: Tokens | None = None) -> BlockPassage:
     """A block step by step; nothing is masked."""
-    kept = jnp.ones(len(x), bool)
-    normed = block.norm_attention(x)
-    mixed, S = block.attention.mix(normed, kept, places)
-    attended = x + block.attention.output(mixed)
-    return BlockPassage(x, normed, mixed, attended, block(x, kept, places)[0], S)
+    return passages(block, [x], 1, places)[0]
+
+
+def passages(
+    block: Block, rows: Sequence[Tokens], finished: int, places: Tokens | None = None
+) -> list[BlockPassage]:
+    """Several token sets through one block, the first `finished` of them to its end.
+
+    They go side by side, so that a compiler meets the block once.
+    """
+
+    def halfway(x):
+        normed = block.norm_attention(x)
+        mixed, S = block.attention.mix(normed, jnp.ones(len(x), bool), places)
+        return BlockPassage(x, normed, mixed, x + block.attention.output(mixed), None, S)
+
+    every = jax.vmap(halfway)(jnp.stack(rows))
+    until = every.attended[:finished]
+    leaving = until + jax.vmap(block.perceptron)(until)
+    one = lambda i: jax.tree.map(lambda values: values[i], every)
+    ended = lambda i: dataclasses.replace(one(i), leaving=leaving[i])
+    return [ended(i) if i < finished else one(i) for i in range(len(rows))]
 
 
 def hit_patches(key: PRNGKey, patches: int, share: Number) -> Bool[Array, " patches"]:
@@ -140,30 +163,24 @@ def feature_squares(
     """
     places, x, found = model.places, model.embedded(clean), []
     for number, block in enumerate(model.blocks):
-        a = passage(block, x, places)
         drawn = jr.normal(jr.fold_in(key, number), x[model.first :].shape, x.dtype)
-        found.append(feature_block(block, a, scale * drawn, model.first, places))
+        noisy = shaken(x, scale * drawn, model.first)
+        a, b = passages(block, [x, noisy], 1, places)
+        found.append(feature_block(block, a, b, model.first))
         x = a.leaving
     return _stacked(found)
 
 
-def feature_block(
-    block: Block,
-    a: BlockPassage,
-    noise: Tokens,
-    first: int,
-    places: Tokens | None = None,
-) -> dict[str, Squares]:
-    """`feature_squares` of one block, from the passage of the clean tokens.
-
-    `noise` is in units of the spread: standard normal numbers times a scale.
-    """
-    x = a.entering
-    spread = jnp.mean(_square(x[first:] - _mean(x[first:])))
-    noise = jnp.sqrt(spread / x.shape[1]) * noise
-    b = passage(block, x.at[first:].add(noise), places)
+def feature_block(block: Block, a: BlockPassage, b: BlockPassage, first: int) -> dict[str, Squares]:
+    """`feature_squares` of one block, from the passages of clean tokens and of `shaken` ones."""
     through = jnp.sum(_controls(block.attention, a, b, first), axis=-1)
     return _decomposed(block.attention, a, b, first) | {"let_through": through}
+
+
+def shaken(x: Tokens, noise: Float[Array, "patches width"], first: int) -> Tokens:
+    """Tokens with noise on the patches, in units of their spread: normal numbers times a scale."""
+    spread = jnp.mean(_square(x[first:] - _mean(x[first:])))
+    return x.at[first:].add(jnp.sqrt(spread / x.shape[1]) * noise)
 
 
 def _stacked(blocks: list[dict[str, Squares]]) -> dict[str, Squares]:
@@ -195,21 +212,18 @@ def _controls(
 ) -> Float[Array, "controls patches"]:
     """Squares of the noise behind the output map, for every patch, under every attention."""
     values, noisy = att.values(a.normed), att.values(b.normed)
-    rows, eye = len(a.normed), jnp.eye(len(a.normed), dtype=values.dtype)
-    near = local_weights(round((rows - first) ** 0.5), 1).astype(values.dtype)
-    fixed = {
-        "identity": eye,
-        "even": jnp.full((rows, rows), 1.0 / rows, values.dtype),
-        "local": eye.at[first:, first:].set(near),
+    added, eye = noisy - values, jnp.eye(len(a.normed), dtype=values.dtype)
+    near = local_weights(round((len(eye) - first) ** 0.5), 1).astype(values.dtype)
+    masked = _without_diagonal(b.weights, eye) @ noisy - _without_diagonal(a.weights, eye) @ values
+    passed = {
+        "attention": b.mixed - a.mixed,
+        "identity": att.joined(added),
+        "even": att.joined(jnp.broadcast_to(_mean(added), added.shape)),
+        "local": att.joined(added.at[:, first:].set(near @ added[:, first:])),
+        "masked": att.joined(masked),
     }
-
-    def every(S):
-        found = {name: jnp.broadcast_to(A, S.shape) for name, A in fixed.items()}
-        found |= {"attention": S, "masked": _without_diagonal(S, eye)}
-        return jnp.stack([found[name] for name in CONTROLS])
-
-    mixed = every(b.weights) @ noisy - every(a.weights) @ values
-    return jax.vmap(lambda m: _square(att.joined(m) @ att.output.weight)[first:])(mixed)
+    every = jnp.stack([passed[name] for name in CONTROLS])
+    return _square(every @ att.output.weight)[:, first:]
 
 
 def _without_diagonal(S, eye):

@@ -12,13 +12,15 @@ $\bar a_i = \frac{1}{L} \sum_l a_{(l)i}$: positive for $\mathcal W$, negative fo
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from limelight._core.kinds import kind
-from limelight._core.types import PRNGKey
+from limelight._core.types import PRNGKey, Role, roles_of
 from limelight.measures.base import Begun, Reader
-from limelight.worlds.base import World
+from limelight.worlds.base import World, dataset
+from limelight.worlds.classes import CLASSES, bits
 
 VARIANTS = ("literal", "argmax", "margin")
 
@@ -150,6 +152,87 @@ class OutputProjections(Begun):
                 "other.norm": mean_of(norm, other),
                 "other.above": mean_of(above, other),
             }
+
+        return read
+
+
+@kind("measure.group_growth")
+@dataclass(frozen=True)
+class GroupGrowth(Begun):
+    r"""What the four groups of neurons of a `FourWay` grow along: appendix G.1.
+
+    A neuron belongs to the class whose two label bits are the signs of its two mean output weights.
+    The mean change of the rows of $W_O$ of a group since the start, on the value feature of `own`,
+    its class, of `neighbour`, a class that shares one bit, of `opposite`, the class that shares
+    none, and of `idle` patterns; means over the four groups. `largest` is the share of the groups
+    that have grown most along their own class, of all patterns.
+
+    Departures: neurons whose mean output weight is exactly 0 belong to no group.
+
+    Reference: li2023, appendix G.1.
+    """
+
+    name: str = "groups"
+
+    def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
+        """The measure, against the start."""
+        patterns = truth.patterns.shape[0]
+        signs = jnp.sign(jnp.sum(jnp.sign(start.readout), axis=1))  # bits by neurons
+        classes = jnp.arange(CLASSES)
+        labels = jax.vmap(bits)(classes)
+        member = jnp.all(labels[:, :, None] == signs[None], axis=1).astype(float)
+        shared = jnp.sum(labels[:, None] == labels[None], axis=-1)  # bits that two classes share
+        first = start.weights.output
+
+        def read(model):
+            change = (model.weights.output - first)[:, :patterns]
+            mean = member @ change / jnp.maximum(jnp.sum(member, axis=1), 1)[:, None]
+            among = lambda bits: mean_of(mean[:, :CLASSES], shared == bits)
+            return {
+                "own": among(2),
+                "neighbour": among(1),
+                "opposite": among(0),
+                "idle": jnp.mean(mean[:, CLASSES:]),
+                "largest": jnp.mean(jnp.argmax(mean, axis=1) == classes, dtype=float),
+            }
+
+        return read
+
+
+@kind("measure.lucky_gates")
+@dataclass(frozen=True)
+class LuckyGates(Begun):
+    r"""Do the lucky neurons fire for their own pattern, and do they keep doing so?
+
+    Of the neurons that were lucky at the start (`argmax`, right output sign), seen from the
+    label-relevant queries of the examples of their label: `open`, the share of gates
+    $\mathbb 1[\cdot \ge 0]$ that are open, and `kept`, the share that are as at the start.
+    With several heads a row is the rows of all heads side by side, and so is a value feature.
+
+    Args:
+        examples: Size of the test set.
+
+    Reference: li2023, appendix G.3.
+    """
+
+    examples: int = 20
+    name: str = "gates"
+
+    def begin(self, key: PRNGKey, world: World, truth: Any, start: Any) -> Reader:
+        """The measure, against the start, its test set made once."""
+        test = dataset(world, key, truth, self.examples)
+        prepared = jax.vmap(start.prepare)(test)
+        rows = jnp.sum(start.weights.output, axis=0)  # every head has the first axes for its frame
+        sets = lucky(rows, truth.patterns.shape[0], "argmax", 0.0) & signed(start.readout)
+        own = jnp.where(test.label[:, None] > 0, sets[0], sets[1])  # examples by neurons
+        query = (jax.vmap(roles_of)(test) == Role.RELEVANT) & test.kept
+        counted = query[:, :, None] & own[:, None, :]
+        gates = lambda model: jax.vmap(model.hidden)(prepared) >= 0
+        first = gates(start)
+
+        def read(model):
+            now = gates(model)
+            return {"open": mean_of(now, counted), "kept": mean_of(now == first, counted)}
 
         return read
 

@@ -12,6 +12,7 @@ the weights, and may as well be built by hand from arrays; its docstring says th
   what capacity bounds speak of.
 - xu2022: `smoother` attention as averaging; `denoiser` small trained networks beside it.
 - jelassi2022: `positional` attention from positions alone.
+- zhang2024: `linear_attention` a layer without softmax, read at the query of a prompt.
 - Real networks: `vit`, made of `layers`, `pretrained` its files, `flops` what it costs; `cnn`
   beside it; `checkpoint` attention blocks of any file, found by `layouts` and read by `weights`.
 
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
     from limelight.models.extended import Extended, ExtendedViT, FourWay, FourWayViT
     from limelight.models.heads import HeadWeights
     from limelight.models.layers import Affine, Attention, Block, Norm
+    from limelight.models.linear_attention import (
+        FullAttention,
+        LinearAttention,
+        MergedAttention,
+        SeparateAttention,
+    )
     from limelight.models.positional import Activation, Positional, PositionalNet
     from limelight.models.pretrained import Pixels, Pretrained, load, load_vit, save_vit
     from limelight.models.sequence import Sequence, SequenceNet
@@ -46,6 +53,7 @@ __all__ = [
     "Convolutional",
     "Extended",
     "FourWay",
+    "LinearAttention",
     "Loaded",
     "Positional",
     "Sequence",
@@ -56,8 +64,11 @@ __all__ = [
     "ConvNet",
     "ExtendedViT",
     "FourWayViT",
+    "FullAttention",
     "GroupedViT",
+    "MergedAttention",
     "PositionalNet",
+    "SeparateAttention",
     "SequenceNet",
     "ShallowViT",
     "Smoothing",

@@ -66,8 +66,8 @@ class ExtendedViT(Model):
         one = lambda w: w.attention(e.tokens, e.kept)
         return jnp.mean(jax.vmap(one)(self.weights), axis=0)
 
-    def __call__(self, prepared: Example, key: PRNGKey | None = None) -> Float[Array, ""]:
-        """The output for one example."""
+    def hidden(self, prepared: Example) -> Float[Array, "tokens width"]:
+        """What reaches the neurons, before they are cut at 0: a row for each query."""
         X = prepared.tokens
 
         def head(weights: ShallowWeights) -> Float[Array, "tokens width"]:
@@ -75,8 +75,11 @@ class ExtendedViT(Model):
             value = w.attention(X, prepared.kept) @ X @ w.value.T
             return (value + X if self.skip else value) @ w.output.T
 
-        heads = jax.vmap(head)(self.weights)
-        hidden = jax.nn.relu(jnp.sum(heads, axis=0))
+        return jnp.sum(jax.vmap(head)(self.weights), axis=0)
+
+    def __call__(self, prepared: Example, key: PRNGKey | None = None) -> Float[Array, ""]:
+        """The output for one example."""
+        hidden = jax.nn.relu(self.hidden(prepared))
         return kept_mean(jnp.sum(self.readout * hidden, axis=-1), prepared.kept)
 
 

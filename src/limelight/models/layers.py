@@ -272,8 +272,12 @@ class Block(eqx.Module):
         weights = None if weights is None else weights.astype(x.dtype)
         taken, S = self.attention(self.norm_attention(x), kept, places, rows)
         x = x + (taken if weights is None else weights[0] * taken)
-        added = self.out(self._hidden(self.norm_mlp(x)))
+        added = self.perceptron(x)
         return x + (added if weights is None else weights[1] * added), S
+
+    def perceptron(self, x: Tokens) -> Tokens:
+        """What it adds to rows that attention has added to."""
+        return self.out(self._hidden(self.norm_mlp(x)))
 
     def _hidden(self, rows: Tokens) -> Float[Array, "tokens hidden"]:
         active = ACTIVATIONS[self.activation]

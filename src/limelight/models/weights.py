@@ -157,7 +157,7 @@ def inside(folder: Path) -> Path:
 def _parts(path: Path) -> Tensors:
     """The files of a divided checkpoint as one."""
     try:
-        places = json.loads(path.read_text())["weight_map"]
+        places = json.loads(path.read_text(encoding="utf-8"))["weight_map"]
         if not isinstance(places, dict) or not all(isinstance(f, str) for f in places.values()):
             raise TypeError
     except OSError as error:

@@ -41,6 +41,7 @@ def make_card(figure: "Figure") -> dict[str, Any]:
         "lead": figure.lead,
         "reference": figure.reference,
         "departures": figure.departures,
+        "sizes": figure.sizes,
         "claims": [
             {
                 "claim": c.name,
@@ -89,7 +90,7 @@ def write() -> None:
 
 @functools.cache
 def _kept() -> dict[str, Any]:
-    return json.loads((Path(__file__).parent / CARDS).read_text())
+    return json.loads((Path(__file__).parent / CARDS).read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def gather(results: str | Path) -> dict[str, dict[str, Any]]:
 
     found = {}
     for path in sorted(Path(results).glob("*/*/manifest.json")):
-        manifest = json.loads(path.read_text())
+        manifest = json.loads(path.read_text(encoding="utf-8"))
         facts = {name: manifest[name] for name in FACTS if name in manifest}
         facts["trials"] = pq.read_metadata(path.with_name("table.parquet")).num_rows
         found[f"{path.parent.parent.name}/{path.parent.name}"] = facts  # a figure may be renamed
@@ -60,5 +60,7 @@ def gather(results: str | Path) -> dict[str, dict[str, Any]]:
 
 @functools.cache
 def _published() -> dict[str, Any]:
-    text = (importlib.resources.files("limelight.papers") / "costs.json").read_text()
+    text = (importlib.resources.files("limelight.papers") / "costs.json").read_text(
+        encoding="utf-8"
+    )
     return json.loads(text)

@@ -1,12 +1,11 @@
-"""From tables on disk back to their recipes: pages, published verdicts, citations."""
+"""From tables on disk back to their recipes: published verdicts, pictures, citations."""
 
 import hashlib
 import importlib.resources
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,10 @@ from limelight import plot
 from limelight._core.errors import InputError, RunError, suggest
 from limelight._core.files import write_whole
 from limelight._core.manifests import sealed
+from limelight._engine.plan import Plan
 from limelight._engine.reading import open_table, read_facts, read_manifest
-from limelight._page.report import Illustration, Section, StudyCost, write_report
+from limelight._engine.run import run
+from limelight._page.report import StudyCost
 from limelight.claims import Verdict
 from limelight.experiments._rebuild import rebuild
 from limelight.experiments.starts import WEIGHTS
@@ -121,17 +122,26 @@ def resume(
         ...     print("not a run folder")
         not a run folder
     """
+    plan = plan_of(store, paper)
+    return run(plan, store=store, progress=progress, stall=stall, same_code=same_code)
+
+
+def plan_of(store: str | Path, paper: Paper | None = None) -> Plan:
+    """The plan of a run, from what its folder says.
+
+    Args:
+        store: The run folder.
+        paper: The paper that the run belongs to, where that is not among the known ones.
+    """
     if (Path(store) / "table.parquet").exists():
         raise InputError(
             f"{store} holds a published table, which is whole", "limelight.open reads it"
         )
-    manifest, options = read_manifest(store), {"stall": stall, "same_code": same_code}
+    manifest = read_manifest(store)
     if isinstance(manifest.get("paper"), str):
         recipe = recipe_of(manifest, store, paper)
         seed, settings = how_to_go_on(manifest, store)
-        return recipe.run(
-            manifest["scale"], store, seed=seed, settings=settings, progress=progress, **options
-        )
+        return recipe.plan(manifest["scale"], seed=seed, settings=settings, store=store)
     known = manifest["configuration"]
     axes = {
         paths[0] if len(paths) == 1 else tuple(paths): values
@@ -139,15 +149,13 @@ def resume(
         else [tuple(value) for value in values]
         for paths, values in known["axes"]
     }
-    return rebuild(known["experiment"]).sweep(
+    return rebuild(known["experiment"]).plan(
         axes,
         trials=known["trials"],
         seed=known["seed"],
         shared=tuple(known["shared"]),
         name=known["name"],
         store=store,
-        progress=progress,
-        **options,
     )
 
 
@@ -176,67 +184,26 @@ def divergence(table: Table) -> str:
     )
 
 
-def write_page(path: str | Path, stores: Iterable[str | Path], paper: Paper | None = None) -> None:
-    """One HTML page for several runs: verdicts first, then figures, settings, cost, rerun."""
-    sections = [section(store, paper) for store in stores]
-    write_report(path, "limelight report", sections=sections)
-
-
-def section(store: str | Path, paper: Paper | None = None) -> Section:
-    """A run as a section of a page."""
+def check_whole(store: str | Path, paper: Paper | None = None) -> Table:
+    """The table of a finished run of a figure; anything else is refused."""
     table = open_table(store)
-    manifest = table.manifest
-    figure = find_recipe(manifest, paper)
-    missing = unfinished(table)
-    if figure is None:
-        return plain_section(store, table, missing)
-    pictures, notes = _pictures(figure, table)
-    return Section(
-        name=f"{figure.paper}-{figure.name}",
-        title=f"{figure.paper}, {figure.reference or figure.name}: {figure.title}",
-        statement=figure.lead,
-        verdicts=figure.verdict(table),
-        figures=pictures,
-        settings=_settings(manifest),
-        cost=_cost(store, table),
-        versions={**manifest.get("versions", {}), **manifest.get("device", {})},
-        rerun=[_command(manifest, store), f"limelight cite {figure.paper}"],
-        notes=[
-            f"Unfinished: {missing}." if missing else f"{len(table)} trials.",
-            *([f"{divergence(table)}."] if table.diverged.any() else []),
-            f"Departures: {figure.departures}",
-            *notes,
-            *figure.lines(table),
-        ],
-    )
+    recipe_of(table.manifest, store, paper)
+    if missing := unfinished(table):
+        raise InputError(f"{store} is not finished: {missing}", f"limelight resume {store}")
+    return table
 
 
-def plain_section(store: str | Path, table: Table, missing: str) -> Section:
-    """A run whose recipe is not at hand: what it holds, drawn plainly."""
-    name = table.manifest.get("configuration", {}).get("name") or Path(store).name
-    pictures = pictures_of(table, None) if len(table.axes) else {}
-    return Section(
-        name=name,
-        title=name,
-        statement="A study without a recipe: every measure over its axes.",
-        figures=[Illustration(picture, caption=m, alt=m) for m, picture in pictures.items()],
-        settings=_settings(table.manifest),
-        cost=_cost(store, table),
-        versions={**table.manifest.get("versions", {}), **table.manifest.get("device", {})},
-        notes=[f"Unfinished: {missing}." if missing else f"{len(table)} trials."],
-    )
-
-
-def publish(store: str | Path, folder: str | Path) -> Path:
+def publish(store: str | Path, folder: str | Path, paper: Paper | None = None) -> Path:
     """Put a finished run among the published results: its table, manifest and pictures.
 
     Trained weights stay with the run.
     """
-    table = open_table(store)
-    figure = recipe_of(table.manifest, store)
-    cost = _cost(store, table)
+    table = check_whole(store, paper)
+    figure = recipe_of(table.manifest, store, paper)
+    cost = cost_of_run(store, table)
     spent = {"seconds": cost.seconds, "compilations": cost.compilations}
     told = {name: entry for name, entry in table.manifest.items() if name != "seal"}
+    told |= computed_on(store)
     manifest = sealed(told | spent | {"compile_seconds": cost.compiling})
     place = Path(folder) / figure.paper / figure.name
     place.mkdir(parents=True, exist_ok=True)
@@ -246,6 +213,17 @@ def publish(store: str | Path, folder: str | Path) -> Path:
     for name, drawn in figure.plots(table).items():
         drawn.save(place / f"{name}.png")
     return place
+
+
+def computed_on(store: str | Path) -> dict[str, Any]:
+    """The machine that computed most chunks: a run may have been begun on one without a device."""
+    names = ("commit", "environment", "versions", "device")
+    machines = [
+        json.dumps({name: facts[name] for name in names if name in facts}, sort_keys=True)
+        for facts in read_facts(store)
+        if "device" in facts
+    ]
+    return json.loads(max(machines, key=machines.count)) if machines else {}
 
 
 def decide_published(figure: Figure, results: str | Path) -> tuple[Verdict, ...]:
@@ -290,49 +268,16 @@ def decide_running(
 
 def entries(paper: Paper, *others: str) -> dict[str, str]:
     """BibTeX entries by key: a paper's, and those of others by their keys."""
-    text = (importlib.resources.files("limelight.papers") / "references.bib").read_text()
+    text = (importlib.resources.files("limelight.papers") / "references.bib").read_text(
+        encoding="utf-8"
+    )
     ours = {key: entry for entry, key in re.findall(r"(?ms)^(@\w+\{(\w+),.*?^\})", text)}
     ours |= {paper.key: paper.bibtex} if paper.bibtex else {}
     return {key: ours[key] for key in (paper.key, *others) if key in ours}
 
 
-def _pictures(figure: Figure, table: Table) -> tuple[list[Illustration], list[str]]:
-    """Every picture that the table allows, and why the others are not there."""
-    pictures, notes = [], []
-    for name, draw in figure.pictures.items():
-        try:
-            drawn = plot.render(figure.plot(table, name))
-            pictures.append(Illustration(drawn, caption=_first_line(draw), alt=figure.title))
-        except InputError as error:
-            notes.append(f"The picture {name!r} could not be drawn: {error.message}.")
-        except Exception:  # recipes are written for whole tables
-            if not unfinished(table):
-                raise
-            notes.append(f"The picture {name!r} cannot be drawn before the run is finished.")
-    return pictures, notes
-
-
-def _first_line(draw: Any) -> str:
-    draw = draw.func if isinstance(draw, partial) else draw
-    return (draw.__doc__ or "").strip().partition("\n")[0]
-
-
-def _settings(manifest: Any) -> dict[str, Any]:
-    configuration = manifest.get("configuration", {})
-    keep = {
-        k: configuration[k] for k in ("trials", "seed", "width", "shared") if k in configuration
-    }
-    axes = {" with ".join(paths): values for paths, values in configuration.get("axes", [])}
-    return {
-        "scale": manifest.get("scale", "custom"),
-        **keep,
-        "axes": axes,
-        "experiment": configuration.get("experiment", {}),
-        "hash": manifest.get("hash", ""),
-    }
-
-
-def _cost(store: str | Path, table: Table) -> StudyCost:
+def cost_of_run(store: str | Path, table: Table) -> StudyCost:
+    """What a run took, from its chunks or from the manifest of its published table."""
     facts = read_facts(store) if Path(store).is_dir() else []
     seconds = sum(fact["seconds"] for fact in facts) or table.manifest.get("seconds", 0.0)
     compiled = sum(fact.get("compilations", 0) for fact in facts)
@@ -343,11 +288,3 @@ def _cost(store: str | Path, table: Table) -> StudyCost:
         compilations=compiled or table.manifest.get("compilations"),
         compiling=waited if facts else table.manifest.get("compile_seconds"),
     )
-
-
-def _command(manifest: Any, store: Any) -> str:
-    extra = [w for k, v in manifest.get("settings", {}).items() for w in ("--set", f"{k}={v}")]
-    words = ["limelight", "run", manifest["paper"], manifest["figure"]]
-    words += ["--scale", manifest["scale"], "--seed", str(manifest.get("seed", 0))]
-    published = not (Path(store) / "chunks").is_dir()
-    return shlex.join([*words, *([] if published else ["--store", str(store)]), *extra])

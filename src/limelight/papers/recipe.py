@@ -17,6 +17,7 @@ from limelight._engine.grid import Axes, assign, fitting, lookup, read
 from limelight._engine.identity import describe, modern
 from limelight._engine.plan import Plan, make_plan
 from limelight._engine.run import run
+from limelight.chart import Chart, of_picture
 from limelight.claims import Claim, Decision, Verdict, Verdicts, claim, claims, is_ours
 from limelight.experiments.base import Experiment
 from limelight.papers._costs import cost_of
@@ -100,9 +101,13 @@ class Figure:
         scales: What `smoke` and `small` change.
         claims: What is decided, and how.
         pictures: Pictures by name, each made from a table; the first is the figure itself.
+        charts: Charts that answer to a reader, each named after the picture that it replaces in a
+            browser; any other picture becomes a chart by itself.
         summary: Lines for the terminal: the numbers a reader wants first.
         reference: Where it stands in the paper; begins with "limelight" where it is our own.
         departures: What differs from the paper's protocol, or could not be known.
+        remark: Where verdicts seem to contradict each other, one sentence on why both stand.
+        sizes: Whose sizes the scale `paper` has, and how they differ from the paper's.
         shared: Axes whose cells share randomness, for paired comparisons; those that a scale does
             not sweep do not count there.
         save: Writes the networks that its table keeps into a folder; `None` where it keeps none.
@@ -120,9 +125,12 @@ class Figure:
     scales: Mapping[str, Scale]
     claims: tuple[Claim, ...]
     pictures: Mapping[str, Callable[[Table], Picture]]
+    charts: Mapping[str, Callable[[Table], Chart]] = field(default_factory=dict)
     summary: Callable[[Table], list[str]] = lambda table: []
     reference: str = ""
     departures: str = "none"
+    remark: str = ""
+    sizes: str = "ours: the paper has no experiment here"
     shared: tuple[str, ...] = ()
     save: Callable[[Table, Path], list[Path]] | None = None
     name: str = ""
@@ -190,7 +198,20 @@ class Figure:
     ) -> Table:
         """Run the study, or what is missing of it, and return its table."""
         plan = self.plan(scale, seed=seed, settings=settings, width=width, store=store)
-        about = {
+        return run(
+            plan,
+            store=store,
+            progress=progress,
+            stall=stall,
+            about=self.about(scale, seed, settings, command),
+            same_code=same_code,
+        )
+
+    def about(
+        self, scale: str, seed: int, settings: Mapping[str, str] | None, command: str = ""
+    ) -> dict[str, Any]:
+        """What the manifest of a run says of its figure."""
+        return {
             "paper": self.paper,
             "figure": self.name,
             "scale": scale,
@@ -198,14 +219,6 @@ class Figure:
             "seed": seed,
             "command": command,
         }
-        return run(
-            plan,
-            store=store,
-            progress=progress,
-            stall=stall,
-            about=about,
-            same_code=same_code,
-        )
 
     @property
     def cost(self) -> dict[str, str]:
@@ -224,6 +237,17 @@ class Figure:
     def plots(self, table: Table) -> dict[str, Picture]:
         """Every picture of the figure, by name."""
         return {name: self.plot(table, name) for name in self.pictures}
+
+    def chart(self, table: Table, name: str | None = None) -> Chart:
+        """A chart of the figure that answers to a reader, the first unless named.
+
+        Raises:
+            InputError: Where the picture holds what no chart can show, such as an image.
+        """
+        name = name or min(self.pictures, key=lambda name: name not in self.charts)
+        if name in self.charts:
+            return self.charts[name](table)
+        return of_picture(self.plot(table, name))
 
     @property
     def lead(self) -> str:

@@ -73,7 +73,7 @@ from limelight.plot.marks import (
     Span,
     Text,
 )
-from limelight.plot.patches import attention_over_image, similarity_maps
+from limelight.plot.patches import attention_over_image, patch_sets, similarity_maps
 from limelight.plot.phase import phase, phase_diagram, success_rates
 from limelight.plot.picture import ONE_COLUMN, TWO_COLUMNS, WIDE, Axis, Panel, Picture
 from limelight.plot.plain import measures, plain
@@ -125,6 +125,7 @@ __all__ = [  # noqa: RUF022
     # attention
     "attention_over_image",
     "mass_by_role",
+    "patch_sets",
     "similarity_maps",
     # captions and files
     "captioned",

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from limelight._core.errors import InputError
-from limelight.plot.marks import Image, Map, Mark, Number
+from limelight.plot.marks import Image, Map, Mark, Number, Points
 from limelight.plot.picture import TWO_COLUMNS, Axis, Panel, Picture
 
 #: Blocks and heads drawn at most; more would be too small to see.
@@ -48,6 +48,26 @@ def _mosaic(similarity: np.ndarray) -> np.ndarray:
     gapped = np.full((side, side + 1) * 2, np.nan)  # a free line between two maps
     gapped[:, :side, :, :side] = maps.transpose(0, 2, 1, 3)
     return gapped.reshape(side * (side + 1), -1)[:-1, :-1]
+
+
+def patch_sets(title: str, sets: ArrayLike, marks: ArrayLike | None = None) -> Panel:
+    """Patches of a square image coloured by the set they belong to, with a sign where marked.
+
+    Args:
+        title: Over the panel.
+        sets: The set of each patch, row by row.
+        marks: +1, -1 or 0 for each patch; no signs when `None`.
+    """
+    side = round(np.asarray(sets).size ** 0.5)
+    if side**2 != np.asarray(sets).size:
+        raise InputError(f"{np.asarray(sets).size} patches are not those of a square grid")
+    content: list[Mark] = [Map(np.asarray(sets).reshape(side, side), square=True, opacity=0.45)]
+    for sign, marker in ((1, "+"), (-1, "_")):
+        at = np.flatnonzero(np.asarray(marks) == sign) if marks is not None else np.array([], int)
+        if len(at):
+            y, x = np.divmod(at, side)
+            content.append(Points("", x + 0.5, y + 0.5, colour="ink", marker=marker, size=9))
+    return Panel(title, content)
 
 
 def attention_over_image(image: ArrayLike, maps: ArrayLike, bar_label: str) -> Picture:

@@ -19,24 +19,25 @@ from matplotlib.patheffects import withStroke
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import ScaledTranslation
 
+from limelight.plot._palette import (  # noqa: F401
+    COLOURS,
+    DASHES,
+    FAINT,
+    INK,
+    LABEL,
+    MARKERS,
+    MUTED,
+    NOTE,
+    STOPS,
+    TICK,
+    TITLE,
+)
 from limelight.plot.marks import Number
 from limelight.plot.picture import ONE_COLUMN
 
 DOTS_PER_INCH = 300
 
-TITLE, LABEL, TICK, NOTE = 8.5, 7.5, 6.5, 5.5
-"""Font sizes in points."""
-
-INK, MUTED, FAINT = "#1a1a1a", "#595959", "#d9d9d9"
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "p", ">")
-DASHES = ("-", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1)))
-
-_STOPS = (
-    *("#192531", "#1b3d56", "#1d5779", "#277199", "#408db4"),
-    *("#62a9cc", "#8bc4df", "#badfef", "#f0f8fb"),
-)
-SUCCESS = LinearSegmentedColormap.from_list("limelight", _STOPS)
+SUCCESS = LinearSegmentedColormap.from_list("limelight", STOPS)
 """Dark is 0 and light is 1, even in CIE lightness, so a grey print keeps the order."""
 WEIGHT = SUCCESS.reversed("limelight_r")
 """Light is 0 and dark is 1: for maps that are mostly empty, such as attention."""

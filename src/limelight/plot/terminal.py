@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from limelight._core.maths import unicode_maths
+from limelight._core.maths import in_text
 from limelight.plot.marks import Bars, Bundle, Guide, Map, Mark, Points, Series, plain_number
 from limelight.plot.picture import Axis, Panel, Picture
 
@@ -52,7 +52,7 @@ def in_terminal(picture: Picture, columns: int = 80) -> str:
             continue
         if not lines:
             continue
-        title = unicode_maths(panel.title or picture.title)
+        title = in_text(panel.title or picture.title)
         return "\n".join(line.rstrip() for line in ([f"  {title}"] if title else []) + lines)
     return ""
 
@@ -90,7 +90,7 @@ def _map(panel: Panel, cells: Map, columns: int) -> list[str]:
     lines += _axes(panel)
     lines += _wrapped(legend, columns)
     if at and edge:
-        lines.append(f"  ● {unicode_maths(edge.label)}")
+        lines.append(f"  ● {in_text(edge.label)}")
     return lines
 
 
@@ -113,7 +113,7 @@ def _shades(cells: Map, values: np.ndarray) -> tuple[Callable[[float], str], lis
     numbers = [plain_number(10**s if cells.scale == "log" else s) for s in steps]
     keys = [f"{repr(s) if s == ' ' else s} {n}" for s, n in zip(SHADES, numbers, strict=True)]
     keys += ["× not run"] * (len(known) < values.size)
-    first = f"{unicode_maths(cells.label) or 'value'}: {keys[0]}"
+    first = f"{in_text(cells.label) or 'value'}: {keys[0]}"
     return shade, [first, *keys[1:]]
 
 
@@ -184,7 +184,7 @@ def _lines(panel: Panel, columns: int) -> list[str]:
     lines.append(" " * (MARGIN - 1) + "└" + "─" * wide)
     lines.append(" " * MARGIN + _ends_and_middle(across, left, right, wide))
     lines += _axes(panel)
-    listed = [f"{sign} {unicode_maths(name)}" for name, sign in names.items()]
+    listed = [f"{sign} {in_text(name)}" for name, sign in names.items()]
     return lines + _wrapped(listed, columns)
 
 
@@ -246,7 +246,7 @@ def _stroke(canvas: np.ndarray, u: np.ndarray, v: np.ndarray) -> None:
 def _ends_and_middle(axis: Axis, left: float, right: float, wide: int) -> str:
     if axis.categories:
         first, last = axis.categories[0], axis.categories[-1]
-        return unicode_maths(first) + unicode_maths(last).rjust(max(1, wide - len(first)))
+        return in_text(first) + in_text(last).rjust(max(1, wide - len(first)))
     words = [plain_number(_value(axis, place, left, right)) for place in (0.0, 0.5, 1.0)]
     return words[0] + words[1].center(wide - len(words[0]) - len(words[2])) + words[2]
 
@@ -255,7 +255,7 @@ def _ends_and_middle(axis: Axis, left: float, right: float, wide: int) -> str:
 
 
 def _axes(panel: Panel) -> list[str]:
-    across, upwards = (unicode_maths(axis.label) for axis in panel.axes)
+    across, upwards = (in_text(axis.label) for axis in panel.axes)
     parts = [f"up: {upwards}"] * bool(upwards) + [f"across: {across}"] * bool(across)
     return ["  " + "; ".join(parts)] if parts else []
 

@@ -9,6 +9,7 @@
   `regions` images of them.
 - jelassi2022: `spatial` patches in hidden sets; `projected` Gaussian patches labelled by a filter;
   `partitions` how patches are grouped; `laws` exact laws of the marks.
+- zhang2024: `prompts` labelled examples of a new regression task, then a query.
 - Real images: `images` as patches, from `sources`; `composites` of two, with known roles;
   `patches` cuts and shuffles.
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from limelight.worlds.pairs import Pairs
     from limelight.worlds.patterns import Patterns
     from limelight.worlds.projected import GaussianPatches
+    from limelight.worlds.prompts import Prompt, Prompts
     from limelight.worlds.regions import Regions
     from limelight.worlds.sets import PatternSets
     from limelight.worlds.sparse import POLICIES, Sparse
@@ -55,6 +57,9 @@ __all__ = [
     # jelassi2022
     "GaussianPatches",
     "Spatial",
+    # zhang2024
+    "Prompt",
+    "Prompts",
     # Real images
     "Composites",
     "Images",

@@ -36,7 +36,7 @@ def write(path: str | Path, tensors: dict[str, np.ndarray], certificate: dict[st
     with atomic(path) as temporary:
         save_file(kept, temporary, metadata={METADATA: json.dumps(finite(certificate))})
     with atomic(beside(path)) as temporary:
-        temporary.write_text(text + "\n")
+        temporary.write_text(text + "\n", encoding="utf-8")
 
 
 def load(path: str | Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -14,7 +14,7 @@ import numpy as np
 from limelight._core.errors import InputError
 from limelight.models.layers import Affine, Attention, AttentionPool, Block, Norm, Rotary
 from limelight.models.pretrained._facts import Facts
-from limelight.models.pretrained._places import Turns, relative_bias
+from limelight.models.pretrained._places import Turns, relative_bias, resampled
 from limelight.models.vit import POOLS, ViT
 from limelight.models.weights import Tensors
 
@@ -149,15 +149,40 @@ class _Builder:
                 "one for every patch, and perhaps one for a class token and registers",
             )
         (cover,) = covers
-        self._same_side(math.isqrt(len(rows) - cover))
-        full = np.zeros((len(rows) - cover + prefix, self.width))
-        full[:cover], full[prefix:] = rows[:cover], rows[cover:]
-        return full, math.isqrt(len(rows) - cover)
+        table = self._fitted(rows[cover:])
+        full = np.zeros((len(table) + prefix, self.width))
+        full[:cover], full[prefix:] = rows[:cover], table
+        return full, math.isqrt(len(table))
+
+    def _fitted(self, table: np.ndarray) -> np.ndarray:
+        """The positions of the patches, for the images that the caller has."""
+        own, patch = math.isqrt(len(table)), self.tensors.shape("patch_embed.proj.weight")[-1]
+        side = self.facts["side"] if self._asked_for_side() else own * patch
+        if side == own * patch:
+            return table
+        if side % patch:
+            raise InputError(f"images of {side} pixels", f"a multiple of {patch}")
+        smooth = self.facts.values.get("antialias")
+        if smooth is None or self.facts["rotary"] is not None or self._has("blocks.0." + BIAS):
+            raise InputError(
+                f"its positions are for images of {own * patch} pixels, and how it fits them to"
+                " others is not known here",
+                "leave side out",
+            )
+        kind = "bicubic, antialiased" if smooth else "bicubic"
+        self.facts.notes.append(
+            f"positions for images of {own * patch} pixels are fitted to {side}: {kind}, as"
+            f" {self.facts.sources['antialias']} does"
+        )
+        return resampled(table, side // patch, smooth)
+
+    def _asked_for_side(self) -> bool:
+        return self.facts.sources.get("side") == "the caller"
 
     def _same_side(self, grid: int) -> None:
         """Refuse another side than the caller's: a table of positions is for one grid."""
         side = grid * self.tensors.shape("patch_embed.proj.weight")[-1]
-        if self.facts.sources.get("side") == "the caller" and self.facts["side"] != side:
+        if self._asked_for_side() and self.facts["side"] != side:
             raise InputError(f"its positions are for images of {side} pixels", "leave side out")
 
     def _side(self, prefix: int) -> int:

@@ -53,7 +53,9 @@ def _neurons(shapes: Mapping[str, tuple[int, ...]]) -> int | None:
 def architectures() -> dict[str, dict[str, Any]]:
     """All of them, by name."""
     return json.loads(
-        resources.files("limelight.models.pretrained").joinpath("timm.json").read_text()
+        resources.files("limelight.models.pretrained")
+        .joinpath("timm.json")
+        .read_text(encoding="utf-8")
     )
 
 

@@ -1,4 +1,4 @@
-"""Positions that enter attention itself: rotations of a grid, and a bias by relative position."""
+"""Positions: a table for another grid, rotations of a grid, a bias by relative position."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -86,3 +86,56 @@ def relative_bias(
     index[1:, 1:] = (2 * side - 1) * down + right
     index[0, :], index[:, 0], index[0, 0] = distances, distances + 1, distances + 2
     return table[index].transpose(2, 0, 1)
+
+
+def resampled(
+    table: Float[np.ndarray, "patches width"], side: int, antialias: bool
+) -> Float[np.ndarray, "others width"]:
+    """A table of positions for another square grid: bicubic, as PyTorch's `interpolate` has it.
+
+    Args:
+        table: Row by row of its grid.
+        side: Of the other grid.
+        antialias: Whether the kernel is widened where the grid becomes smaller; its parameter is
+            then -1/2 and not -3/4, and taps beyond the edge are left out, not repeated.
+
+    Example:
+        >>> resampled(np.arange(4.0)[:, None], 1, False).tolist()
+        [[1.5]]
+    """
+    old = round(len(table) ** 0.5)
+    taps = _antialiased(old, side) if antialias else _taps(old, side)
+    grid = table.reshape(old, old, -1)
+    return np.einsum("ai,bj,ijd->abd", taps, taps, grid).reshape(side * side, -1)
+
+
+def _cubic(x: np.ndarray, a: float) -> np.ndarray:
+    """Keys' kernel with this parameter, 0 from 2 on."""
+    x = abs(x)
+    near = ((a + 2) * x - (a + 3)) * x**2 + 1
+    far = a * (((x - 5) * x + 8) * x - 4)
+    return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
+
+
+def _taps(old: int, new: int) -> Float[np.ndarray, "new old"]:
+    """Four taps around every place; those beyond the edge fall on it."""
+    places = (np.arange(new) + 0.5) * old / new - 0.5
+    found = np.zeros((new, old))
+    for tap in range(-1, 3):
+        at = np.floor(places) + tap
+        index = np.clip(at, 0, old - 1).astype(int)
+        np.add.at(found, (np.arange(new), index), _cubic(places - at, -0.75))
+    return found
+
+
+def _antialiased(old: int, new: int) -> Float[np.ndarray, "new old"]:
+    """Taps within two (larger) steps of every place, made to add up to 1."""
+    scale = old / new
+    wide = max(scale, 1.0)
+    centres = scale * (np.arange(new) + 0.5)
+    low = np.maximum((centres - 2 * wide + 0.5).astype(int), 0)
+    high = np.minimum((centres + 2 * wide + 0.5).astype(int), old)
+    index = np.arange(old)
+    found = _cubic((index - centres[:, None] + 0.5) / wide, -0.5)
+    found *= (index >= low[:, None]) & (index < high[:, None])
+    return found / found.sum(axis=1, keepdims=True)

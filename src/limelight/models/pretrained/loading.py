@@ -1,11 +1,13 @@
 """Load a ViT, or refuse it by what it is."""
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from limelight._core.errors import InputError, check_word
+from limelight.models._schedule import RANDOM, TRUTH, Schedule, kept_patches, schedule_in
 from limelight.models.pretrained._configs import read_configs
 from limelight.models.pretrained._facts import Facts
 from limelight.models.pretrained._known import named, signature
@@ -92,7 +94,8 @@ def load(
         epsilon: What norms add to the variance.
         activation: Of neurons; see `layers.ACTIVATIONS`.
         pool: What the head reads; see `vit.POOLS`.
-        side: Pixels along a side of an image, for a network that has no table of positions.
+        side: Pixels along a side of an image, for a network that has no table of positions, or
+            another than that of its table, which is then fitted as its library does.
         like: The name of its architecture in timm, perhaps with the tag of its weights.
 
     Raises:
@@ -113,8 +116,15 @@ def load(
         from limelight.models.pretrained._build import build  # loads JAX
 
         model = build(opened.tensors, opened.facts)
+        schedule = schedule_in(opened.tensors)
+        model = model if schedule is None else pruned(model, schedule)
     facts, renamed = opened.facts, opened.renamed
     notes = [*facts.notes]
+    if schedule is not None:
+        notes.append(
+            f"behind block {schedule.at} its output is made from {schedule.keep:.0%} of the"
+            f" patches, by {schedule.policy}, as the file's schedule says"
+        )
     for what, names in (("another network's", renamed.outside), ("not used", renamed.dropped)):
         if names:
             more = ", ..." if len(names) > 1 else ""
@@ -124,6 +134,26 @@ def load(
     return Pretrained(
         model, opened.name, renamed.layout.name, facts.told(), facts.pixels, tuple(notes)
     )
+
+
+def pruned(model: "ViT", schedule: Schedule) -> "ViT":
+    """The network that follows a schedule.
+
+    Raises:
+        InputError: Where the schedule needs more than an image, or a block that is not there.
+    """
+    depth = len(model.blocks)
+    if schedule.policy in (RANDOM, TRUTH):
+        raise InputError(
+            f"its schedule drops patches by {schedule.policy}, which an image alone does not say",
+            "attention, similarity and norm can be followed",
+        )
+    if schedule.at >= depth:
+        raise InputError(
+            f"its schedule prunes behind block {schedule.at}", f"it has {depth} blocks"
+        )
+    keep = ((schedule.at - 1, kept_patches(schedule.keep, model.patches)),)
+    return dataclasses.replace(model, keep=keep, policy=schedule.policy)
 
 
 def load_vit(source: Any, heads: int | None = None, **said: Any) -> "ViT":
@@ -174,6 +204,7 @@ def open_source(
         read_configs(found.configs, facts)
         facts.add(*_shown(tensors, renamed))
         facts.add(renamed.layout.always, f"every {renamed.layout.name}")
+        facts.add(_fitting(tensors, renamed), "timm" if renamed.layout is TIMM else "transformers")
         _by_name(found, facts)
         if renamed.layout is TIMM:
             facts.conclude(signature(tensors.shapes))
@@ -258,6 +289,15 @@ def _shown(tensors: Tensors, renamed: Renamed) -> tuple[dict[str, Any], str]:
     if renamed.layout is TIMM and there and not any(name in tensors for name in turned):
         found["rotary"] = None
     return found, "its tensors"
+
+
+def _fitting(tensors: Tensors, renamed: Renamed) -> dict[str, bool]:
+    """How its library fits positions to another grid, where that is known: antialiased or not."""
+    if renamed.layout is TIMM:
+        return {"antialias": True}
+    if renamed.layout.name.startswith("Hugging Face"):
+        return {"antialias": "reg_token" in tensors}  # DINOv2 with registers alone
+    return {}
 
 
 def _by_name(found: Source, facts: Facts) -> None:

@@ -156,7 +156,7 @@ def _made(mean: Any, std: Any, crop: Any, stretch: bool, way: Any, source: str) 
 def read_json(path: Path) -> dict[str, Any] | None:
     """An object in a JSON file; nothing where there is none, and one line where it is damaged."""
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except OSError as error:

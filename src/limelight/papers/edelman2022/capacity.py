@@ -59,7 +59,9 @@ def bound_of(head: HeadNorms, examples: int, tokens: int) -> float:
 @cache
 def real_heads() -> tuple[HeadNorms, ...]:
     """The heads of a DeiT-tiny export, as `limelight bound edelman2022 FILE --json` wrote them."""
-    text = files("limelight.papers.edelman2022").joinpath("deit_tiny.json").read_text()
+    text = (
+        files("limelight.papers.edelman2022").joinpath("deit_tiny.json").read_text(encoding="utf-8")
+    )
     heads = [head for block in json.loads(text)["blocks"] for head in block["heads"]]
     return tuple(HeadNorms.of_report(head["norms"]) for head in heads)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from limelight import fit, plot
 from limelight._engine.grid import Axes
+from limelight.chart import Explorer
 from limelight.claims import Claim, all_parts
 from limelight.fit.laws import LawName
 from limelight.papers.recipe import Scale
@@ -61,6 +62,35 @@ def reference(table: Table) -> np.ndarray:
         return np.full(len(lengths), np.nan)
     sparsity = table.setting("world.sparsity")
     return np.array([examples_needed(int(T), sparsity) for T in lengths], dtype=float)
+
+
+def consistent(table: Table, level: float) -> list[plot.Guide]:
+    """What any consistent learner needs, at every length."""
+    return [plot.Guide("any consistent learner", table.values(LENGTH), reference(table))]
+
+
+#: Success by length and sample size, with an accuracy to move. A trial ends at its first look above
+#: .99: higher levels cannot be asked for.
+EXPLORER = Explorer(
+    upwards=SIZE,
+    measure="best_accuracy",
+    edge=lambda table, level: fit.threshold(
+        table, along=SIZE, measure="best_accuracy", level=level
+    ),
+    across={
+        "context length $T$": lambda at: float(at[LENGTH]),
+        r"$\ln T$": lambda at: float(np.log(at[LENGTH])),
+    },
+    levels=(0.9, 0.92, 0.94, 0.96, 0.975, 0.98, 0.985, 0.99),
+    start=0.99,
+    below=False,
+    label="training examples $m$",
+    measured="best holdout accuracy",
+    found="$m_{50}$, where half of the trials succeed",
+    theory=consistent,
+    log=False,
+    ends=(0.84, 1.0),
+)
 
 
 def summary(table: Table, loose: bool = False) -> list[str]:

@@ -193,8 +193,10 @@ figure = Figure(
     ),
     claims=(fitted, rises, gradual, above_reference, above_lower, examples),
     pictures=critical.PICTURES,
+    charts={"critical": critical.EXPLORER.chart},
     summary=summary,
     reference="Figure 2",
+    sizes="the paper's own grid: all lengths, sizes and 50 trials per cell",
     departures=(
         "dropout masks have 16-bit probabilities (.899994 for .9); at paper scale token vectors are"
         " rounded to bfloat16 and other products to TF32 in training, not in looks; a trial ends at"

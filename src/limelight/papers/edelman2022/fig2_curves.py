@@ -10,6 +10,7 @@ import numpy as np
 
 from limelight import fit, plot
 from limelight._engine.grid import assign
+from limelight.chart import Chart, Strip, player
 from limelight.papers.edelman2022 import fig2
 from limelight.papers.edelman2022.critical import LENGTH, SIZE, iterations, smaller
 from limelight.papers.recipe import Figure, scales
@@ -75,6 +76,21 @@ def _row(table: Table, trace: str, axis: plot.Axis, level: float) -> list[plot.P
     return panels
 
 
+def play(table: Table) -> Chart:
+    """Accuracy of every trial, moment by moment, and the share above .99 so far."""
+    when = (np.arange(table["trace.accuracy"].shape[1]) + 1) * table.setting("every")
+    strips, lines = [], []
+    for at, rows in table.cells(LENGTH, SIZE):
+        accuracy = rows["trace.accuracy"].astype(float)
+        name = f"$m$ = {at[SIZE]}"
+        strips.append(Strip(f"every trial, {name}", accuracy.T, ACCURACY.label, 0.5, 1.0))
+        lines.append(plot.Series(f"share above .99, {name}", when, (accuracy > 0.99).mean(axis=0)))
+    return player(
+        when, (), strips, lines, label="share of trials", limits=(0, 1), word="iteration",
+        caption="One tick per trial; the answer “never” is right in .875 of the cases.",
+    )  # fmt: skip
+
+
 figure = Figure(
     statement="at T = 400, 100 examples are fitted without generalising, 200 mostly generalise",
     trial=assign(fig2.trial, {LENGTH: 400, "curves": True, "share": 1.0, "first": 10_000}),
@@ -86,8 +102,10 @@ figure = Figure(
     ),
     claims=(examples,),
     pictures={"course": draw},
+    charts={"course": play},
     summary=summary,
     reference="Figure 2 (right), enlarged in Figure 4",
+    sizes="the paper's own setting, twice as long",
     departures=(
         "dropout masks have 16-bit probabilities; at paper scale token vectors are rounded to "
         "bfloat16 and other products to TF32 in training; at small scale T = 50 and a holdout of "

@@ -70,6 +70,7 @@ figure = Figure(
     ),
     claims=better,
     pictures=critical.PICTURES,
+    charts={"critical": critical.EXPLORER.chart},
     summary=critical.summary,
     reference=variants.REFERENCE,
     departures=(

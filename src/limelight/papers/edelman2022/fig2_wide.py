@@ -57,6 +57,7 @@ figure = Figure(
     ),
     claims=(sublinear, ratio),
     pictures=critical.PICTURES,
+    charts={"critical": critical.EXPLORER.chart},
     summary=critical.summary,
     reference=variants.REFERENCE,
     departures=(

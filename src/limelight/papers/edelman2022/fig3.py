@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 
 from limelight import fit, plot
+from limelight.chart import Chart, Strip, player
 from limelight.claims import Above, AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.parity import LEARNED, Parity
 from limelight.fit.curves import Falls, falls
@@ -202,6 +203,22 @@ def draw_loss(table: Table) -> plot.Picture:
     )
 
 
+def play(table: Table) -> Chart:
+    """Loss of every run, moment by moment, and the median of each length."""
+    every = max(1, table["trace.loss"].shape[1] // 100)
+    when = when_logged(table)[::every]
+    strips, lines = [], []
+    for at, rows in table.cells(LENGTH):
+        loss, name = rows["trace.loss"].astype(float)[:, ::every], f"$T$ = {at[LENGTH]}"
+        strips.append(Strip(f"every run, {name}", loss.T, "batch loss", 0.0, 0.75))
+        known = np.isfinite(loss).any(axis=0)
+        lines.append(plot.Series(name, when[known], np.nanmedian(loss[:, known], axis=0)))
+    return player(
+        when, (), strips, lines, label="batch loss, median", limits=(0.0, 0.75), word="iteration",
+        caption="One tick per run; a run that has ended has none.",
+    )  # fmt: skip
+
+
 def draw_times(table: Table) -> plot.Picture:
     """When each run learned, against the length; hollow marks had not when they ended."""
     lengths = [str(T) for T in table.values(LENGTH)]
@@ -255,8 +272,10 @@ figure = Figure(
     ),
     claims=(abrupt, learned, slower, not_beyond),
     pictures={"loss": draw_loss, "times": draw_times},
+    charts={"loss": play},
     summary=learned_lines,
     reference="Figure 3",
+    sizes="the paper's own sizes and 10 runs per length, and two lengths that it names beside them",
     departures=(
         "dropout masks have 16-bit probabilities; what the paper leaves open follows minGPT of "
         "2021; lengths 60 and 100 stand for the paper's remark that nothing above 50 was learned"

@@ -92,6 +92,7 @@ figure = Figure(
     pictures={"loss": draw},
     summary=summary,
     reference="limelight; the protocol of Figure 3",
+    sizes="the sizes of fig3, with noise that the paper does not run",
     departures="not in the paper, which names parities with noise and does not run them; otherwise"
     " as fig3",
 )

@@ -25,5 +25,6 @@ figure = replace(
     ),
     summary=fig3.learned_lines,
     reference="limelight; the protocol of Figure 3",
+    sizes="the sizes of fig3, more runs",
     departures="as fig3, without the lengths 60 and 100",
 )

@@ -149,6 +149,7 @@ figure = Figure(
     pictures={"digits": draw},
     summary=summary,
     reference="Figures 1(a), 5 and 7, in small",
+    sizes="far smaller than the paper's: 8 x 8 digits",
     departures="ours: the paper shows CIFAR and ImageNet. One-layer ViT of width 32, 4 heads, MLP"
     " 128, mean pool, pre-norm, positions of size .02; AdamW 3e-3, cosine, decay .01 on matrices;"
     " pixels from 0 to 1 less their mean; 1,400 digits for training, split afresh for each seed;"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from limelight.claims import Above, AtMost, Estimate, Undecided
+from limelight.claims import Above, AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.recovery import Recovery
 from limelight.fit import tabulate
 from limelight.fit.estimates import ends_of, joined, lowest, mean, share
@@ -52,16 +52,19 @@ def noted(table: Table, estimate: Estimate) -> Estimate:
 
 
 SIZES = ({"many": 8}, {"many": 31}, {"many": 125})
+#: The level is the first one, set after a pilot; that of 8 D^2 is asked of a table that was there.
+LEVELS = tuple(
+    {**case, "fixed": fixed} for case, fixed in zip(SIZES, ("after", "pilot", "pilot"), strict=True)
+)
 
 
 @claims(
     "erosion.lost.n{many}",
-    "On a finite sample (N = {many} D^2) long training loses association in more than a fifth of"
+    "On a finite sample (N = {many} D^2) long training loses association in at least half of"
     " the seeds, under every step rule.",
-    Above(0.2),
+    AtLeast(0.5),
     at="limelight, against jelassi2022, Theorem 4.2 (any T)",
-    fixed="after",
-    cases=SIZES,
+    cases=LEVELS,
 )
 def share_lost(table: Table, many: int) -> Estimate:
     """Share of seeds exact at some look and not at the last, N = {many} D^2, D = 16."""
@@ -182,7 +185,7 @@ figure = Figure(
         ),
     ),
     # What 20 seeds leave open under curvature steps is asked of more of them, in erosion-seeds.
-    claims=(*share_lost[:2], *error_change, gain_of_samples[0]),
+    claims=(share_lost[1], *error_change, gain_of_samples[0]),
     pictures={"erosion": draw},
     summary=summary,
     reference="Theorem 4.2",

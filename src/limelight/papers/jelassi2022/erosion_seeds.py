@@ -12,7 +12,7 @@ figure = replace(
     statement="how often is association lost, and do more samples keep it?",
     grid={RULE: [CURVATURE], EXAMPLES: [many * SQUARE for many in (8, 125, 250)]},
     trials=120,
-    claims=(erosion.share_lost[2], erosion.gain_of_samples[1]),
+    claims=(erosion.share_lost[0], erosion.gain_of_samples[1]),
     reference="limelight; Theorem 4.2",
     departures="as erosion, curvature steps alone, on other and more seeds",
 )

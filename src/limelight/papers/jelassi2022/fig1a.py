@@ -73,6 +73,8 @@ figure = Figure(
     pictures={"similarity": draw},
     summary=summary,
     reference="Figure 1(a)",
+    sizes="one checkpoint, or a small network where none is given: the paper shows ViT-"
+    "small/32 on ImageNet",
     departures="the paper shows ViT-small/32 trained on ImageNet. Without a file a one-layer ViT is"
     " trained on 8 x 8 digits; with checkpoint=FILE its positions are read. The class token is left"
     " out; the similarity is divided by its largest entry; maps are cut at .55 from above and at 0"

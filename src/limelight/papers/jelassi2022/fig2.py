@@ -150,6 +150,7 @@ figure = Figure(
     pictures={"fig2": draw},
     summary=summary,
     reference="Figure 2",
+    sizes="ours: the paper names no sizes for this figure",
     departures="filter, stride, network and training are not in the paper: ours; the scales of the"
     " start are part of the setting (A 0.01 with the diagonal frozen at 1, P 0.25, v 0.1); the ViT"
     " has layer norms; D = 64 with a tied kernel only; the paper prints no error: a first rule"

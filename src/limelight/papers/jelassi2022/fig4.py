@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from limelight.chart import Chart, Film, player
 from limelight.claims import AtLeast, Estimate
 from limelight.experiments.recovery import Recovery
 from limelight.fit import tabulate
@@ -9,7 +10,7 @@ from limelight.fit.estimates import lowest, share
 from limelight.models.positional import Positional
 from limelight.papers.jelassi2022 import traces
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import TWO_COLUMNS, Axis, Bundle, Map, Panel, Picture, Reference
+from limelight.plot import TWO_COLUMNS, Axis, Bundle, Map, Panel, Picture, Reference, Series
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.train.descent import Descent
@@ -156,6 +157,35 @@ def curves(table: Table, rows: Table, title: str = "", until: int | float = np.i
     return Panel(title, lines, upwards, across)
 
 
+def play(table: Table) -> Chart:
+    """Logits of one seed, in place and sorted by set, and the curves of all, step by step."""
+    first = table.where(trial=table["trial"].min())
+    films, lines, at = [], [], np.zeros(0)
+    for where, rows in first.cells(PARTITION):
+        at, A, sets = frames(rows)
+        name = WORDS[where[PARTITION]]
+        by_set = np.argsort(sets, kind="stable").tolist()
+        films.append(Film(f"{name}, in place", A, orders=[(f"{name}, sorted by set", by_set)]))
+        seeds = table.rows(table[PARTITION] == where[PARTITION])
+        t = traces.steps(seeds)
+        for words, values in (
+            ("rows exact", seeds["trace.exact"]),
+            ("test error / linear error", seeds["trace.error"] / linear(table)),
+        ):
+            middle = np.nanmedian(values.astype(float), axis=0)
+            lines.append(Series(f"{words}, {name.split()[0]}", t, middle))
+    return player(
+        at,
+        films,
+        curves=lines,
+        label="share, or ratio",
+        limits=(0.0, 1.15),
+        word="step",
+        caption="Maps: the attention logits of the first seed, light where large, each step on its"
+        " own scale; grey: the frozen diagonal. Curves: medians over seeds.",
+    )
+
+
 def draw_sets(table: Table) -> Picture:
     """Which patches belong together, contiguous or scattered: the paper's Figure 1(b)."""
     panels = []
@@ -213,8 +243,10 @@ figure = Figure(
     ),
     claims=(recovered, ordered),
     pictures={"strip": draw_strip, "course": draw_course, "sets": draw_sets},
+    charts={"strip": play},
     summary=summary,
     reference="Figure 4",
+    sizes="ours: the paper names no sizes for this figure",
     departures="the paper gives no sizes, rates or steps: all of them are ours; two groups of"
     " weights with a step rule of their own instead of one rate; the stopping step is the first"
     " look with a training loss of at most a quarter of what v alone can reach, a rule chosen after"

@@ -158,6 +158,8 @@ figure = Figure(
     pictures={"accuracy": draw, "similarity": draw_similarity},
     summary=summary,
     reference="Figure 5",
+    sizes="smaller than the paper's: patches of 4 for 2, narrower networks, 10 epochs "
+    "(fig5-patch2 has patches of 2)",
     departures=images.DEPARTURES + SIZES,
     shared=ARM,
 )

@@ -72,5 +72,6 @@ figure = replace(
     ),
     claims=(same_training,),
     pictures={"losses": draw},
+    sizes="the network of fig5, for 50 steps in full precision",
     departures=f"{fig5.figure.departures}; at paper scale 50 steps in full float32",
 )

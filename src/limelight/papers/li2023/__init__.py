@@ -3,8 +3,8 @@
 One module per figure, named after it. What several share: `protocols`, how both fractions of tokens
 move; `boundary`, the number of examples needed, `quotients`, its ratios, and `offset`, equation
 (10) as a law; `concentration`, attention during training, and `traces`, how a log is read;
-`removal`, Figures 5 and 8; `composites`, Figure 6, and `reach`, its numbers of examples. `lucky`,
-`envelope` and `lemma2` are the parts of `lemmas`.
+`removal`, Figures 5 and 8; `extensions`, appendix G; `composites`, Figure 6, and `reach`, its
+numbers of examples. `lucky`, `envelope` and `lemma2` are the parts of `lemmas`.
 """
 
 from limelight.papers.contents import Paper, Statement
@@ -61,6 +61,7 @@ paper = Paper(
         "fig3-ratio": "the same with alpha_# held at a quarter of alpha_*",
         "fig4": "attention mass on the label-relevant tokens during training",
         "fig5": "test loss against removed tokens, at a budget of 70 steps",
+        "fig5-trials": "test loss against tokens removed at random, quieter noise, more trials",
         "fig5-long": "the same after 1,000 steps",
         "fig5-samples": "examples needed with tokens removed",
         "fig8": "test loss against removed tokens with more patterns in 20 dimensions",
@@ -71,6 +72,9 @@ paper = Paper(
         "fig7": "attention mass on the label-relevant tokens with more patterns",
         "hypotheses": "zero loss and iterations inside Theorem 1's hypotheses",
         "lemmas": "lucky neurons, features, values and envelopes through training",
+        "classes": "what the neurons of four classes grow along",
+        "heads": "attention, gates and margins with several heads",
+        "skip": "attention and margins with a skip connection and layer norm",
         "sets": "what a set of patterns grows along, against the frequencies of its members",
     },
 )

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from limelight import fit, plot
+from limelight._core.maths import in_text
+from limelight.chart import Explorer
 from limelight.claims import Claim, Estimate, Inside
 from limelight.fit import Edge, Threshold, curves
 from limelight.fit.curves import Part
@@ -15,6 +17,7 @@ from limelight.fit.laws import LawName
 from limelight.papers.recipe import claims
 from limelight.plot.marks import Line
 from limelight.table import Table
+from limelight.theory.li2023 import learning
 
 #: A trial succeeds when its test hinge loss is below the first, as in the paper; the second shows
 #: how much hangs on that choice.
@@ -215,14 +218,62 @@ def draw_phase(table: Table, validity: plot.Span | None = None) -> plot.Picture:
         x_label=r"$\alpha_*^{-2}$",
         y_label="training examples $N$",
         edge=line("N50, 95 % interval", edge, x),
-        theory=[
-            *straight_guide(r"line in $\alpha_*^{-2}$", edge, x, x),
-            *straight_guide(r"line in $(\alpha_*-\alpha_\#)^{-2}$", edge, gap(edge) ** -2.0, x),
-        ],
+        theory=lines(table, STRICT),
         validity=validity,
         marked=("training not converged", unconverged_cells(table, *PLANE)),
         top=(r"$\alpha_*$", fractions),
     )
+
+
+def lines(table: Table, level: float) -> list[Line]:
+    """Straight lines through the boundary at a criterion, over the power -2 of the fraction."""
+    edge = n50(table, level)
+    x = relevant(edge) ** -2.0
+    return [
+        *straight_guide(r"line in $\alpha_*^{-2}$", edge, x, x),
+        *straight_guide(r"line in $(\alpha_*-\alpha_\#)^{-2}$", edge, gap(edge) ** -2.0, x),
+    ]
+
+
+def slope(table: Table, level: float) -> str:
+    """The exponent at a criterion, in words."""
+    edge = n50(table, level)
+    use = usable(edge)
+    if use.sum() < POINTS:
+        return f"{use.sum()} points resolved: no exponent"
+    found = fit.fit_law("power", 1 / relevant(edge)[use], edge.values[use])
+    return in_text(f"exponent of N50 in 1/alpha_*: {found.slope:.1f} (theorem: 2)")
+
+
+def failing(table: Table, at: Any) -> list[str]:
+    """The hypotheses of Theorem 1 that fail in a cell."""
+    parts = {
+        "world": ("tokens", "relevant", "confusing", "patterns", "dimension"),
+        "train": ("examples", "batch", "steps", "rate"),
+        "model": ("width", "value_error", "key_error", "frozen"),
+    }
+    given = {n: table.setting(f"{part}.{n}", at) for part, names in parts.items() for n in names}
+    bound = learning(**given, noise=0.0)
+    return [condition.name for condition in bound.conditions if not condition.holds]
+
+
+#: The phase diagram with a criterion to move.
+EXPLORER = Explorer(
+    upwards="train.examples",
+    measure="test_loss",
+    edge=n50,
+    across={
+        r"$\alpha_*^{-2}$": lambda at: at["world.relevant"] ** -2.0,
+        r"$1/(\alpha_*-\alpha_\#)$": lambda at: 1 / (at["world.relevant"] - at["world.confusing"]),
+        r"$\alpha_*$": lambda at: at["world.relevant"],
+    },
+    label="training examples N",
+    found="N50, where half of the trials succeed",
+    theory=lines,
+    fact=slope,
+    conditions=failing,
+    marked=("training not converged", unconverged),
+)
 
 
 def draw_law(table: Table) -> plot.Picture:

@@ -8,6 +8,7 @@ import numpy as np
 
 from limelight import fit, plot
 from limelight._core.types import Role
+from limelight.chart import Chart, Film, player
 from limelight.claims import Estimate
 from limelight.experiments import Study
 from limelight.fit import estimates
@@ -24,6 +25,7 @@ LABELS = {
     "confusing": "confusion queries",
     "idle": "non-discriminative queries",
 }
+SHORT_LABELS = {"idle": "non-disc.", "confusing": "confusion"}
 #: A mean over trials with its bootstrap interval.
 average = partial(estimates.mean, method="bootstrap", least=2)
 #: Shares of all trials that differ by less are the same but for rounding.
@@ -152,8 +154,56 @@ def draw_roles(table: Table) -> plot.Picture:
 
     return plot.mass_by_role(
         [("before training", mass(0)), ("after training", mass(-1))],
-        [{"idle": "non-disc.", "confusing": "confusion"}.get(n, n) for n in names],
+        [SHORT_LABELS.get(n, n) for n in names],
         note=in_words(at),
+    )
+
+
+def play(table: Table) -> Chart:
+    """Where attention goes, step by step: between roles, to every token, to all relevant ones."""
+    at, rows = main_cell(table)
+    steps = logged_steps(table, rows)
+    names = [n for n in Role.NAMES if not np.isnan(rows[f"trace.roles.{n}.{n}"]).all()]
+    mass = np.array(
+        [[rows[f"trace.roles.{q}.{k}"].mean(axis=0) for k in names] for q in names], dtype=float
+    )
+    frames = np.moveaxis(mass, -1, 0)  # steps by queries by keys
+    tokens = int(table.setting("world.tokens", at))
+    share = dict(zip(("relevant", "confusing"), fractions(table, at), strict=True))
+    share["idle"] = 1 - sum(share.values())
+    counts = [round(share[name] * tokens) for name in names]
+    each = np.repeat(frames / np.array(counts) * tokens, counts, axis=2)
+    words = [SHORT_LABELS.get(name, name) for name in names]
+    curves = [
+        plot.band(label, steps, rows[f"trace.mass.{role}"].astype(float))
+        for role, label in LABELS.items()
+        if not np.isnan(rows[f"trace.mass.{role}"]).all()
+    ]
+    return player(
+        steps,
+        [
+            Film(
+                "from queries (rows) to keys (columns)",
+                *(frames, words, words),
+                low=0.0,
+                high=1.0,
+                numbers=True,
+                dark="high",
+            ),
+            Film(
+                f"the {tokens} tokens in a row, by role: what each gets",
+                *(each, words),
+                low=0.0,
+                high=float(np.nanmax(each)),
+                dark="high",
+                width=440,
+                height=120,
+            ),
+        ],
+        curves=curves,
+        label=r"attention mass on $\mathcal{S}_*$",
+        limits=(0.0, 1.0),
+        caption=f"Means over {len(rows)} trials; {in_words(at)}. Dark: much attention.",
     )
 
 

@@ -17,7 +17,15 @@ from limelight.fit import curves, estimates, percentile_interval
 from limelight.measures import Accuracy, FreshLoss
 from limelight.models import Shallow
 from limelight.papers.li2023 import boundary
-from limelight.papers.li2023.boundary import LEVELS, exponent, gap, laws, relevant, straightness
+from limelight.papers.li2023.boundary import (
+    EXPLORER,
+    LEVELS,
+    exponent,
+    gap,
+    laws,
+    relevant,
+    straightness,
+)
 from limelight.papers.li2023.offset import offset_claims
 from limelight.papers.li2023.protocols import EXAMPLES, PAIR, SUM_FRACTIONS, fixed_sum
 from limelight.papers.recipe import Figure, Scale, claim, claims, scales
@@ -137,8 +145,14 @@ figure = Figure(
     ),
     claims=(transition, straight, *law, *with_offset, *gap_law),
     pictures={"phase": draw_phase, "law": boundary.draw_law},
+    charts={"phase": EXPLORER.chart},
     summary=boundary.summary,
     reference="Figure 1(a)",
+    remark="A power of -2 fails and the same power of alpha_* less an offset holds: close to the "
+    "offset a small step of alpha_* is a large part of what is left, which a pure power can only "
+    "follow with a steep exponent.",
+    sizes="the paper's sizes (width 1,000, 100 tokens, sigma 0.1, delta 0.2) and more trials "
+    "per cell; rate, batch and steps are ours",
     departures="step size 2, batch 16 and steps are ours (the paper states none); token noise is "
     "0, so that equal tokens are grouped exactly; positions are permuted in every example; the "
     "start is `perturb` because the printed one saturates the softmax",

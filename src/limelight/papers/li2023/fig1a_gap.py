@@ -49,5 +49,6 @@ figure = replace(
         *offset_claims("1a.which", WHERE),
         *gap_alone,
     ),
+    sizes="the sizes of fig1a, in a protocol of ours",
     departures=f"{fig1a.figure.departures}; the protocol is ours: alpha_# = alpha_* - 0.24",
 )

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from limelight._engine.grid import assign
 from limelight.papers.li2023 import fig1a
-from limelight.papers.li2023.boundary import draw_law, draw_phase, laws
+from limelight.papers.li2023.boundary import EXPLORER, draw_law, draw_phase, laws
 from limelight.papers.li2023.offset import offset_claims
 from limelight.papers.li2023.protocols import MORE_EXAMPLES, PAIR, RATIO_FRACTIONS, fixed_ratio
 from limelight.papers.recipe import Scale, scales
@@ -13,6 +13,7 @@ WHERE = "alpha_# a quarter of alpha_*"
 
 figure = replace(
     fig1a.figure,
+    remark="",
     statement="by Theorem 1 the sample complexity grows as alpha_*^-2 here too",
     trial=assign(fig1a.figure.trial, {"train.steps": 2000}),
     grid={PAIR: fixed_ratio(RATIO_FRACTIONS), "train.examples": MORE_EXAMPLES},
@@ -36,6 +37,8 @@ figure = replace(
         *offset_claims("1a.ratio", WHERE),
     ),
     pictures={"phase": draw_phase, "law": draw_law},
+    charts={"phase": EXPLORER.chart},
     reference="Figure 1(a), without its confounder",
+    sizes="the sizes of fig1a, in a protocol of ours",
     departures=f"{fig1a.figure.departures}; the protocol is ours: alpha_# = alpha_*/4",
 )

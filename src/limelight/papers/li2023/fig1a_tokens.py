@@ -8,7 +8,7 @@ from limelight import fit, plot
 from limelight._engine.grid import assign
 from limelight.claims import Estimate, Inside, Undecided
 from limelight.measures import Accuracy, FreshLoss
-from limelight.papers.li2023 import fig1a
+from limelight.papers.li2023 import boundary, fig1a
 from limelight.papers.li2023.boundary import n50, n50_lines
 from limelight.papers.li2023.protocols import PAIR, fixed_sum
 from limelight.papers.li2023.quotients import ENOUGH, quotients
@@ -43,8 +43,19 @@ def draw_tokens(table: Table) -> plot.Picture:
     return fig1a.draw_phase(table.where(world__noise=0.01))
 
 
+#: Both arms, one after the other.
+EXPLORER = replace(
+    boundary.EXPLORER,
+    parts={
+        "without token noise": lambda table: table["world.noise"] == 0.0,
+        "with token noise of 0.01": lambda table: table["world.noise"] == 0.01,
+    },
+)
+
 figure = replace(
     fig1a.figure,
+    remark="",
+    charts={"phase": EXPLORER.chart},
     statement="token noise of 0.01 does not move the boundary",
     trial=assign(fig1a.figure.trial, {"world.noise": 0.0, "model.groups": False}),
     grid={

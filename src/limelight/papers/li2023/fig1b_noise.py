@@ -7,7 +7,7 @@ from limelight._engine.grid import assign
 from limelight.claims import AtLeast, Estimate, Undecided
 from limelight.fit import estimates
 from limelight.measures import Accuracy, AttentionMass, FreshLoss
-from limelight.papers.li2023 import fig1b_sigma
+from limelight.papers.li2023 import boundary, fig1b_sigma
 from limelight.papers.li2023.boundary import LEVELS, logarithmic, n50, n50_lines
 from limelight.papers.li2023.quotients import bracketed
 from limelight.papers.recipe import Scale, claim, claims, scales
@@ -56,6 +56,15 @@ def draw_loss(table: Table) -> plot.Picture:
         y_label="test hinge loss",
         log_x=True,
     )
+
+
+EXPLORER = replace(
+    boundary.EXPLORER,
+    across={r"token noise $c_0$, per coordinate": lambda at: at["world.noise"]},
+    theory=None,
+    fact=None,
+    conditions=None,
+)
 
 
 def summary(table: Table) -> list[str]:
@@ -114,6 +123,7 @@ figure = replace(
     ),
     claims=(*noise_ratio, noise_cost),
     pictures={"noise": draw_noise, "loss": draw_loss},
+    charts={"noise": EXPLORER.chart},
     summary=summary,
     departures=f"{fig1b_sigma.DEPARTURES}; the axis is ours: the paper varies sigma",
     shared=("world.noise", "train.examples"),

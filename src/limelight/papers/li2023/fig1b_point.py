@@ -51,5 +51,6 @@ figure = replace(
         ),
     ),
     claims=tuple(as_failures(found) for found in asked),
+    sizes="the paper's sizes, at its own fractions",
     departures=f"{fig1b_sigma.DEPARTURES}; no token noise",
 )

@@ -186,6 +186,7 @@ figure = Figure(
     pictures={"sigma": draw_sigma},
     summary=summary,
     reference="Figure 1(b)",
+    sizes="the paper's sizes at fractions of ours",
     departures=f"{DEPARTURES}; alpha_* 0.38 and alpha_# 0.12, where training converges (the "
     "paper's point is fig1b-point); no token noise",
     shared=(*START, "train.examples"),

@@ -144,6 +144,7 @@ figure = Figure(
     pictures={"iterations": draw_times},
     summary=summary,
     reference="Figure 2",
+    sizes="the sizes of the other figures: the text of this one is not at hand",
     departures="alpha_# is a tenth of alpha_*, 64 examples, step size 2, batch 16; no token noise. "
     "The text of the figure is not in the copies at hand",
     shared=(*PAIR, ERROR),

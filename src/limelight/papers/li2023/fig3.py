@@ -122,8 +122,19 @@ def summary(table: Table) -> list[str]:
     ]
 
 
+#: Both arms, one after the other.
+EXPLORER = replace(
+    boundary.EXPLORER,
+    parts={
+        "trained attention": lambda table: ~table["model.frozen"].astype(bool),
+        "frozen attention": lambda table: table["model.frozen"].astype(bool),
+    },
+)
+
 figure = replace(
     fig1a.figure,
+    remark="",
+    charts={"arms": EXPLORER.chart},
     statement="without self-attention the sample complexity is much larger, about alpha_*^-4",
     grid={PAIR: fixed_sum(SUM_FRACTIONS), "train.examples": UP_TO_512} | BOTH,
     scales=scales(
@@ -145,6 +156,7 @@ figure = replace(
     pictures={"arms": draw_arms, "savings": draw_savings},
     summary=summary,
     reference="Figure 3",
+    sizes="the sizes of fig1a, with attention frozen beside it",
     departures=f"{fig1a.figure.departures}; the paper calls the frozen network a CNN",
     shared=(ARM,),
 )

@@ -24,5 +24,6 @@ figure = replace(
     ),
     claims=fig3.arm_claims("3.ratio", fig1a_ratio.WHERE, "limelight; the protocol is ours; "),
     reference="Figure 3, without its confounder",
+    sizes="the sizes of fig3, in a protocol of ours",
     departures=fig1a_ratio.figure.departures,
 )

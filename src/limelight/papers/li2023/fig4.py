@@ -120,8 +120,11 @@ figure = Figure(
         )(concentration.excess),
     ),
     pictures={"mass": draw_mass, "roles": concentration.draw_roles},
+    charts={"mass": concentration.play},
     summary=concentration.summary,
     reference="Figure 4",
+    sizes="the paper's sizes (width 1,000, 50 tokens, 200 examples), and other numbers of "
+    "tokens beside them; rate, batch and steps are ours",
     departures="step size 2, batch 20 and steps are ours; the printed alpha_# = 0.05 of 50 tokens "
     "is 2.5 tokens, taken as 2; at smoke and small scale tokens carry no noise",
     shared=TOKENS,

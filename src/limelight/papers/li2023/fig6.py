@@ -206,6 +206,8 @@ figure = Figure(
     },
     summary=summary,
     reference="Figure 6(a) and (b)",
+    sizes="smaller than the paper's: 32 x 32 composites, a ViT of width 128, own sizes of "
+    "training sets",
     departures=f"{composites.DEPARTURES}; 1,000 steps of 64 for every N",
     shared=(*CUT, EXAMPLES),
 )

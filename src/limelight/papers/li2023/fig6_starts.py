@@ -69,6 +69,7 @@ figure = Figure(
     pictures={"accuracy": draw_accuracy},
     summary=summary,
     reference="Figure 6, initial models",
+    sizes="smaller than the paper's, whose starts are not described in full",
     departures=DEPARTURES,
     save=save_models,
 )

@@ -100,6 +100,7 @@ figure = Figure(
     pictures={"accuracy": draw_accuracy},
     summary=summary,
     reference="Figure 6(c)",
+    sizes="smaller than the paper's: 32 x 32 composites, a ViT of width 128",
     departures=f"{composites.DEPARTURES}; 1,000 steps of 64; beside the paper's, a protocol of ours"
     " in which backgrounds tell nothing",
     shared=(*ARM, RELEVANT),

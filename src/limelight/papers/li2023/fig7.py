@@ -89,6 +89,7 @@ figure = Figure(
     pictures={"mass": draw_mass, "roles": concentration.draw_roles},
     summary=concentration.summary,
     reference="Figure 7",
+    sizes="the paper's sizes; rate, batch and steps are ours",
     departures="as fig4 in 20 dimensions; with 20 patterns M equals m_a, m_b and d, which the "
     "paper's model excludes (M < m_a, m_b) and its figure uses",
     shared=(PATTERNS,),

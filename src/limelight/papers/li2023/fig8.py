@@ -53,6 +53,7 @@ figure = replace(
     ),
     pictures={"loss": draw_loss, "most": draw_most},
     reference="Figure 8",
+    sizes="the paper's dimensions at fractions of ours: the text of Figure 5 is not at hand",
     departures=f"{fig5.DEPARTURES}; 70 steps",
     shared=(PATTERNS, *CUT),
 )

@@ -62,6 +62,7 @@ paper = Paper(
         "products": "Lemma 2 against draws",
         "depth": "the ratio after many attention steps",
         "cross": "cross-attention between two domains, with wrong pairs",
+        "domains": "what a classifier of patches loses from source to target",
         "patches": "attention against local averaging on patches, both populations",
         "trained": "trained CNNs against trained attention, both populations",
         "networks": "noise on patches behind a trained ViT and a trained CNN",

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 
 from limelight.plot import style
 from limelight.plot._draw import frame, lines, maps
-from limelight.plot._draw.looks import Look, look_of, looks_of
+from limelight.plot._looks import Look, look_of, looks_of
 from limelight.plot.marks import (
     Bars,
     Bundle,

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from limelight.plot import style
-from limelight.plot._draw.looks import Look
 from limelight.plot._draw.places import marked, spread
+from limelight.plot._looks import Look
 from limelight.plot.marks import Bars, Bundle, Number, Points, Reference, Series, Span, Text, flat
 from limelight.plot.style import INK, MUTED
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from limelight.plot import style
 from limelight.plot._draw.frame import cell_borders, is_matrix
-from limelight.plot._draw.looks import Look
+from limelight.plot._looks import Look
 from limelight.plot.marks import Contour, Image, Map, flat
 from limelight.plot.style import INK, MUTED, SUCCESS, WEIGHT
 

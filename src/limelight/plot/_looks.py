@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from limelight._core.errors import InputError, suggest
-from limelight.plot import style
+from limelight.plot import _palette
 from limelight.plot.marks import (
     Bars,
     Bundle,
@@ -20,7 +20,7 @@ from limelight.plot.marks import (
     Series,
 )
 
-ROLES = {"ink": style.INK, "muted": style.MUTED, "faint": style.FAINT, "white": "#ffffff"}
+ROLES = {"ink": _palette.INK, "muted": _palette.MUTED, "faint": _palette.FAINT, "white": "#ffffff"}
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,14 @@ def look_of(mark: Coloured, looks: dict[str, Look]) -> Look:
         look = replace(
             look,
             marker=look.marker if mark.marker is None else _marker(mark.marker),
-            dash=look.dash if mark.dash is None else style.DASHES[mark.dash % len(style.DASHES)],
+            dash=look.dash
+            if mark.dash is None
+            else _palette.DASHES[mark.dash % len(_palette.DASHES)],
             width=mark.width or (1.0 if isinstance(mark, Guide) else look.width),
         )
     if isinstance(mark, Bundle | Contour):
         dash = mark.dash if isinstance(mark, Bundle) else 0
-        look = replace(look, dash=style.DASHES[dash % len(style.DASHES)])
+        look = replace(look, dash=_palette.DASHES[dash % len(_palette.DASHES)])
     if isinstance(mark, Points):
         look = replace(look, size=mark.size or 3.8, hollow=mark.hollow)
     return look
@@ -106,16 +108,18 @@ def colour_of(colour: Colour) -> str:
     """A colour of the palette or of a part that marks play."""
     if isinstance(colour, str):
         return ROLES[colour]
-    return style.COLOURS[(colour or 0) % len(style.COLOURS)]
+    return _palette.COLOURS[(colour or 0) % len(_palette.COLOURS)]
 
 
 def _look(colour: Colour) -> Look:
     """Colour, marker and dash of a place in the palette: 35 of them are told apart."""
     index = colour if isinstance(colour, int) else 0
-    turn, place = divmod(index, len(style.COLOURS))
-    dash = style.DASHES[(place + turn) % len(style.DASHES)]
-    return Look(index, colour_of(colour), style.MARKERS[place], dash)
+    turn, place = divmod(index, len(_palette.COLOURS))
+    dash = _palette.DASHES[(place + turn) % len(_palette.DASHES)]
+    return Look(index, colour_of(colour), _palette.MARKERS[place], dash)
 
 
 def _marker(marker: Marker) -> str:
-    return style.MARKERS[marker % len(style.MARKERS)] if isinstance(marker, int) else str(marker)
+    return (
+        _palette.MARKERS[marker % len(_palette.MARKERS)] if isinstance(marker, int) else str(marker)
+    )

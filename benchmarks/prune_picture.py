@@ -1,0 +1,81 @@
+"""A record of pruning as a picture.
+
+    python benchmarks/prune_picture.py RECORD.json [RECORD.json ...] -o OUT.png
+
+Records of `prune_tome.py`: points of accuracy lost against measured speed, one panel for each
+machine. One record of `limelight prune --json`: its curve, as `--plot` draws it.
+"""
+
+import argparse
+import json
+from dataclasses import fields
+from pathlib import Path
+
+from limelight.instruments.curve import draw_curve
+from limelight.instruments.prune import Pruned, PrunedRow
+from limelight.plot import Axis, Guide, Panel, Picture, Reference, Series
+from limelight.plot.picture import TWO_COLUMNS
+
+POLICIES = ("attention", "similarity", "norm", "random")
+
+
+def curve(record: dict) -> Picture:
+    """Of one run of `limelight prune`."""
+    names = {field.name for field in fields(PrunedRow)}
+    ends = lambda value: tuple(value) if isinstance(value, list) else value
+    rows = [{k: ends(v) for k, v in row.items() if k in names} for row in record["rows"]]
+    at = record["pruned_behind_block"]
+    machine = {key: record[key] for key in ("commit", "versions", "device")}
+    return draw_curve(
+        Pruned(
+            tuple(PrunedRow(**row) for row in rows),
+            tuple(at) if isinstance(at, list) else (at,),
+            record["images"],
+            record["batch"],
+            record["timed_rounds"],
+            machine,
+        )
+    )
+
+
+def beside_tome(records: list[dict]) -> Picture:
+    """Accuracy lost against measured speed, ToMe's line in black."""
+    panels = []
+    for record in records:
+        groups: dict[str, list[dict]] = {}
+        for row in record["rows"][1:]:
+            groups.setdefault(row["policy"], []).append(row)
+        blocks = sorted({int(name.split()[-1]) for name in groups if name != "tome"})
+        marks = []
+        for name, rows in groups.items():
+            x, y = [row["speedup"] for row in rows], [row["lost"] for row in rows]
+            policy, _, block = name.partition(", block ")
+            if name == "tome":
+                marks.append(Series("ToMe", x, y, colour="ink", dash=0, marker="D", width=1.8))
+            else:
+                look = {"colour": POLICIES.index(policy), "dash": blocks.index(int(block))}
+                marks.append(Series(policy, x, y, **look))
+        marks += [
+            Guide(f"cut behind block {at}", [], [], colour="ink", dash=i)
+            for i, at in enumerate(blocks)
+        ]
+        marks.append(Reference("", 0.0))
+        clock = "wall clock" if record["clock"] == "wall" else "processor seconds"
+        title = f"{record['device']}, {clock}; {record['images'].split(' of ')[0]}"
+        panels.append(Panel(title, marks, Axis("points of accuracy lost"), "times as fast"))
+    note = "lower and further right is better; DeiT-tiny on CIFAR-10 images, 224 pixels"
+    return Picture(panels, len(panels), TWO_COLUMNS, 3.3, note=note, share="y")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("records", type=Path, nargs="+")
+    parser.add_argument("-o", "--out", type=Path, required=True)
+    given = parser.parse_args()
+    records = [json.loads(path.read_text()) for path in given.records]
+    tome = all("at_equal_speed" in record for record in records)
+    (beside_tome(records) if tome else curve(records[0])).save(given.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""`limelight publish`: finished runs, put among the published results."""
+
+from pathlib import Path
+
+import typer
+
+from limelight._cli.options import Json, PaperAt, paper_at
+from limelight._cli.progress import busy
+from limelight._cli.text import emit, say
+
+
+def publish(
+    stores: list[Path] = typer.Argument(metavar="RUN...", help="Finished run folders."),
+    output: Path = typer.Option(
+        Path("results"), "--output", "-o", metavar="FOLDER", help="The folder of results."
+    ),
+    paper: str | None = PaperAt,
+    json: bool = Json,
+) -> None:
+    """Put finished runs among the published results: table, manifest and pictures of each.
+
+    It does not matter where a run was computed, nor by how many. Trained weights stay with the run.
+
+    Examples:
+      limelight publish runs/li2023-fig1a-paper
+      limelight publish /shared/a /shared/b -o results/
+    """
+    from limelight.papers.published import check_whole
+    from limelight.papers.published import publish as put
+
+    beside = paper_at(paper)
+    for store in stores:  # all of them before any is written
+        check_whole(store, beside)
+    places = []
+    for store in stores:
+        with busy(f"publishing {store.name}"):
+            places.append(put(store, output, beside))
+        if not json:
+            say(f"{store} is published in {places[-1]}")
+    if json:
+        emit([{"store": str(s), "published": str(p)} for s, p in zip(stores, places, strict=True)])

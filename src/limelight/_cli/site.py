@@ -1,0 +1,34 @@
+"""`limelight site`: the gallery, a folder of pages."""
+
+from pathlib import Path
+
+import typer
+
+from limelight._cli.options import Json
+from limelight._cli.progress import busy
+from limelight._cli.text import emit, say
+
+
+def site(
+    tables: Path = typer.Argument(metavar="RESULTS", help="A folder of published tables."),
+    output: Path = typer.Option(
+        Path("site"), "-o", "--output", metavar="FOLDER", help="The folder to write."
+    ),
+    json: bool = Json,
+) -> None:
+    """Write the gallery: every claim with its verdict, a page per paper, a page per figure.
+
+    The pages open from disk, need no server and no network, and can be put anywhere.
+
+    Examples:
+      limelight site results/
+      limelight site results/ -o public
+    """
+    with busy("writing the pages"):
+        from limelight.papers.gallery import write_gallery
+
+        pages = write_gallery(tables, output)
+    if json:
+        emit({"file": str(pages[0]), "pages": len(pages)})
+    else:
+        say(f"written: {pages[0]} and {len(pages) - 1} more pages")

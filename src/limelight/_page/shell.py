@@ -1,0 +1,111 @@
+"""The shell of every page: its head, style, scripts and content policy; and text made safe.
+
+A page needs nothing from the network and its policy forbids it. Only the scripts and the style that
+we wrote may run, known by their digests; whatever comes from outside is escaped.
+"""
+
+import base64
+import gzip
+import hashlib
+import html
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from limelight._core.maths import in_html
+
+# Control characters and lone surrogates, which no HTML file may hold.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def text(value: Any) -> str:
+    """Escaped for text and for quoted attributes; what no page may hold becomes a mark."""
+    if isinstance(value, list | tuple):
+        value = ", ".join(str(part) for part in value)
+    return html.escape(_printable(str(value)), quote=True)
+
+
+def typeset(value: Any) -> str:
+    """The same for sentences of ours: their maths as a reader expects it."""
+    return in_html(_printable(str(value)))
+
+
+def data(value: Any) -> str:
+    """JSON that may stand inside a script element: nothing in it can end the element."""
+    found = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for letter in ("<", ">", "&", "\u2028", "\u2029"):
+        found = found.replace(letter, f"\\u{ord(letter):04x}")
+    return _UNPRINTABLE.sub("\ufffd", found)
+
+
+def packed(value: Any) -> str:
+    """The same packed: a browser unpacks it when it draws the chart."""
+    content = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(content.encode(), mtime=0)).decode()
+
+
+@cache
+def asset(name: str) -> str:
+    """A file of ours that pages hold."""
+    return (files("limelight._page") / "assets" / name).read_text(encoding="utf-8")
+
+
+@cache
+def vega() -> str:
+    """The JavaScript that draws charts: Vega, Vega-Lite and Vega-Embed in one piece."""
+    import vl_convert
+
+    # Inside a page nothing may look like the end of its element.
+    return (
+        vl_convert.javascript_bundle().replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    )
+
+
+def page(title: str, body: str, *, charts: bool = False, up: str | None = None) -> str:
+    """A whole page.
+
+    Args:
+        title: As a browser shows it.
+        body: What stands in it; safe HTML.
+        charts: Whether it has any.
+        up: The way to the folder of `assets` that pages share, such as `../`; inside the page
+            where it is not given.
+    """
+    style, scripts = asset("page.css"), ([vega()] if charts else []) + [asset("page.js")]
+    if up is None:
+        head = f"<style>{style}</style>\n"
+        tail = "".join(f"<script>{script}</script>\n" for script in scripts)
+        allowed = " ".join(_seal(script) for script in scripts)
+        policy = f"script-src {allowed}; style-src {_seal(style)}"
+    else:
+        names = [*(["vega.js"] if charts else []), "page.js"]
+        head = f'<link rel="stylesheet" href="{up}assets/page.css">\n'
+        tail = "".join(f'<script src="{up}assets/{name}"></script>\n' for name in names)
+        policy = "script-src 'self'; style-src 'self'"
+    return (
+        '<!DOCTYPE html>\n<html lang="en" class="no-js">\n<head>\n<meta charset="utf-8">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        f"img-src data: 'self'; {policy}; base-uri 'none'; form-action 'none'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        '<meta name="generator" content="limelight">\n'
+        f"<title>{text(title)}</title>\n{head}</head>\n"
+        f'<body>\n<a class="skip" href="#content">To the content</a>\n{body}{tail}'
+        "</body>\n</html>\n"
+    )
+
+
+def shared_files() -> dict[str, str]:
+    """What pages of one folder share, by name."""
+    return {"page.css": asset("page.css"), "page.js": asset("page.js"), "vega.js": vega()}
+
+
+def _seal(content: str) -> str:
+    digest = hashlib.sha256(content.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _printable(value: str) -> str:
+    return _UNPRINTABLE.sub("\ufffd", value.replace("\r\n", "\n").replace("\r", "\n"))

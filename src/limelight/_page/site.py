@@ -1,0 +1,226 @@
+"""A folder of pages: every claim on the first, a page per paper, a page per figure.
+
+The pages share one style and one copy of every script, need no server, and may lie anywhere.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from limelight._core.files import write_whole
+from limelight._core.maths import in_text
+from limelight._page import parts
+from limelight._page.parts import outcome
+from limelight._page.report import Names, Section, section_html
+from limelight._page.shell import page, shared_files, text, typeset
+from limelight._page.strips import strip
+from limelight.claims import KINDS, Verdict, most_surprising
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A paper of the site.
+
+    Args:
+        key: Its short name, and that of its folder.
+        title: Its title.
+        about: Authors, venue.
+        sections: Its figures.
+        files: The file of each figure, in the same order.
+        errata: What is printed, what is wrong, and the command that shows it.
+    """
+
+    key: str
+    title: str
+    about: str
+    sections: Sequence[Section]
+    files: Sequence[str]
+    errata: Sequence[tuple[str, str, str]] = field(default_factory=tuple)
+
+
+def write_site(folder: str | Path, title: str, chapters: Sequence[Chapter]) -> list[Path]:
+    """Write all pages into a folder; what lies there under other names stays.
+
+    Returns:
+        The pages, the first one first.
+    """
+    folder = Path(folder)
+    found = {Path("index.html"): dashboard(title, chapters)}
+    for chapter in chapters:
+        found[Path(chapter.key) / "index.html"] = paper_page(title, chapter)
+        for section, name in zip(chapter.sections, chapter.files, strict=True):
+            found[Path(chapter.key) / name] = figure_page(title, chapter, section)
+    (folder / "assets").mkdir(parents=True, exist_ok=True)
+    for name, content in shared_files().items():
+        write_whole(folder / "assets" / name, content.encode())
+    for path, content in found.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / path, content.encode())
+    return [folder / path for path in found]
+
+
+# --- the first page ---------------------------------------------------------------------------
+
+
+def dashboard(title: str, chapters: Sequence[Chapter]) -> str:
+    """Every claim with its strip; the most surprising ones and the errata first."""
+    names = Names()
+    every = [(c, s, file, v) for c in chapters for s, file in _files(c) for v in s.verdicts]
+    verdicts = [v for *_, v in every]
+    at = {id(v): f"{c.key}/{file}#{parts.anchor(v)}" for c, _, file, v in every}
+    tiles = "".join(_tile(c, s, file, v, names) for c, s, file, v in every)
+    papers = "".join(
+        f'<li><a href="{text(c.key)}/index.html"><strong>{typeset(c.title)}</strong></a>'
+        f'<p class="soft small">{typeset(c.about)}</p>'
+        f"{parts.counts([v for s in c.sections for v in s.verdicts])}</li>\n"
+        for c in chapters
+    )
+    body = (
+        f"<header>\n<h1>{typeset(title)}</h1>\n"
+        f'<p class="lead">{typeset(_lead(chapters, verdicts))}</p>\n{parts.counts(verdicts)}'
+        "</header>\n"
+        '<main id="content">\n'
+        '<section aria-labelledby="papers"><h2 id="papers">Papers</h2>\n'
+        f'<ul class="cards">\n{papers}</ul></section>\n'
+        f"{_surprises(verdicts, at)}{_errata(chapters)}"
+        '<section aria-labelledby="claims"><h2 id="claims">Every claim</h2>\n'
+        f'{_filters(chapters)}<div class="claims filtered">\n{tiles}</div>\n</section>\n</main>\n'
+    )
+    return page(title, body, up="")
+
+
+def _lead(chapters: Sequence[Chapter], verdicts: Sequence[Verdict]) -> str:
+    figures = sum(len(c.sections) for c in chapters)
+    trials = sum(s.cost.trials for c in chapters for s in c.sections if s.cost)
+    return (
+        f"{len(chapters)} papers, {figures} figures and {len(verdicts)} claims, each decided by a"
+        f" rule on trials that anyone can run again ({trials:,} of them behind this page)."
+    )
+
+
+def _tile(chapter: Chapter, section: Section, file: str, verdict: Verdict, names: Names) -> str:
+    said = " ".join((verdict.claim, verdict.statement, in_text(verdict.statement),
+                     verdict.reference, section.title, chapter.key))  # fmt: skip
+    facts = {
+        "paper": chapter.key,
+        "verdict": verdict.verdict,
+        "kind": verdict.kind,
+        "by": "ours" if verdict.ours else "theirs",
+        "words": said.lower(),
+    }
+    link = f"{chapter.key}/{file}#{parts.anchor(verdict)}"
+    rerun = f"<pre><code>{text(section.rerun[0])}</code></pre>" if section.rerun else ""
+    more = (
+        f'<p><a href="{text(link)}">{typeset(section.title)}</a> ({typeset(section.place)})</p>'
+        f"<p>{typeset(section.statement)}</p>{rerun}"
+    )
+    made = parts.claim(verdict, names.new(parts.anchor(verdict)), 3, more)
+    data = "".join(f' data-{name}="{text(value)}"' for name, value in facts.items())
+    return made.replace('<article class="claim"', f'<article class="claim"{data}', 1)
+
+
+def _filters(chapters: Sequence[Chapter]) -> str:
+    lists: Mapping[str, Sequence[tuple[str, str]]] = {
+        "paper": [(c.key, c.key) for c in chapters],
+        "verdict": [(word, word) for word in parts.BADGES],
+        "kind": [(word, word) for word in KINDS],
+        "by": [("theirs", "the papers"), ("ours", "limelight")],
+    }
+    titles = {"paper": "Paper", "verdict": "Verdict", "kind": "Kind", "by": "Claimed by"}
+    selects = "".join(
+        f'<label>{titles[name]}<select name="{name}"><option value="">all</option>'
+        + "".join(f'<option value="{text(v)}">{text(words)}</option>' for v, words in options)
+        + "</select></label>\n"
+        for name, options in lists.items()
+    )
+    return (
+        '<form class="filters" role="search" aria-label="Filter the claims">\n'
+        '<label>Search<input type="search" name="words" placeholder="words or a name" '
+        f'autocomplete="off"></label>\n{selects}<output aria-live="polite"></output></form>\n'
+    )
+
+
+def _surprises(verdicts: Sequence[Verdict], at: Mapping[int, str]) -> str:
+    chosen = most_surprising(verdicts)
+    items = "".join(
+        f'<li><p class="eyebrow">{text(v.paper)} <code>{text(v.claim)}</code></p>'
+        f'<a href="{text(at[id(v)])}">{typeset(v.statement)}</a>{strip(v)}</li>\n'
+        for v in chosen
+    )
+    if not items:
+        return ""
+    return (
+        '<section aria-labelledby="surprising"><h2 id="surprising">Most surprising</h2>\n'
+        '<p class="soft">Claims of the papers that fail most clearly, at most one of each'
+        " table.</p>\n"
+        f'<ul class="cards">\n{items}</ul></section>\n'
+    )
+
+
+def _errata(chapters: Sequence[Chapter]) -> str:
+    rows = "".join(
+        f"<tr><td>{text(c.key)}</td><td>{typeset(what)}</td><td>{typeset(found)}</td>"
+        f"<td><code>{text(command)}</code></td></tr>\n"
+        for c in chapters
+        for what, found, command in c.errata
+    )
+    if not rows:
+        return ""
+    heads = "".join(
+        f'<th scope="col">{name}</th>'
+        for name in ("paper", "what is measured", "as printed, and corrected", "see it")
+    )
+    return (
+        '<section aria-labelledby="errata"><h2 id="errata">Errata</h2>\n'
+        '<details class="more"><summary>What the papers print and a number contradicts'
+        "</summary>\n"
+        '<div class="scroll"><table><caption>Both statements, evaluated</caption>'
+        f"<thead><tr>{heads}</tr></thead><tbody>\n{rows}</tbody></table></div></details></section>\n"
+    )
+
+
+# --- a paper, a figure ------------------------------------------------------------------------
+
+
+def paper_page(title: str, chapter: Chapter) -> str:
+    """A paper: its figures, each with what was found and the strips of its claims."""
+    verdicts = [v for section in chapter.sections for v in section.verdicts]
+    figures = "".join(
+        f'<section id="{text(section.name)}">\n<p class="eyebrow">{typeset(section.place)}</p>\n'
+        f'<h2><a href="{text(file)}">{typeset(section.title)}</a></h2>\n'
+        f'<p>{typeset(outcome(section.verdicts))}</p>\n<ul class="cards">\n'
+        + "".join(
+            f'<li>{parts.badge(v.verdict)} <a href="{text(file)}#{text(parts.anchor(v))}">'
+            f"{typeset(v.statement)}</a>{strip(v)}</li>\n"
+            for v in section.verdicts
+        )
+        + "</ul></section>\n"
+        for section, file in _files(chapter)
+    )
+    contents = "".join(
+        f'<li><a href="#{text(s.name)}">{typeset(s.title)}</a></li>\n' for s in chapter.sections
+    )
+    body = (
+        f'<header>\n<p class="eyebrow"><a href="../index.html">{typeset(title)}</a></p>\n'
+        f'<h1>{typeset(chapter.title)}</h1>\n<p class="soft">{typeset(chapter.about)}</p>\n'
+        f'<p class="lead">{typeset(outcome(verdicts))}</p>\n{parts.counts(verdicts)}</header>\n'
+        '<div class="with-nav">\n<nav class="contents" aria-label="Contents">'
+        f"<strong>Figures</strong><ol>\n{contents}</ol></nav>\n"
+        f'<main id="content">\n{figures}</main>\n</div>\n'
+    )
+    return page(chapter.title, body, up="../")
+
+
+def figure_page(title: str, chapter: Chapter, section: Section) -> str:
+    """A figure: its chart, its claims, how to run it again."""
+    body = (
+        f'<header><p class="eyebrow"><a href="../index.html">{typeset(title)}</a> / '
+        f'<a href="index.html">{typeset(chapter.title)}</a></p></header>\n'
+        f'<main id="content">\n{section_html(section, section.name, Names(), 1)}</main>\n'
+    )
+    charts = any(getattr(one, "chart", None) for one in section.figures)
+    return page(f"{chapter.key}: {in_text(section.title)}", body, charts=charts, up="../")
+
+
+def _files(chapter: Chapter) -> list[tuple[Section, str]]:
+    return list(zip(chapter.sections, chapter.files, strict=True))

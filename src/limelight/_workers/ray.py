@@ -1,0 +1,136 @@
+"""Workers as actors of Ray; they leave with whoever started them.
+
+An actor starts the worker as a process of its own, with the GPU that Ray gave it, and is asked
+whether it still runs. It knows nothing of this package, so that it needs no more than the worker
+does: limelight on every machine.
+"""
+
+import contextlib
+import os
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from limelight._core.errors import InputError
+from limelight._workers.launcher import Launcher, needed
+
+#: Options of the connection; all others are those of an actor.
+CONNECTION = ("address", "namespace")
+#: Seconds that an actor may take to answer before it counts as busy.
+ANSWER = 5.0
+
+
+class Ray(Launcher):
+    """Actors of Ray, by a number of their own."""
+
+    name = "ray"
+
+    def __init__(self, store: Path, options: Mapping[str, Any]):
+        super().__init__(store, options)
+        self.ray = needed("ray", "ray")
+        self.connection = {n: self.options.pop(n) for n in CONNECTION if n in self.options}
+        self.actors: dict[str, Any] = {}
+        self.asked: dict[str, Any] = {}
+
+    def start(self, commands: Mapping[int, list[str]]) -> dict[int, str]:
+        """One actor each; Ray places it when there is room."""
+        self._connect()
+        options = {"num_cpus": 1, **{k: _typed(v) for k, v in self.options.items()}}
+        try:
+            actor = self.ray.remote(_actor()).options(max_restarts=0, **options)
+        except (ValueError, TypeError) as error:
+            raise InputError(f"Ray does not take the options: {_first(error)}", "") from None
+        found = {}
+        for number, words in commands.items():
+            found[number] = f"actor-{len(self.actors)}"
+            place = actor.remote([*words[1:], "--tied"], passed(), found[number])
+            self.actors[found[number]] = place
+        return found
+
+    def poll(self, jobs: Collection[str]) -> dict[str, str]:
+        """Ask every actor; one that does not answer has not been placed yet."""
+        for job in jobs:
+            if job in self.actors and job not in self.asked:
+                self.asked[job] = self.actors[job].runs.remote()
+        known = {job: self.asked[job] for job in jobs if job in self.asked}
+        if known:
+            self.ray.wait(list(known.values()), num_returns=len(known), timeout=ANSWER / 10)
+        return {job: state for job in known if (state := self._answer(job)) != "ended"}
+
+    def _answer(self, job: str) -> str:
+        try:
+            runs = self.ray.get(self.asked[job], timeout=0.01)
+        except self.ray.exceptions.GetTimeoutError:
+            return "waiting"
+        except self.ray.exceptions.RayError:  # killed, out of memory, its machine lost
+            return "ended"
+        del self.asked[job]
+        return "running" if runs else "ended"
+
+    def cancel(self, jobs: Collection[str], at_once: bool = False) -> None:
+        """SIGTERM for the worker, or the end of its actor, which it notices."""
+        for job in jobs:
+            if job in self.actors:
+                with contextlib.suppress(Exception):
+                    if at_once:
+                        self.ray.kill(self.actors.pop(job))
+                    else:
+                        self.actors[job].leave.remote()
+
+    def _connect(self) -> None:
+        if self.ray.is_initialized():
+            return
+        try:
+            self.ray.init(log_to_driver=False, logging_level="ERROR", **self.connection)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise InputError(
+                f"Ray cannot be reached: {_first(error)}", "is it up, and is address=... right?"
+            ) from None
+
+
+def passed() -> dict[str, str]:
+    """Variables that a worker gets from here; what Ray and the machine say of devices stays."""
+    theirs = ("RAY_", "CUDA_", "ROCR_", "HIP_", "TPU_", "OMP_")
+    return {name: text for name, text in os.environ.items() if not name.startswith(theirs)}
+
+
+def _actor() -> type:
+    """The class of an actor, made here so that Ray sends it whole."""
+
+    class Host:
+        """Runs one worker on whatever machine Ray chose."""
+
+        def __init__(self, words: list[str], environment: dict[str, str], job: str):
+            import os
+            import subprocess
+            import sys
+
+            own = {**os.environ, **environment, "LIMELIGHT_JOB": job}
+            self.process = subprocess.Popen(
+                [sys.executable, *words], stdin=subprocess.PIPE, env=own
+            )
+
+        def runs(self) -> bool:
+            """Whether the worker does."""
+            return self.process.poll() is None
+
+        def leave(self) -> None:
+            """Let it finish or give up its chunk."""
+            self.process.terminate()
+
+    return Host
+
+
+def _typed(value: Any) -> Any:
+    """A word as the number that it writes."""
+    for kind in (int, float):
+        with contextlib.suppress(TypeError, ValueError):
+            return kind(value)
+    return value
+
+
+def _first(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+LAUNCHER = Ray

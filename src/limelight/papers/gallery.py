@@ -1,0 +1,82 @@
+"""The gallery: all published tables of all papers as a folder of pages."""
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+
+from limelight._core.errors import InputError
+from limelight._page.site import Chapter, write_site
+from limelight.papers import KEYS, load
+from limelight.papers.contents import Paper
+from limelight.papers.pages import section
+from limelight.theory.base import Condition
+
+TITLE = "The executable theory of attention"
+
+
+def write_gallery(
+    results: str | Path, folder: str | Path, progress: Callable[[str], None] | None = None
+) -> list[Path]:
+    """Write the gallery of a folder of published results.
+
+    Args:
+        results: One folder per paper, one per figure in it, each with a `table.parquet`.
+        folder: Where the pages go.
+        progress: Called with the name of each figure.
+
+    Returns:
+        The pages, the first one first.
+    """
+    results = Path(results)
+    if not results.is_dir():
+        raise InputError(f"there is no folder {results}", "published tables live in results/")
+    found = [chapter(load(key), results, progress) for key in KEYS if (results / key).is_dir()]
+    found = [one for one in found if one.sections]
+    if not found:
+        raise InputError(
+            f"{results} holds no published table of a paper",
+            "results/<paper>/<figure>/table.parquet",
+        )
+    return write_site(folder, TITLE, found)
+
+
+def chapter(paper: Paper, results: Path, progress: Callable[[str], None] | None = None) -> Chapter:
+    """A paper with every figure that has a published table, in the paper's order."""
+    sections, files = [], []
+    for name in paper.titles:
+        figure = paper.figure(name)
+        for store in (results / paper.key / name, results / paper.key / (figure.once or name)):
+            if (store / "table.parquet").exists():
+                if progress is not None:
+                    progress(f"{paper.key} {name}")
+                sections.append(section(store))
+                files.append(f"{name}.html")
+                break
+    return Chapter(
+        key=paper.key,
+        title=paper.title,
+        about=f"{paper.authors}. {paper.venue}",
+        sections=sections,
+        files=files,
+        errata=errata(paper),
+    )
+
+
+def errata(paper: Paper) -> tuple[tuple[str, str, str], ...]:
+    """What a paper prints and a number contradicts: both statements, and the command."""
+    try:
+        listed = importlib.import_module(f"limelight.theory.{paper.key}.errata").EVIDENCE
+    except (ImportError, AttributeError):
+        return ()
+    found = []
+    for number in listed:
+        bound = paper.statement("errata").evaluate({"number": str(number)})
+        name = bound.name
+        told = "; ".join(_told(condition) for condition in bound.conditions)
+        found.append((name, told, f"limelight show {paper.key} errata --set number={number}"))
+    return tuple(found)
+
+
+def _told(condition: Condition) -> str:
+    sides = f"{condition.left:.3g} {condition.relation} {condition.right:.3g}"
+    return f"{condition.name}: {sides} {'holds' if condition.holds else 'fails'}"

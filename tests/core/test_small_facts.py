@@ -1,0 +1,76 @@
+"""Counting, ranks, keys and roles, against plain Python."""
+
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from limelight._core import keys
+from limelight._core.errors import InputError
+from limelight._core.numerics import count, masked_softmax, ranks, tree_finite, unit, widened
+from limelight._core.types import Example, Role, roles_of
+
+
+def test_counts_round_halves_to_even_exactly():
+    """Against exact fractions, for every thousandth of sizes that tell the two apart."""
+    for total in (1, 7, 50, 100, 1000):
+        thousandths = range(0, 1001, 7)
+        exact = [round(Fraction(t, 1000) * total) for t in thousandths]
+        assert count(jnp.array(thousandths) / 1000, total).tolist() == exact
+    assert [int(count(x, 100)) for x in (0.065, 0.075)] == [6, 8]
+
+
+def test_a_removed_key_has_no_weight():
+    found = masked_softmax(jnp.array([[0.0, 1.0, 2.0]]), jnp.array([True, False, True]))
+    weights = np.exp([0.0, 2.0]) / np.exp([0.0, 2.0]).sum()
+    np.testing.assert_allclose(found, [[weights[0], 0, weights[1]]], rtol=1e-6)
+
+
+def test_units_and_ranks():
+    x = jnp.array([[3.0, 4.0], [0.0, -2.0]])
+    np.testing.assert_allclose(unit(x), [[0.6, 0.8], [0, -1]])
+    np.testing.assert_allclose(unit(x, axis=0), [[1, 0.8944272], [0, -0.4472136]], rtol=1e-6)
+    assert ranks(jnp.array([0.3, 0.1, 0.3, 0.2])).tolist() == [2, 0, 3, 1]
+
+
+def test_widened():
+    assert widened(jnp.zeros(1, jnp.bfloat16)).dtype == jnp.float32
+    assert widened(jnp.zeros(1, jnp.float32)).dtype == jnp.float32
+
+
+@pytest.mark.parametrize(
+    ("tree", "finite"),
+    [((), True), ({"a": jnp.ones(2)}, True), ([jnp.ones(2), jnp.array([1.0, jnp.inf])], False)],
+)
+def test_finite_trees(tree, finite):
+    assert bool(tree_finite(tree)) is finite
+
+
+def test_keys_depend_on_every_word():
+    """One word changed is another key; the order of an axis' entries is not a word."""
+
+    def key(seed, cell, trial):
+        words = (jnp.uint32(seed), jnp.array(cell, jnp.uint32), jnp.uint32(trial))
+        return tuple(jax.random.key_data(keys.trial_key(*words)).tolist())
+
+    every = [key(0, (1, 2), 3), key(1, (1, 2), 3), key(0, (0, 2), 3), key(0, (1, 0), 3)]
+    every.append(key(0, (1, 2), 4))
+    assert len(set(every)) == 5
+    one, other = {"a": 1, "b": 2}, {"b": 2, "a": 1}
+    assert keys.fingerprint("s", one) == keys.fingerprint("s", other)
+    assert keys.fingerprint("s", one) != keys.fingerprint("t", one)
+    first, second = keys.fingerprint("s", one)
+    assert first != second
+    assert max(first, second) < 2**32
+
+
+def test_roles_are_given_or_asked_for():
+    example = Example(jnp.ones((3, 2)), jnp.array(1.0))
+    assert example.kept.tolist() == [True] * 3
+    with pytest.raises(InputError, match="does not say which tokens matter"):
+        roles_of(example)
+    roles = jnp.array([Role.RELEVANT, Role.IDLE, Role.CONFUSING])
+    given = Example(jnp.ones((3, 2)), jnp.array(1.0), roles=roles)
+    assert roles_of(given).tolist() == [0, 2, 1]
