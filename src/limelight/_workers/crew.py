@@ -56,6 +56,11 @@ def workers(
 
     Returns:
         The crew, already at work: `wait()` for the table, `status()`, `cancel()`.
+
+    Example:
+        >>> import limelight as ll
+        >>> callable(ll.workers)  # ll.workers("runs/a", on="slurm", count=16).wait()
+        True
     """
     place = Path(store).resolve()
     manifest = read_manifest(place)
