@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from limelight._cli.text import visible
-from limelight._engine.identity import describe
+from limelight._identity.description import describe
 from tests.cli.conftest import Outcome
 
 

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from limelight._engine.status import Status, status
+from limelight._workers.status import Status, status
 
 ROOT = Path(__file__).parents[2]
 PAPER = ROOT / "tests" / "cluster" / "dice.py"

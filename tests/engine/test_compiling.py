@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from limelight._cli.progress import compiling as said
-from limelight._engine import compiling
+from limelight._core import compiling
 
 
 def test_a_study_is_told_its_own_median_and_a_new_one_that_of_all(tmp_path):

@@ -9,9 +9,10 @@ import jax
 import pytest
 
 from limelight._core.errors import InputError
-from limelight._engine import code, device
+from limelight._engine import device
 from limelight._engine.grid import read
 from limelight._engine.run import Engine, patiently
+from limelight._identity import code
 from limelight.worlds import Patterns
 from tests.cli.toy import Dice
 

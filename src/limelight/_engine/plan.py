@@ -19,9 +19,9 @@ from limelight._engine import device
 from limelight._engine.batch import PRECISION
 from limelight._engine.cost import Cost
 from limelight._engine.grid import Axes, Cell, Grid, assign, fitting, is_static, leaves
-from limelight._engine.identity import describe, digest
-from limelight._engine.inputs import files_read
 from limelight._engine.reading import chunk_name, read_manifest
+from limelight._identity.description import describe, digest
+from limelight._identity.inputs import files_read
 
 #: Raised when the engine or a shelf changes so that stored numbers would come out otherwise.
 REVISION = 2

@@ -17,15 +17,16 @@ from typing import Any
 import jax
 import numpy as np
 
+from limelight._core import bar, compiling
 from limelight._core.errors import InputError, LimelightError, RunError
 from limelight._core.manifests import FORMAT, sealed
-from limelight._engine import bar, compiling, device
+from limelight._core.patience import patiently
+from limelight._engine import device
 from limelight._engine.claims import holder
-from limelight._engine.inputs import check_inputs
-from limelight._engine.patience import patiently
 from limelight._engine.plan import Chunk, Plan
 from limelight._engine.reading import assemble, covered
 from limelight._engine.store import Store, now
+from limelight._identity.inputs import check_inputs
 from limelight.table import Table
 
 #: Seconds between two looks at chunks that other processes hold.
@@ -173,11 +174,11 @@ class Engine:
         cache: Path | None = None,
     ):
         self.plan, self.keep, self.show, self.stall, self.machine = plan, keep, show, stall, machine
+        self.cache = cache
         #: Called while a chunk is computed; raises to give it up.
         self.watch: Callable[[], None] = lambda: None
         #: Held while the program of a group is compiled.
         self.turn: Callable[[int], Any] = lambda group: contextlib.nullcontext()
-        self.cache = cache
         self.executor = plan.experiment.executor
         self.progress = Progress(
             total=plan.rows,

@@ -16,8 +16,10 @@ from typing import Any
 
 from limelight._core.maths import in_html
 
-# Control characters and lone surrogates, which no HTML file may hold.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+#: Control characters, halves of characters, and those that turn the direction of text round.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]"
+)
 
 
 def text(value: Any) -> str:

@@ -224,7 +224,12 @@ def all_parts(parts: Iterable[Decision]) -> Decision:
 
 
 def most_surprising(verdicts: Iterable[Verdict], most: int = 10) -> list[Verdict]:
-    """The papers' own claims that fail most clearly, at most one of each table."""
+    """The papers' own claims that fail most clearly, at most one of each table.
+
+    Example:
+        >>> most_surprising([])
+        []
+    """
     failing = [
         v for v in verdicts if v.verdict == "fails" and v.kind == "statistical" and not v.ours
     ]

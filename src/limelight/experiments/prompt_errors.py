@@ -37,6 +37,9 @@ class PromptErrors(Experiment):
         noises: Deviations of the noise.
         prompts: Fresh prompts.
 
+    Example:
+        >>> PromptErrors().check()
+
     Reference: zhang2024, Theorems 4.2 and 4.5, Section 4.2.
     """
 

@@ -91,6 +91,10 @@ class DomainAccuracy:
         images: Images for fitting, for the source's test and for the target's.
         dimension: Length of a patch; that of the world is not used.
 
+    Example:
+        >>> DomainAccuracy(images=4).name
+        'domain'
+
     Reference: xu2022, Section 1.
     """
 

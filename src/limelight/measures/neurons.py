@@ -169,6 +169,10 @@ class GroupGrowth(Begun):
 
     Departures: neurons whose mean output weight is exactly 0 belong to no group.
 
+    Example:
+        >>> GroupGrowth().name
+        'groups'
+
     Reference: li2023, appendix G.1.
     """
 
@@ -211,6 +215,10 @@ class LuckyGates(Begun):
 
     Args:
         examples: Size of the test set.
+
+    Example:
+        >>> LuckyGates(examples=10).name
+        'gates'
 
     Reference: li2023, appendix G.3.
     """

@@ -34,6 +34,10 @@ class MergedAttention(Model):
     Args:
         value: $v$, one number per head.
         key_query: $U$, heads by $d$ by $d$; the transpose of the paper's block.
+
+    Example:
+        >>> "key_query" in MergedAttention.__dataclass_fields__
+        True
     """
 
     value: Float[Array, " heads"]
@@ -56,6 +60,10 @@ class SeparateAttention(Model):
         value: $v$, one number per head.
         key: $K$, heads by rank by $d$.
         query: $Q$, heads by rank by $d$.
+
+    Example:
+        >>> {"key", "query"} <= set(SeparateAttention.__dataclass_fields__)
+        True
     """
 
     value: Float[Array, " heads"]
@@ -80,6 +88,10 @@ class FullAttention(Model):
     Args:
         projection: $W^{PV}$, heads by $d + 1$ by $d + 1$.
         key_query: $W^{KQ}$, heads by $d + 1$ by $d + 1$.
+
+    Example:
+        >>> "projection" in FullAttention.__dataclass_fields__
+        True
     """
 
     projection: Float[Array, "heads width width"]
@@ -121,6 +133,10 @@ class LinearAttention(Recipe):
         rank: Rows of key and query, where they are separate.
         scale: $s$.
         start: How weights are drawn.
+
+    Example:
+        >>> LinearAttention(form="merged", heads=2).heads
+        2
     """
 
     form: Form = eqx.field(static=True, default="separate")

@@ -14,9 +14,9 @@ from limelight._core import notebook
 from limelight._core.errors import InputError, suggest
 from limelight._core.words import parse
 from limelight._engine.grid import Axes, assign, fitting, lookup, read
-from limelight._engine.identity import describe, modern
 from limelight._engine.plan import Plan, make_plan
 from limelight._engine.run import run
+from limelight._identity.description import describe, modern
 from limelight.chart import Chart, of_picture
 from limelight.claims import Claim, Decision, Verdict, Verdicts, claim, claims, is_ours
 from limelight.experiments.base import Experiment

@@ -57,6 +57,10 @@ def patch_sets(title: str, sets: ArrayLike, marks: ArrayLike | None = None) -> P
         title: Over the panel.
         sets: The set of each patch, row by row.
         marks: +1, -1 or 0 for each patch; no signs when `None`.
+
+    Example:
+        >>> patch_sets("sets", [0, 0, 1, 1]).title
+        'sets'
     """
     side = round(np.asarray(sets).size ** 0.5)
     if side**2 != np.asarray(sets).size:

@@ -17,7 +17,7 @@ import numpy as np
 from limelight._core.errors import InputError
 from limelight._core.kinds import EARLIER, GAINED, kind_of
 from limelight._core.manifests import digest
-from limelight._engine import code
+from limelight._identity import code
 
 #: Where a description holds the digests of a user's code, and the Python that they were made by.
 #: The names have a space, so that no field can be called so.
