@@ -76,9 +76,9 @@ def open_table(path: str | Path) -> Table:
 
     Example:
         >>> import limelight as ll, numpy as np, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ll.Table({"n": np.array([1, 2])}).save(f"{folder.name}/table.parquet")
-        >>> ll.open(folder.name)["n"].tolist()
+        >>> folder = tempfile.mkdtemp()
+        >>> ll.Table({"n": np.array([1, 2])}).save(f"{folder}/table.parquet")
+        >>> ll.open(folder)["n"].tolist()
         [1, 2]
     """
     path = Path(path)

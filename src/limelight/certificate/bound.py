@@ -172,8 +172,8 @@ def check_bound(path: str | Path, weights: str | Path) -> BoundCheck:
 
     Example:
         >>> import limelight as ll, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> weights, certificate = f"{folder.name}/and.safetensors", f"{folder.name}/and.json"
+        >>> folder = tempfile.mkdtemp()
+        >>> weights, certificate = f"{folder}/and.safetensors", f"{folder}/and.json"
         >>> ll.construct("and", length=8, sparsity=2).save(weights)
         >>> ll.certify(ll.theory.edelman2022.capacity(weights), weights).save(certificate)
         >>> ll.certificate.check_bound(certificate, weights).wrong

@@ -52,9 +52,9 @@ class CheckReport:
 
     Example:
         >>> import limelight as ll, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
-        >>> ll.check(f"{folder.name}/and.safetensors").inputs_covered
+        >>> folder = tempfile.mkdtemp()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder}/and.safetensors")
+        >>> ll.check(f"{folder}/and.safetensors").inputs_covered
         '2^8'
     """
 
@@ -140,9 +140,9 @@ def check(path: str | Path, *, function_only: bool = False) -> CheckReport:
 
     Example:
         >>> import limelight as ll, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
-        >>> ll.check(f"{folder.name}/and.safetensors").verdict
+        >>> folder = tempfile.mkdtemp()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder}/and.safetensors")
+        >>> ll.check(f"{folder}/and.safetensors").verdict
         'pass'
     """
     start = time.perf_counter()

@@ -59,9 +59,9 @@ class AttentionBlock:
 
     Example:
         >>> import limelight as ll, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
-        >>> Checkpoint.load(f"{folder.name}/and.safetensors").blocks[0].heads
+        >>> folder = tempfile.mkdtemp()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder}/and.safetensors")
+        >>> Checkpoint.load(f"{folder}/and.safetensors").blocks[0].heads
         1
     """
 
@@ -95,9 +95,9 @@ class Checkpoint:
 
     Example:
         >>> import limelight as ll, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
-        >>> len(Checkpoint.load(f"{folder.name}/and.safetensors").blocks)
+        >>> folder = tempfile.mkdtemp()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder}/and.safetensors")
+        >>> len(Checkpoint.load(f"{folder}/and.safetensors").blocks)
         1
     """
 

@@ -125,9 +125,9 @@ def load_construction(path: str | Path) -> SequenceNet:
 
     Example:
         >>> import limelight as ll, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
-        >>> type(ll.models.load_construction(f"{folder.name}/and.safetensors")).__name__
+        >>> folder = tempfile.mkdtemp()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder}/and.safetensors")
+        >>> type(ll.models.load_construction(f"{folder}/and.safetensors")).__name__
         'SequenceNet'
     """
     tensors, certificate = load(path)

@@ -45,10 +45,10 @@ def save(figure: Picture | Figure, path: str | Path) -> None:
     Example:
         >>> import pathlib, tempfile
         >>> from limelight import plot
-        >>> folder = tempfile.TemporaryDirectory()
+        >>> folder = tempfile.mkdtemp()
         >>> picture = plot.lines([("loss", [1, 10], [0.5, 0.1])], x_label="n", y_label="loss")
-        >>> plot.save(picture, f"{folder.name}/loss.svg")
-        >>> pathlib.Path(folder.name, "loss.svg").exists()
+        >>> plot.save(picture, f"{folder}/loss.svg")
+        >>> pathlib.Path(folder, "loss.svg").exists()
         True
     """
     kind = Path(path).suffix.lower().removeprefix(".")

@@ -35,7 +35,8 @@ class SparseBoolean(World[Int[Array, " sparsity"], Example]):
     Example:
         >>> import limelight as ll, jax, jax.random as jr
         >>> world = ll.worlds.SparseBoolean(length=6, sparsity=2, rule="and", positions=(0, 3))
-        >>> jax.eval_shape(lambda: world.sample(jr.key(1), world.draw(jr.key(0)), 0)).tokens.shape
+        >>> make = lambda: world.sample(jr.key(1), world.draw(jr.key(0)), jax.numpy.array(0))
+        >>> jax.eval_shape(make).tokens.shape
         (6, 2)
 
     Reference: edelman2022, Section 5.

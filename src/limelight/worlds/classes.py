@@ -38,7 +38,7 @@ class FourClasses(World[PatternTruth, Example]):
     Example:
         >>> import limelight as ll, jax, jax.random as jr
         >>> world = ll.worlds.FourClasses(tokens=20)
-        >>> make = lambda: world.sample(jr.key(1), world.draw(jr.key(0)), 0)
+        >>> make = lambda: world.sample(jr.key(1), world.draw(jr.key(0)), jax.numpy.array(0))
         >>> jax.eval_shape(make).label.shape  # two bits
         (2,)
 

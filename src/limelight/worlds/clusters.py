@@ -79,7 +79,7 @@ class Clusters(World[Centres, Cloud]):
     Example:
         >>> import limelight as ll, jax, jax.random as jr
         >>> world = ll.worlds.Clusters(clusters=3, size=4, sigma=0.5, dimension=16)
-        >>> make = lambda: world.sample(jr.key(1), world.draw(jr.key(0)), 0)
+        >>> make = lambda: world.sample(jr.key(1), world.draw(jr.key(0)), jax.numpy.array(0))
         >>> jax.eval_shape(make).tokens.shape[0]
         12
 

@@ -65,7 +65,8 @@ class Patterns(World[PatternTruth, Example]):
     Example:
         >>> import limelight as ll, jax, jax.random as jr
         >>> world = ll.worlds.Patterns(tokens=20, relevant=0.4, confusing=0.1)
-        >>> jax.eval_shape(lambda: world.sample(jr.key(1), world.draw(jr.key(0)), 0)).tokens.shape
+        >>> make = lambda: world.sample(jr.key(1), world.draw(jr.key(0)), jax.numpy.array(0))
+        >>> jax.eval_shape(make).tokens.shape
         (20, 10)
 
     Reference: li2023, Section 2 and Section 4.1.

@@ -57,7 +57,8 @@ class GaussianPatches(World[Filter, Example]):
     Example:
         >>> import limelight as ll, jax, jax.random as jr
         >>> world = ll.worlds.GaussianPatches(tokens=8, size=2, dimension=4)
-        >>> jax.eval_shape(lambda: world.sample(jr.key(1), world.draw(jr.key(0)), 0)).tokens.shape
+        >>> make = lambda: world.sample(jr.key(1), world.draw(jr.key(0)), jax.numpy.array(0))
+        >>> jax.eval_shape(make).tokens.shape
         (8, 4)
 
     Reference: jelassi2022, Section 2 and Figure 2.

@@ -103,11 +103,11 @@ def load(
 
     Example:
         >>> import limelight as ll, jax.random as jr, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
+        >>> folder = tempfile.mkdtemp()
         >>> vit = ll.models.Vision(width=8, heads=2).init(jr.key(0), ll.worlds.Images(patch=2),
         ...     None)
-        >>> ll.models.save_vit(vit, f"{folder.name}/vit.safetensors", channels=1)
-        >>> ll.load(f"{folder.name}/vit.safetensors", heads=2).layout
+        >>> ll.models.save_vit(vit, f"{folder}/vit.safetensors", channels=1)
+        >>> ll.load(f"{folder}/vit.safetensors", heads=2).layout
         'timm ViT or DeiT'
     """
     opened = open_source(source, heads, epsilon, activation, pool, side, like)
@@ -161,11 +161,11 @@ def load_vit(source: Any, heads: int | None = None, **said: Any) -> "ViT":
 
     Example:
         >>> import limelight as ll, jax.random as jr, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
+        >>> folder = tempfile.mkdtemp()
         >>> vit = ll.models.Vision(width=8, heads=2).init(jr.key(0), ll.worlds.Images(patch=2),
         ...     None)
-        >>> ll.models.save_vit(vit, f"{folder.name}/vit.safetensors", channels=1)
-        >>> ll.models.load_vit(f"{folder.name}/vit.safetensors", heads=2).patches
+        >>> ll.models.save_vit(vit, f"{folder}/vit.safetensors", channels=1)
+        >>> ll.models.load_vit(f"{folder}/vit.safetensors", heads=2).patches
         16
     """
     return load(source, heads=heads, **said).model

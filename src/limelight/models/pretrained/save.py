@@ -94,11 +94,11 @@ def save_vit(model: ViT, path: str | Path, layout: str = "timm", channels: int =
 
     Example:
         >>> import limelight as ll, jax.random as jr, pathlib, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
+        >>> folder = tempfile.mkdtemp()
         >>> vit = ll.models.Vision(width=8, heads=2).init(jr.key(0), ll.worlds.Images(patch=2),
         ...     None)
-        >>> ll.models.save_vit(vit, f"{folder.name}/vit.safetensors", channels=1)
-        >>> pathlib.Path(folder.name, "vit.safetensors").exists()
+        >>> ll.models.save_vit(vit, f"{folder}/vit.safetensors", channels=1)
+        >>> pathlib.Path(folder, "vit.safetensors").exists()
         True
     """
     if layout not in LAYOUTS:

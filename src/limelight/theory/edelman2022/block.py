@@ -41,9 +41,9 @@ def read_heads(block: AttentionBlock, measured: Real | None = None) -> tuple[Hea
 
     Example:
         >>> import limelight as ll, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
-        >>> blocks = ll.models.Checkpoint.load(f"{folder.name}/and.safetensors").blocks
+        >>> folder = tempfile.mkdtemp()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder}/and.safetensors")
+        >>> blocks = ll.models.Checkpoint.load(f"{folder}/and.safetensors").blocks
         >>> len(read_heads(blocks[0]))
         1
     """

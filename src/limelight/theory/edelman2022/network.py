@@ -64,9 +64,9 @@ def capacity(
 
     Example:
         >>> import limelight as ll, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
-        >>> ll.theory.edelman2022.capacity(f"{folder.name}/and.safetensors",
+        >>> folder = tempfile.mkdtemp()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder}/and.safetensors")
+        >>> ll.theory.edelman2022.capacity(f"{folder}/and.safetensors",
         ...     examples=1e6).bound.kind
         'certificate'
 

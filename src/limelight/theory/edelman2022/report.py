@@ -92,9 +92,9 @@ class NetworkReport:
 
     Example:
         >>> import limelight as ll, tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
-        >>> len(ll.theory.edelman2022.capacity(f"{folder.name}/and.safetensors").blocks)
+        >>> folder = tempfile.mkdtemp()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder}/and.safetensors")
+        >>> len(ll.theory.edelman2022.capacity(f"{folder}/and.safetensors").blocks)
         1
     """
 
