@@ -16,8 +16,11 @@ from typing import Any
 
 from limelight._core.maths import in_html
 
-# Control characters and lone surrogates, which no HTML file may hold.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+# Control characters and lone surrogates, which no HTML file may hold, and characters that turn the
+# direction of what follows, which would show one name as another.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 def text(value: Any) -> str:
@@ -43,6 +46,7 @@ def data(value: Any) -> str:
 def packed(value: Any) -> str:
     """The same packed: a browser unpacks it when it draws the chart."""
     content = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    content = _UNPRINTABLE.sub("\ufffd", content)
     return base64.b64encode(gzip.compress(content.encode(), mtime=0)).decode()
 
 
