@@ -7,7 +7,7 @@ export MPLBACKEND := Agg
 # Many tests start Python: modules compiled once are kept, whatever the machine's habit.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check slow test-cluster torture format clean
+.PHONY: demo test check slow docs test-cluster torture mutants machines format clean
 
 demo: $(READY)  ## the main job: three figures of li2023 with verdicts, then a page
 	@echo "limelight demo: figures 4, 6(c) and 1(a) of li2023 at small scale (a few minutes on 2 cores)"
@@ -34,11 +34,27 @@ slow: $(READY)  ## the long tests
 test-cluster: $(READY)  ## workers on a real SLURM (if sbatch finds one) and a real Ray: ten minutes
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[slurm,ray]'
 	$(BIN)/pytest -m cluster tests/cluster
+docs: $(READY)  ## the site: notebooks executed, warnings are errors, nothing is fetched
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group docs
+	$(BIN)/python docs/fill.py --check
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(BIN)/python docs/links.py docs/_build/html
+	@echo "Open $(CURDIR)/docs/_build/html/index.html"
 
 torture: $(READY)  ## kills, full disks, lost files, a hundred thousand hostile inputs: an hour or two
 	$(BIN)/python -W ignore -m tests.torture --kills 500
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris && \
+		$(BIN)/python -m tests.torture.guided
 	LIMELIGHT_FUZZ=100000 LIMELIGHT_FUZZ_RECORD=results/benchmarks/torture.json \
 		$(BIN)/pytest -q --timeout 0 tests/torture/test_fuzz.py
+
+mutants: $(READY)  ## small faults put into the code: which of them does a test find? an hour
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check coverage
+	$(BIN)/python benchmarks/mutants.py map build/mutants.json
+	$(BIN)/python benchmarks/mutants.py run build/mutants.json results/benchmarks/mutants.json --as now
+
+machines: $(READY)  ## other Pythons, versions, users, locales, paths; needs uv, and root for some
+	$(BIN)/python -m tests.machines
 
 format: $(READY)
 	$(BIN)/ruff check --fix .
@@ -55,4 +71,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 clean:
-	rm -rf $(VENV) demo build dist
+	rm -rf $(VENV) demo build dist docs/_build docs/api

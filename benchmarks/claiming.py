@@ -24,7 +24,7 @@ from timing import about
 from limelight._core.files import atomic
 from limelight._engine.claims import BEAT, Claims
 from limelight._engine.reading import chunk_name
-from limelight._engine.share import GLANCE, LINGER, POLL, SLOWEST, STRETCH
+from limelight._workers.share import GLANCE, LINGER, POLL, SLOWEST, STRETCH
 
 #: Calls of the file system in each operation that reach a server, counted with `strace`: what is
 #: asked of an open file again is not among them. A claim is lost to whoever holds it.
@@ -106,7 +106,7 @@ class Server:
 def simulate(
     chunks: int, workers: int, seconds: float, claim: str, rate: float, latency: float
 ) -> dict[str, float]:
-    """The loop of `limelight._engine.share`, call by call, on one server.
+    """The loop of `limelight._workers.share`, call by call, on one server.
 
     A list of the folder counts one call for every thousand names. Chunks take between half and one
     and a half of their mean time; workers start within a minute.

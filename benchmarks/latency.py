@@ -41,7 +41,8 @@ def cpu_seconds(command: list[str]) -> float:
         check=True,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        env=os.environ | {"PYTHONDONTWRITEBYTECODE": ""},  # compiled modules are kept, as by default
+        env=os.environ
+        | {"PYTHONDONTWRITEBYTECODE": ""},  # compiled modules are kept, as by default
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -206,7 +206,7 @@ class Round:
                 if earlier.get("end") == "killed":
                     row["ends"][name] = earlier
                 elif name not in row["ends"]:
-                    row["ends"][name] = self.end(mutant, number % 10 == 0)
+                    row["ends"][name] = self.end(mutant, number % 10 == 0 and not earlier)
                 record["table"] = table(rows)
                 path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
@@ -216,9 +216,10 @@ class Round:
         if control and tests:
             end, by = self.attempt(None, tests)
             assert end == "survived", f"these tests fail without a fault: {by}"
-        end, by = self.attempt(mutant, tests) if tests else ("survived", "no test runs it")
-        if end == "survived" and mutant.name in self.reasons:
+        if mutant.name in self.reasons:
             end, by = "equivalent", self.reasons[mutant.name]
+        else:
+            end, by = self.attempt(mutant, tests) if tests else ("survived", "no test runs it")
         print(f"{end:10} {mutant.file}:{mutant.line} {mutant.kind}: {mutant.before!r}", flush=True)
         return {"end": end, "by": by, "tests": len(tests)}
 

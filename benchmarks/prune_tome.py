@@ -126,10 +126,10 @@ def tome_merge(x, keys, size, r: int, held: int):
 # --- the run ----------------------------------------------------------------------------------
 
 
-def variants(make, blocks):
+def variants(make, policies, blocks):
     """Names, a parameter, whose code it is, and the network."""
     yield WHOLE, 1.0, "timm", make()
-    for policy, at, keep in itertools.product(limelight.torch.POLICIES, blocks, KEEP):
+    for policy, at, keep in itertools.product(policies, blocks, KEEP):
         model = limelight.torch.prune(make(), keep, at, policy)
         yield f"{policy}, block {at}", keep, "limelight.torch", model
     for r in MERGED:
@@ -209,6 +209,7 @@ def main() -> None:
     parser.add_argument(
         "--at", type=int, action="append", help="cut behind it; 3 and 6 if not given"
     )
+    parser.add_argument("--policy", action="append", choices=limelight.torch.POLICIES)
     parser.add_argument("--limit", type=int)
     parser.add_argument("--batch", type=int)
     parser.add_argument("--rounds", type=int, default=10)
@@ -225,7 +226,8 @@ def main() -> None:
     sight = Sight.of(load_vit(make().cpu()))
     gallery = Gallery.load(given.images, sight, limit=given.limit, pixels="imagenet")
     groups = group(len(state["head.bias"]), gallery.pictures, given.groups)
-    cases = list(variants(make, given.at or (3, 6)))
+    policies = given.policy or limelight.torch.POLICIES
+    cases = list(variants(make, policies, given.at or (3, 6)))
     batch = min(batch, len(gallery))
     right, wall, spent = measure(cases, gallery, groups, batch, given.rounds, device)
     clock = wall if device == "cuda" else spent

@@ -9,6 +9,8 @@ and what stands between the two comments is written by this script:
     python docs/fill.py            write every page anew
     python docs/fill.py --check    leave with 1 and say which page is out of date
 
+The pages of errata cards (`cards.py`) are written too, from `errata.md`.
+
 What a mark may ask for is the functions below, by name, with their words.
 """
 
@@ -18,6 +20,9 @@ import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import cards  # noqa: E402
 
 from limelight.claims import DECISIONS, Verdict
 from limelight.papers import KEYS, coverage, load
@@ -195,15 +200,25 @@ def written(text: str) -> str:
 
 def pages() -> list[Path]:
     """Every page that may hold marks."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    here = ROOT / "docs"
+    made = (here / "_build", here / "api", here / "errata")
+    written = [p for p in sorted(here.rglob("*.md")) if not any(map(p.is_relative_to, made))]
+    return [ROOT / "README.md", *written]
+
+
+def errata() -> dict[Path, str]:
+    """The pages of errata cards, from the tables in `errata.md`."""
+    folder = ROOT / "docs" / "errata"
+    folder.mkdir(exist_ok=True)
+    made = cards.pages((ROOT / "docs" / "errata.md").read_text())
+    return {folder / name: text for name, text in made.items()}
 
 
 def main(words: list[str]) -> int:
     """Write the pages, or say which are out of date."""
     stale = []
-    for page in pages():
-        text = page.read_text()
-        if (new := written(text)) != text:
+    for page, new in {**{page: written(page.read_text()) for page in pages()}, **errata()}.items():
+        if not page.exists() or new != page.read_text():
             stale.append(page.relative_to(ROOT))
             if "--check" not in words:
                 page.write_text(new)

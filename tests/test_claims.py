@@ -1,5 +1,6 @@
 """Rules decide from the ends of an interval, and say what they do."""
 
+import dataclasses
 import json
 import math
 
@@ -20,6 +21,7 @@ from limelight.claims import (
     Inside,
     NotApplicable,
     Undecided,
+    all_parts,
     check_unique,
 )
 from limelight.table import Table
@@ -151,3 +153,76 @@ def test_a_verdict_in_a_line_has_its_interval_where_there_is_one():
     table = Table({"y": np.arange(3)})
     assert "0.5 [0.25, 0.75], n = 3" in str(claim((0.25, 0.75)).decide(table, "x"))
     assert "0.5, n = 3" in str(claim(None).decide(table, "x"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "region"),
+    [
+        (AtLeast(0.8), (0.8, math.inf)),
+        (AtMost(0.8), (-math.inf, 0.8)),
+        (Above(0.8), (0.8, math.inf)),
+        (Below(0.8), (-math.inf, 0.8)),
+        (Inside(1.0, 2.0), (1.0, 2.0)),
+    ],
+)
+def test_where_a_rule_holds(rule, region):
+    assert rule.region == region
+    inside = [x for x in (-50.0, 1.5, 50.0) if region[0] < x < region[1]]
+    assert all(rule(x, x) == "holds" for x in inside)
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        (["holds", "holds"], "holds"),
+        (["holds", "fails"], "fails"),
+        (["inconclusive", "fails"], "fails"),
+        (["holds", "not applicable"], "inconclusive"),
+        ([], "inconclusive"),
+    ],
+)
+def test_a_sentence_of_several_parts(parts, whole):
+    assert all_parts(parts) == whole
+
+
+def test_a_verdict_in_a_notebook_says_what_it_has():
+    claim = Claim("c", "it <learns>", "a mean", constant(0.5), AtLeast(0.5), "l", fixed="after")
+    whole = claim._verdict("holds", Estimate(0.75, (0.5, 1.0), 8, "a note"), "a run", "p")
+    page = whole._repr_html_()
+    assert page.startswith("<p><strong>c: holds</strong></p>")
+    for said in ("0.75 (0.5 to 1)", "statistical, rule: after", "a note", "it &lt;learns&gt;"):
+        assert said in page
+    bare = dataclasses.replace(whole, interval=None, note="", fixed="before")._repr_html_()
+    assert "<td>value</td><td>0.75</td>" in bare
+    assert "<td>kind</td><td>statistical</td>" in bare
+    assert "note" not in bare
+
+
+def test_nothing_is_warned_of_what_diverged(recwarn):
+    """A mean of no reading is looked at on the way to a verdict, and nobody's concern."""
+    claim = Claim("c", "s", "a mean", lambda t: Estimate(*_share(t), 2), AtLeast(0.5), "limelight")
+    diverged = Table(
+        {"x": np.array([1.0, 0.9, 0.8]), "diverged": np.array([True, True, False])}, ()
+    )
+    assert claim.decide(diverged, "a run").verdict == "inconclusive"
+    assert not recwarn.list
+
+
+def _share(table):
+    value = float(np.nanmean(table["x"][:2]))
+    return value, (value, value)
+
+
+def constant(value, note=""):
+    return lambda table: Estimate(value, (value, value), 2, note)
+
+
+@pytest.mark.parametrize(
+    ("note", "said"),
+    [("", "1 of 2 trials diverged"), ("mind", "1 of 2 trials diverged; mind")],
+)
+def test_the_diverged_are_counted_before_any_note(note, said):
+    claim = Claim("c", "s", "a number", constant(0.75, note), AtLeast(0.5), "limelight")
+    table = Table({"x": np.array([1.0, 0.9]), "diverged": np.array([True, False])}, ())
+    verdict = claim.decide(table, "a run")
+    assert (verdict.verdict, verdict.note) == ("holds", said)

@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 import runpy
@@ -15,7 +16,11 @@ import pytest
 import limelight
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md")))]
+BUILT = (ROOT / "docs" / "_build", ROOT / "docs" / "api")
+WRITTEN = [
+    p for p in sorted((ROOT / "docs").rglob("*.md")) if not any(map(p.is_relative_to, BUILT))
+]
+PAGES = ["README.md", *(str(p.relative_to(ROOT)) for p in WRITTEN)]
 MODULES = sorted(m.name for m in pkgutil.walk_packages(limelight.__path__, "limelight."))
 
 
@@ -24,10 +29,14 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
 
 
-def scripts() -> list[tuple[str, str]]:
-    """What must run by itself: each block of the README, and every other page as a whole."""
+def scripts() -> list:
+    """What must run by itself: each block of the README, and every other page as a whole.
+
+    Other pages are slow; tutorials are notebooks, which `make docs` executes.
+    """
     readme = [(f"README.md {i}", block) for i, block in enumerate(blocks("README.md"), 1)]
-    return readme + [(page, "\n".join(blocks(page))) for page in PAGES[1:] if blocks(page)]
+    others = [(page, "\n".join(blocks(page))) for page in PAGES[1:] if blocks(page)]
+    return readme + [pytest.param(*other, marks=pytest.mark.slow) for other in others]
 
 
 @pytest.mark.parametrize(("name", "script"), scripts(), ids=lambda value: value[:20])
@@ -57,7 +66,7 @@ def test_a_mark_is_filled_in_from_the_tables():
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_is_empty_or_unfinished(page):
     text = (ROOT / page).read_text()
-    assert len(text) > 200
+    assert len(text) > 100
     assert "<!--" not in fill.MARK.sub("", text)  # a mark that `docs/fill.py` fills in
     assert not re.search(r"\b[A-Z]{3,}_[A-Z]{3,}\b", re.sub(r"`[^`]*`", "", text))
 
@@ -65,9 +74,53 @@ def test_no_page_is_empty_or_unfinished(page):
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *PAGES[1:]])
 def test_links_inside_the_repository_lead_somewhere(page):
     text = (ROOT / page).read_text()
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"`[^`\n]*`", "", text)):
         if not target.startswith(("http:", "https:")):
             assert ((ROOT / page).parent / target).exists(), target
+
+
+#: What users use. Constants, types and ready-made measures carry no docstring of their own.
+SHELVES = [
+    "limelight",
+    *(f"limelight.{shelf}" for shelf in ("worlds", "models", "measures", "train", "experiments")),
+    *(f"limelight.{shelf}" for shelf in ("fit", "claims", "plot", "theory", "certificate")),
+    *(f"limelight.theory.{key}" for key in ("li2023", "xu2022", "edelman2022", "jelassi2022")),
+]
+
+
+@pytest.mark.parametrize("shelf", SHELVES)
+def test_every_public_name_has_an_example(shelf):
+    module = importlib.import_module(shelf)
+    named = {name: getattr(module, name) for name in module.__all__}
+    told = {n: t for n, t in named.items() if inspect.isclass(t) or inspect.isfunction(t)}
+    assert [name for name, thing in told.items() if ">>> " not in (thing.__doc__ or "")] == []
+
+
+def test_the_shelves_of_the_reference_are_the_public_ones():
+    reference = runpy.run_path(str(ROOT / "docs" / "_ext" / "reference.py"))
+    assert set(reference["SHELVES"]) == set(SHELVES)
+
+
+def test_cards_of_errata_keep_every_row():
+    cards = runpy.run_path(str(ROOT / "docs" / "cards.py"))
+    text = (ROOT / "docs" / "errata.md").read_text()
+    rows = re.findall(r"^\| (E\d+) \|", text, re.M)
+    made = cards["pages"](text)
+    shown = [row for name, page in made.items() for row in re.findall(r"^### (E\d+)", page, re.M)]
+    assert sorted(shown) == sorted(rows)
+    anchors = [a for page in made.values() for a in re.findall(r"^\((\S+)\)=", page, re.M)]
+    assert len(anchors) == len(set(anchors)) == len(rows)
+    assert all(page.count(":::{card}") == page.count("**Printed.**") for page in made.values())
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path):
+    links = runpy.run_path(str(ROOT / "docs" / "links.py"))
+    (tmp_path / "a.html").write_text('<a href="b.html#here">b</a><a href="https://x.y">x</a>')
+    (tmp_path / "b.html").write_text('<p id="here"></p><a href="a.html#gone">a</a>')
+    assert links["check"](tmp_path) == (["b.html: no anchor a.html#gone"], 2)
+    (tmp_path / "b.html").write_text('<img src="c.png"><script src="https://x.y/z.js"></script>')
+    wrong, _ = links["check"](tmp_path)
+    assert len(wrong) == 3
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -16,7 +16,9 @@ import pyarrow as pa
 from limelight._core import notebook
 from limelight._core.errors import InputError, suggest
 from limelight._core.files import atomic
+from limelight._core.labels import label
 from limelight._core.manifests import check_manifest, read_json
+from limelight._core.maths import in_text
 from limelight._core.sealed import read_sealed, sealed_bytes
 
 META = b"limelight"
@@ -35,6 +37,12 @@ class Table:
             trials by logged steps.
         axes: The columns that were swept.
         manifest: How the table was made: configuration, versions, device, command.
+
+    Example:
+        >>> columns = {"n": np.array([2, 2, 8, 8]), "accuracy": np.array([0.5, 0.75, 1.0, 0.75])}
+        >>> table = Table(columns, axes=("n",))
+        >>> [(at["n"], float(rows["accuracy"].mean())) for at, rows in table.cells()]
+        [(2, 0.625), (8, 0.875)]
     """
 
     columns: Mapping[str, np.ndarray]
@@ -187,7 +195,17 @@ class Table:
 
     @property
     def overview(self) -> dict[str, str]:
-        """What the table holds, in a few words each: size, axes, measures, traces."""
+        """What the table holds, in a few words each: size, axes, measures, traces.
+
+        Example:
+            >>> table = Table({"n": np.array([2, 2, 8]), "loss": np.array([0.3, 0.2, 0.1])}, ("n",))
+            >>> table.overview
+            {'trials': '3', 'axes': 'n: 2, 8', 'measures': 'loss'}
+        """
+        return self._overview(in_words=False)
+
+    def _overview(self, in_words: bool) -> dict[str, str]:
+        called = lambda name: f"{in_text(label(name))} ({name})" if in_words else name
         cells = len(np.unique(self["cell"])) if "cell" in self.columns else 0
         known = {"cell", "trial", *self.axes}
         scalars = [n for n, v in self.columns.items() if v.ndim == 1 and n not in known]
@@ -195,7 +213,7 @@ class Table:
         parts = {
             "trials": f"{len(self):,}"
             + (f" in {cells:,} cell{'s' * (cells != 1)}" if cells else ""),
-            "axes": "; ".join(f"{name}: {_few(self._ordered(name))}" for name in self.axes),
+            "axes": "; ".join(f"{called(n)}: {_few(self._ordered(n))}" for n in self.axes),
             "measures": ", ".join(scalars),
             "traces": ", ".join(f"{name} ({steps} values)" for name, steps in traces.items()),
         }
@@ -210,8 +228,9 @@ class Table:
         head = [[_text(self[name][row]) for name in shown] for row in range(min(5, len(self)))]
         rest = len(self) - len(head)
         more = notebook.line(f"and {rest:,} more rows") if rest else ""
-        about = notebook.grid(["Table", ""], list(self.overview.items()))
-        return about + notebook.grid(shown, head) + more
+        about = notebook.grid(["Table", ""], list(self._overview(in_words=True).items()))
+        titles = [in_text(label(n)) if n in self.axes else n for n in shown]
+        return about + notebook.grid(titles, head) + more
 
     def _ordered(self, name: str) -> list[Any]:
         return list(dict.fromkeys(_plain(value) for value in self[name]))
@@ -235,6 +254,14 @@ class Table:
         except ImportError:
             raise InputError("pandas is not installed", "pip install 'limelight[frames]'") from None
         return pd.DataFrame({k: v if v.ndim == 1 else list(v) for k, v in self.columns.items()})
+
+    def to_polars(self):
+        """A polars frame; traces become columns of lists. Needs polars."""
+        try:
+            import polars as pl
+        except ImportError:
+            raise InputError("polars is not installed", "pip install 'limelight[frames]'") from None
+        return pl.from_arrow(self.to_arrow())
 
     def to_xarray(self):
         """An xarray dataset over (cell, trial), axes as coordinates of cells; needs xarray."""

@@ -96,18 +96,24 @@ def test_run_then_run_again_then_resume(call):
         "seconds",
         "trials_per_second",
         "compilations",
+        "picture",
         "verdicts",
     }
     assert (first.json["cells"], first.json["trials"], first.json["compilations"]) == (3, 36, 1)
     assert all(set(verdict) == VERDICT for verdict in first.json["verdicts"])
     store = Path(first.json["store"])
     assert store == Path("runs/toy2000-dice-smoke")
+    assert Path(first.json["picture"]).read_bytes().startswith(b"\x89PNG")
     before = contents(store)
     for words in ((*RUN,), ("resume", store)):
         again = call(*words)
         assert (again.code, again.err) == (0, "")
         assert "all 36 trials were there already" in again.out
         assert f"limelight plot {store}" in again.out
+        assert f"Figure: {store / 'dice.png'}" in again.out
+        assert again.out.count("left open") == 1  # one line, not a list
+        assert "Rule:" not in again.out
+        assert "└" in again.out  # a small version of the figure
     assert contents(store) == before
     assert read_manifest(store)["command"].startswith("limelight run toy2000 dice")
 

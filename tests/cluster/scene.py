@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from limelight._engine.status import Status, status
+from limelight._workers.status import Status, status
 
 ROOT = Path(__file__).parents[2]
 PAPER = ROOT / "tests" / "cluster" / "dice.py"
@@ -40,24 +40,27 @@ class Scene:
 
     def start(self, on: str, *more: str, workers: int = 2) -> subprocess.Popen:
         """Start it, without waiting."""
-        return subprocess.Popen(
+        self.process = subprocess.Popen(
             self.words(on, *more, workers=workers),
             env=self.environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
+        return self.process
 
     def until(self, true, what: str = "it") -> Status:
         """Wait until something is true of the run's status."""
         deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline and self.process.poll() is None:
             if (self.store / "manifest.json").exists():
                 seen = status(self.store)
                 if true(seen):
                     return seen
             time.sleep(0.05)
-        raise AssertionError(f"{what} did not happen; logs: {self.logs()}")
+        self.process.kill()
+        said = self.process.communicate()
+        raise AssertionError(f"{what} did not happen: {said}; logs: {self.logs()}")
 
     def until_at_work(self) -> dict:
         """Wait until a chunk is there and another is being computed; by whom."""

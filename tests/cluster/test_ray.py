@@ -1,9 +1,13 @@
 """The same on a real Ray: a local cluster, every fault, and the bytes of one process after it."""
 
+import contextlib
 import os
+import secrets
 import signal
+import socket
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -15,7 +19,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster():
+def cluster(tmp_path_factory):
     """A Ray of two cores, which the submitting processes come and go from."""
     try:
         import ray  # noqa: F401
@@ -23,20 +27,39 @@ def cluster():
         why = "ray is not installed: WORKERS ON RAY ARE NOT TESTED"
         warnings.warn(why, stacklevel=1)
         pytest.skip(why)
-    command = [str(Path(sys.executable).parent / "ray")]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 180}
-    # One test fills the memory: what counts as full is little above what is used now.
-    limit = str(min(0.95, used() + 0.18))
+    # Made for this cluster alone: who connects must know it.
+    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     environment = os.environ | {
-        "RAY_memory_usage_threshold": limit,
+        # One test fills the memory: what counts as full is little above what is used now.
+        "RAY_memory_usage_threshold": str(min(0.95, used() + 0.18)),
         "RAY_memory_monitor_refresh_ms": "200",
-        "RAY_USAGE_STATS_ENABLED": "0",
     }
-    words = ["start", "--head", "--port=26379", "--num-cpus=2", "--include-dashboard=false"]
-    words += ["--object-store-memory=80000000", "--disable-usage-stats"]
-    subprocess.run([*command, *words], env=environment, check=True, **quiet)
-    yield
-    subprocess.run([*command, "stop", "--force"], check=False, **quiet)
+    words = ["start", "--head", "--block", "--node-ip-address=127.0.0.1", "--port=26379"]
+    words += ["--num-cpus=2", "--include-dashboard=false", "--object-store-memory=80000000"]
+    ray = [str(Path(sys.executable).parent / "ray"), *words, "--disable-usage-stats"]
+    with (tmp_path_factory.mktemp("ray") / "log").open("w") as log:
+        head = subprocess.Popen(
+            ray, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+        wait_for_port(26379, head)
+        yield
+        head.terminate()  # with all that it started, and nobody else's
+        try:
+            head.wait(60)
+        except subprocess.TimeoutExpired:
+            os.killpg(head.pid, signal.SIGKILL)
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
+        os.environ.pop(name)
+
+
+def wait_for_port(port: int, process: subprocess.Popen) -> None:
+    """Wait until somebody listens."""
+    deadline = time.monotonic() + 180
+    while time.monotonic() < deadline and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.5)
+    raise AssertionError("Ray did not start")
 
 
 #: What a submitting process is told of it.

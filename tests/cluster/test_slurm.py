@@ -94,12 +94,15 @@ def test_a_node_that_fails_takes_its_worker_and_nothing_else(scene, reference):
 
 
 def test_a_time_limit_queues_the_worker_again(scene, reference):
-    """A minute is too little for one worker: it is warned, leaves and comes back by itself."""
-    scene.environment["DICE_SECONDS"] = "4.5"
-    submitter = scene.start("slurm", "time=2", "signal_delay_s=60", "grace=1", workers=1)
+    """Two minutes are too little: both are warned, leave and come back by themselves.
+
+    SLURM counts limits in minutes, and lets a job wait for two before it starts again.
+    """
+    scene.environment["DICE_SECONDS"] = "16"
+    submitter = scene.start("slurm", "time=4", "signal_delay_s=120", "grace=1")
     code, _, err = finish(submitter)
     assert code == 0, err
-    assert scene.logs().count("worker 0 of 1") > 1
+    assert scene.logs().count("worker 0 of 2") > 1
     assert "is replaced" not in err  # the job queued itself again
     scene.assert_same(reference, died=scene.logs().count("asked to leave"))
 

@@ -6,6 +6,7 @@ import pytest
 
 from limelight._core import errors
 from limelight._core.errors import InputError, RunError, StallError, StoreError
+from limelight._core.words import shortened
 
 PART = SimpleNamespace(size=4, rate=0.5, none=None, patch=2, nan=float("nan"))
 
@@ -67,3 +68,8 @@ def test_multiples():
         errors.check_multiple(SimpleNamespace(size=5, patch=2), "size", "patch")
     with pytest.raises(InputError, match="patch = 0"):
         errors.check_multiple(SimpleNamespace(size=5, patch=0), "size", "patch")
+
+
+def test_a_word_of_just_the_length_is_whole():
+    assert shortened("x" * 40) == "x" * 40
+    assert shortened("x" * 41) == "x" * 40 + "..."

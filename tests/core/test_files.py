@@ -124,3 +124,11 @@ def test_some_file_systems_do_not_flush_folders(number, passes, tmp_path, monkey
     else:
         with pytest.raises(OSError, match="error"):
             files.flush(tmp_path)
+
+
+def test_a_home_is_found_or_asked_for(monkeypatch):
+    monkeypatch.setenv("HOME", "/somewhere")
+    assert str(files.from_home("~/a")) == "/somewhere/a"
+    assert str(files.from_home("a")) == "a"
+    with pytest.raises(InputError, match="no home folder for ~nobody-of-this-name/a"):
+        files.from_home("~nobody-of-this-name/a")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import limelight as ll
-from limelight._engine.identity import digest, modern
 from limelight._engine.reading import read_manifest
+from limelight._identity.description import digest, modern
 from limelight.papers.published import recipe_of
 from limelight.table import Table
 
@@ -24,7 +24,7 @@ def test_it_opens_and_its_recipe_is_still_the_same_study(name):
     assert len(table) > 0
     figure = recipe_of(manifest, name)
     setup = figure.setup(manifest["scale"], manifest["settings"])
-    from limelight._engine.identity import describe
+    from limelight._identity.description import describe
 
     stored = modern(manifest["configuration"])
     assert stored["experiment"] == describe(setup.experiment)

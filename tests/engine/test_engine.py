@@ -213,6 +213,14 @@ def test_a_stuck_chunk_is_given_up():
     assert time.monotonic() - began < 10
 
 
+def test_nothing_is_under_way_once_a_chunk_has_ended():
+    seen = []
+    see = lambda p: seen.append((p.done, p.under_way))
+    Dice().sweep({"sides": [6.0, 8.0]}, trials=3, width=2, progress=see)
+    assert {done for done, _ in seen} >= {2, 4, 6}
+    assert not any(under_way for _, under_way in seen)
+
+
 def test_progress_counts_trials():
     seen = []
     see = lambda p: seen.append((p.done, p.computed))

@@ -12,8 +12,8 @@ import pytest
 
 from limelight._core.errors import StoreError
 from limelight._core.kinds import EARLIER, kind_of
-from limelight._engine import code
-from limelight._engine.identity import changed_code, describe, digest, modern, without_code
+from limelight._identity import code
+from limelight._identity.description import changed_code, describe, digest, modern, without_code
 from limelight.worlds import Patterns, SparseBoolean
 
 HELPERS = '''
@@ -223,10 +223,10 @@ def test_a_script_and_its_import_are_one_study(tmp_path):
     """What is `__main__` in one process is a module in another: a worker's, say."""
     (tmp_path / "mine.py").write_text(
         STUDY + "\nif __name__ == '__main__':\n    from limelight."
-        "_engine.identity import describe, digest\n    print(digest(describe(Mine())))\n"
+        "_identity.description import describe, digest\n    print(digest(describe(Mine())))\n"
     )
     (tmp_path / "helpers.py").write_text(HELPERS)
-    other = "import mine; from limelight._engine.identity import describe, digest\n"
+    other = "import mine; from limelight._identity.description import describe, digest\n"
     other += "print(digest(describe(mine.Mine())))"
     runs = [["mine.py"], ["-c", other]]
     seen = {

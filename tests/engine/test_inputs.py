@@ -14,9 +14,9 @@ from PIL import Image
 
 from limelight._core.errors import InputError, StoreError
 from limelight._engine import device
-from limelight._engine.inputs import files_read
 from limelight._engine.plan import numerics
 from limelight._engine.reading import read_manifest
+from limelight._identity.inputs import files_read
 from limelight.experiments import Encodings, Experiment
 from limelight.experiments.starts import Starts
 from limelight.models import Loaded

@@ -12,12 +12,13 @@ import time
 import pytest
 
 from limelight._core import files
-from limelight._engine import claims, share
+from limelight._engine import claims
 from limelight._engine.claims import Claims
 from limelight._engine.device import describe_machine
 from limelight._engine.run import Engine, lay_out
-from limelight._engine.share import Bell, Released, Share
-from limelight._engine.status import status
+from limelight._workers import share
+from limelight._workers.share import Bell, Released, Share
+from limelight._workers.status import status
 from tests.torture.study import AXES, CHUNKS, TRIALS, WIDTH, Walk, chunk_bytes
 
 

@@ -3,6 +3,7 @@ import pytest
 
 from limelight._core.errors import InputError
 from limelight.fit import compare_predictors
+from limelight.fit.comparison import _score
 
 X = np.geomspace(1, 32, 10)
 
@@ -89,3 +90,13 @@ def test_noise_does_not_earn_a_column():
 def test_refusals(predictors, y):
     with pytest.raises(InputError):
         compare_predictors(predictors, y, samples=[y])
+
+
+def test_the_share_explained_has_no_scale():
+    """R squared of a small signal, against NumPy's correlation."""
+    rng = np.random.default_rng(0)
+    x = np.arange(8.0)
+    y = 1e-3 * (x + rng.normal(size=8))
+    design = np.stack([np.ones(8), x], axis=1)
+    _, share = _score(design, y[None], np.ones((1, 8)))
+    np.testing.assert_allclose(share, [np.corrcoef(x, y)[0, 1] ** 2], rtol=1e-9)

@@ -7,6 +7,7 @@ from scipy.special import expit
 
 from limelight import fit
 from limelight.claims import Undecided
+from limelight.fit.critical import CriticalSizes, first_above, rise
 from limelight.table import Table
 
 SIZES = tuple(range(50, 201, 10))
@@ -95,3 +96,28 @@ def test_a_statistic_is_left_open_where_sizes_leave_the_grid():
     assert first.note == "off the grid too often at T = 1"
     with pytest.raises(Undecided, match="off the grid too often at T = 3"):
         critical(grid(logistic(lambda T: 110 if T < 3 else 400, 20), (1, 2, 3))).estimate(mean)
+
+
+def test_deviations_count_what_is_beyond_as_one_step_more():
+    """Against the same resamples by hand; half of them never pass."""
+    sizes, trials = np.array([1, 3, 7]), np.full((1, 3), 10.0)
+    found = CriticalSizes(np.array([1]), sizes, np.array([[0.0, 4.0, 5.0]]), trials)
+    drawn = first_above(sizes, found.resampled(400), trials)
+    beyond = np.isinf(drawn)
+    assert 0.1 < beyond.mean() < 0.9
+    by_hand = np.where(beyond, 11.0, drawn).std(axis=0)
+    np.testing.assert_allclose(found.deviations(400), by_hand)
+
+
+def test_one_size_has_no_step():
+    found = CriticalSizes(np.array([1]), np.array([4]), np.array([[5.0]]), np.array([[10.0]]))
+    assert found.deviations(50).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("rates", [(0.3, 0.4), (0.6, 0.7)])
+def test_a_rise_through_two_points(rates):
+    """Two rates fix the curve, above the grid or below it: its slope is that of their log odds."""
+    odds = np.log([rate / (1 - rate) for rate in rates])
+    exact = np.log(81) / ((odds[1] - odds[0]) / 10)
+    found = rise(np.array([10, 20]), 1000 * np.array([rates]), np.array([1000.0, 1000.0]))
+    np.testing.assert_allclose(found, [exact], rtol=1e-4)

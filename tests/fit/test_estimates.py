@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from limelight._core.errors import InputError
 from limelight.claims import Estimate
 from limelight.fit import estimates
 from limelight.fit.curves import crossing, law, slopes
@@ -149,3 +150,10 @@ def test_a_law_says_what_it_rests_on():
     few = law(x, np.where(x < 8, x, np.nan), samples, 50)
     assert (few.n, few.note) == (50, "3 usable points, 5 needed")
     assert np.isnan(law(np.ones(5), x, samples, 50).value)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, 1.5, -0.1])
+@pytest.mark.parametrize("estimate", [estimates.mean, estimates.median])
+def test_a_level_is_a_share(estimate, level):
+    with pytest.raises(InputError, match="level"):
+        estimate([1.0, 2.0, 3.0], level=level)

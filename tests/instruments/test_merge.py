@@ -13,11 +13,12 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from limelight._core.errors import InputError
+from limelight._core.types import Example
 from limelight.instruments.curve import draw_curve
 from limelight.instruments.gallery import Gallery, group
 from limelight.instruments.prune import flops_of, output, prune
 from limelight.instruments.sight import Sight
-from limelight.models import Vision, load_vit, save_vit
+from limelight.models import Vision, load, load_vit, save_vit
 from limelight.models._schedule import Schedule, kept_patches, read_schedule, write_schedule
 from limelight.models.merge import keys_of, merge, merged_output
 from limelight.worlds import Patterns
@@ -215,6 +216,31 @@ def test_a_schedule_travels_in_the_metadata(tmp_path):
         Schedule("colour", 1, 0.5)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pruned_file_gives_its_logits_when_it_is_loaded(kind, tmp_path):
+    """Those of PyTorch under the same schedule; and the whole network's without it."""
+    told = load_file(FOLDER / f"{kind}.logits.safetensors")
+    tokens = jnp.asarray(patches_of(told["images"], 4))
+    kept = jnp.ones(25, bool)
+    run = eqx.filter_jit(
+        lambda m: jax.vmap(lambda t: m(Example(t, jnp.zeros(1), kept, jnp.zeros(25, int))))(tokens)
+    )
+    copy = tmp_path / "pruned.safetensors"
+    for policy in ("attention", "similarity", "norm"):
+        write_schedule(FOLDER / f"{kind}.safetensors", copy, Schedule(policy, 1, 0.5))
+        found = load(copy)
+        np.testing.assert_allclose(run(found.model), told[f"logits.{policy}.0.5"], atol=1e-5)
+        assert any(f"50% of the patches, by {policy}" in note for note in found.notes)
+        assert np.abs(told[f"logits.{policy}.0.5"] - told["logits.none"]).max() > 1e-3
+    for bad, says in (
+        (Schedule("random", 1, 0.5), "random"),
+        (Schedule("norm", 9, 0.5), "block 9"),
+    ):
+        write_schedule(FOLDER / f"{kind}.safetensors", copy, bad)
+        with pytest.raises(InputError, match=says):
+            load(copy)
+
+
 def test_several_blocks_make_several_curves():
     model = shaken()
     shown = Gallery.load("digits", Sight.of(model), limit=20)
@@ -229,5 +255,7 @@ def test_several_blocks_make_several_curves():
     assert found.rows[1].flops < found.rows[3].flops < found.rows[0].flops
     picture = draw_curve(found)
     labels = [mark.label for mark in picture.panels[0].content]
-    assert labels[:3] == ["whole network", "similarity, block 1", "norm, block 1"]
+    assert list(dict.fromkeys(labels)) == [
+        "whole network", "similarity", "norm", "cut behind block 1", "cut behind block 2", "",
+    ]  # fmt: skip
     assert picture.panels[1].x == "kFLOPs per image"

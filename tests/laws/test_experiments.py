@@ -9,7 +9,7 @@ from jax.experimental.compilation_cache import compilation_cache
 from limelight._core.errors import InputError
 from limelight._core.keys import fingerprint, trial_key
 from limelight._engine.grid import assign, leaves
-from limelight._engine.identity import describe
+from limelight._identity.description import describe
 from limelight.experiments._rebuild import rebuild
 from limelight.papers import load
 from tests.laws.members import EXPERIMENTS, experiment_members

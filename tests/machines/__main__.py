@@ -17,6 +17,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", help="some of the places, by a part of their names")
     parser.add_argument("--whole", action="store_true", help="the whole suite, not its quick part")
+    parser.add_argument("--commands", action="store_true", help="a user's commands, no test")
     parser.add_argument("--output", type=Path, default=RESULTS)
     words = parser.parse_args()
     there = json.loads(words.output.read_text()) if words.output.exists() else {}
@@ -29,7 +30,8 @@ def main() -> int:
             with made() as place:
                 versions = named(place)
                 commands, tests = (FIRST, NOTICING) if name in PLACES else (COMMANDS, TESTS)
-                found = tried(place, commands, ("-n", "2", "tests") if words.whole else tests)
+                tests = () if words.commands else ("-n", "2", "tests") if words.whole else tests
+                found = tried(place, commands, tests)
             peak = {} if place.peak is None else {"most memory, GB": round(place.peak / 1e9, 2)}
             there[name] = {**found, **peak, "versions": versions}
             failed |= not found["passed"]

@@ -49,6 +49,8 @@ TESTS = (
     "tests/theory/test_covering.py",
     "tests/theory/test_consistent.py",
 )
+#: What XLA says of itself where compiling takes minutes, as on a machine that is busy.
+ALARM = re.compile(r"^.*slow_operation_alarm.*\n|^\*{9,}\n(?:.*\n)*?\*{9,}\n?", re.MULTILINE)
 #: Seconds that one command, and all tests, may take.
 COMMAND_LIMIT, TESTS_LIMIT = 600, 2400
 
@@ -97,9 +99,14 @@ def tried(place: Place, commands: tuple[str, ...], tests: tuple[str, ...]) -> di
         Path(folder).chmod(0o777)
         for command in commands:
             words = ("-m", "limelight", *command.split())
-            done = place.run(*words, cwd=Path(folder), limit=COMMAND_LIMIT)
-            if done.returncode or done.stderr.strip():
-                faults[command] = f"{done.returncode}: {done.stderr.strip()[-300:]}"
+            try:
+                done = place.run(*words, cwd=Path(folder), limit=COMMAND_LIMIT)
+            except subprocess.TimeoutExpired:
+                faults[command] = f"still running after {COMMAND_LIMIT} s"
+                continue
+            said = ALARM.sub("", done.stderr).strip()
+            if done.returncode or said:
+                faults[command] = f"{done.returncode}: {said[-300:]}"
     found: dict = {"commands": len(commands), "faults": faults}
     if place.tree is not None and tests:
         words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=line", "-rfE", *tests)

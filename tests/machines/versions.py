@@ -39,7 +39,10 @@ def uv(*words: str) -> str:
 
 
 def interpreter(version: str) -> str:
-    """The path of a Python that is here."""
+    """The path of a Python that is here; pyenv hides all but one behind its own commands."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
+    for found in sorted(pyenv.glob(f"{version}.*/bin/python")):
+        return str(found)
     return uv("python", "find", "--no-python-downloads", version)
 
 

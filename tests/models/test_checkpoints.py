@@ -2,7 +2,10 @@
 
 import dataclasses
 import json
+import os
 import shutil
+import subprocess
+import sys
 import types
 from pathlib import Path
 
@@ -17,6 +20,7 @@ from limelight._core.errors import InputError
 from limelight.models import load, load_vit, save_vit
 from limelight.models._flops import vit_flops
 from limelight.models.pretrained._known import architectures, signature
+from limelight.models.pretrained._places import resampled
 from limelight.models.pretrained.pixels import SCALES, of_processor
 from tests.models.test_pretrained import patches
 
@@ -190,8 +194,6 @@ def test_a_divided_checkpoint_is_the_whole_one(tmp_path):
 
 
 def test_a_hub_without_its_library_or_network(monkeypatch):
-    import sys
-
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(InputError, match="needs huggingface_hub") as caught:
         load("hf:facebook/dinov2-small")
@@ -209,6 +211,86 @@ def test_a_hub_without_its_library_or_network(monkeypatch):
     assert load("hf:any/name").layout == "Hugging Face ViT"
 
 
+def test_a_hub_cache_is_read_offline(tmp_path):
+    """The layout that huggingface_hub keeps: blobs, a snapshot of links, a reference to it."""
+    pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed")
+    home, commit = (
+        tmp_path / "hub" / "models--any--name",
+        "0123456789abcdef0123456789abcdef01234567",
+    )
+    for folder in ("blobs", f"snapshots/{commit}", "refs"):
+        (home / folder).mkdir(parents=True)
+    for number, file in enumerate(sorted((PLACE / "hf-dinov2").iterdir())):
+        shutil.copy(file, home / "blobs" / f"{number:040x}")
+        link = home / "snapshots" / commit / file.name
+        link.symlink_to(Path("..") / ".." / "blobs" / f"{number:040x}")
+    (home / "refs" / "main").write_text(commit)
+    code = (
+        "import sys\nfrom limelight._core.errors import InputError\n"
+        "from limelight.models import load\n"
+        "for name in sys.argv[1:]:\n"
+        "    try:\n        found = load(name)\n"
+        "        print(found.name, found.layout, found.facts['heads']['value'])\n"
+        "    except InputError as error:\n        print(error)\n"
+    )
+    names = ["hf:any/name", f"hf:any/name@{commit}", "hf:any/other", "hf:any/name@gone"]
+    settings = os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
+    settings |= {"http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *names],
+        env=settings, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    first, second, *missing = done.stdout.strip().splitlines()
+    assert first == "hf:any/name Hugging Face ViT 2"
+    assert second.endswith("Hugging Face ViT 2")
+    assert len(missing) == 2
+    for line, name in zip(missing, ("any/other", "any/name"), strict=True):
+        assert line.startswith(f"cannot get hf:{name}: ")
+        assert "HF_HUB_OFFLINE" in line
+
+
+RESIZED = np.load(PLACE / "resized.npz")
+
+
+@pytest.mark.parametrize("name", [n for n in RESIZED.files if not n.startswith(("images", "made"))])
+def test_at_another_size_the_output_is_that_of_pytorch(name):
+    """By `fixtures/make_resized.py`: positions are fitted as each library does."""
+    network, side = name.rsplit("-", 1)
+    found = load(PLACE / network, side=int(side))
+    output = np.asarray(call(found.model, jnp.asarray(RESIZED[f"images-{side}"])))
+    assert np.abs(output - RESIZED[name]).max() <= 1e-5
+    assert any(f"are fitted to {side}: bicubic" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("old", [4, 7])
+@pytest.mark.parametrize("antialias", [False, True])
+def test_resampled_positions_keep_what_is_even_and_lines_inside(old, antialias):
+    """Taps add up to 1; the smoother kernel follows a straight line away from the edges."""
+    row, column = np.divmod(np.arange(old * old), old)
+    table = np.stack([np.full(old * old, 3.0), row + 0.5, column + 0.5], axis=1)
+    for side in (2, old, 3 * old):
+        found = resampled(table, side, antialias).reshape(side, side, 3)
+        np.testing.assert_allclose(found[..., 0], 3.0)
+        np.testing.assert_allclose(found[..., 1], found[..., 2].T)
+        if side == 3 * old and antialias:  # the kernel of -1/2; that of -3/4 does not
+            wanted = (np.arange(side) + 0.5) / 3
+            np.testing.assert_allclose(found[7:-7, 0, 1], wanted[7:-7], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "side", "says"),
+    [
+        ("torchvision", 24, "how it fits them to others is not known"),
+        ("open-clip", 24, "how it fits them to others is not known"),
+        ("hf-beit", 24, "positions are for images of 16 pixels"),
+        ("hf-vit", 18, "images of 18 pixels"),
+    ],
+)
+def test_another_size_that_cannot_be_vouched_for_is_refused(name, side, says):
+    with pytest.raises(InputError, match=says):
+        load(PLACE / name, side=side, **SAID.get(name, {}))
+
+
 @pytest.mark.parametrize(
     ("names", "says"),
     [
@@ -220,7 +302,8 @@ def test_a_hub_without_its_library_or_network(monkeypatch):
         (("blocks.0.attn.temperature",), "XCiT"),
         (("blocks.2.proj.weight",), "Hiera"),
         (("patch_embed.backbone.stem.weight",), "hybrid"),
-        (("blocks.0.attn.norm.weight",), "norm inside attention"),
+        (("blocks.0.attn.norm.weight",), "EVA-02-CLIP"),
+        (("embeds.proj.weight", "blocks.0.norm1.weight"), "NaFlexViT"),
         (("rope.freqs",), "trained rotations"),
         (("layer1.0.conv1.weight",), "ResNet"),
         (("bert.encoder.layer.0.attention.self.query.weight",), "BERT.*network for text"),

@@ -206,7 +206,7 @@ def test_a_phase_diagram_from_a_table_and_a_fitted_edge(page):
     figure = phase(table(), x="world.length", y="train.examples", edge=edge())
     assert mesh(figure).get_array().sum() == 6
     assert line(figure, "half of the trials succeed").get_ydata().tolist() == [35, 70, 140]
-    assert figure.get_supxlabel() == "5 trials per cell · success: accuracy ≥ 0.95"
+    assert figure.get_supxlabel() == "5 trials per cell · success: test accuracy ≥ 0.95"
     assert page(figure).cut_off() == []
 
 
@@ -248,7 +248,7 @@ def test_a_transformed_axis_keeps_its_raw_names_on_top():
         [1 / 80, 1 / 40, 1 / 20]
     )
     (upper,) = figure.axes[0].child_axes
-    assert upper.get_xlabel() == "world.length"
+    assert upper.get_xlabel() == "number of tokens $T$"
     assert [t.get_text() for t in upper.get_xticklabels()] == ["80", "40", "20"]
 
 

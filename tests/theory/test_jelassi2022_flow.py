@@ -71,3 +71,12 @@ def test_a_run_that_needs_more_steps_says_where_it_ended():
     short = flow(population, layer, layer.start(), 1e6, most=20)
     assert int(short.steps) == 20
     assert float(short.time[-1]) < 1e6
+
+
+def test_a_flow_ends_after_its_steps(double):
+    """Three steps at most: three are taken, and the last time says that it was not enough."""
+    population, layer = world()
+    found = flow(population, layer, layer.start(), 1e6, most=3)
+    assert int(found.steps) == 3
+    assert found.time.shape == (4,)
+    assert 0 < float(found.time[-1]) < 1e6

@@ -13,7 +13,7 @@ import pytest
 from limelight._core.errors import InputError
 from limelight._core.keys import named
 from limelight._core.types import Example
-from limelight._engine.identity import describe, digest
+from limelight._identity.description import describe, digest
 from limelight.models import Model
 from limelight.train import ImageTraining, Train
 from limelight.train.losses import check_loss, hinge

@@ -1,7 +1,7 @@
 """`limelight papers`: what is here."""
 
 from limelight._cli.options import Json
-from limelight._cli.text import emit, print_title, say, tell
+from limelight._cli.text import emit, plural, print_title, say, tell
 
 
 def papers(json: bool = Json) -> None:
@@ -27,11 +27,12 @@ def papers(json: bool = Json) -> None:
     for paper in papers:
         print_title(paper.key, paper.title)
         parts = {
-            "figures": ", ".join(paper.titles),
-            "statements": ", ".join(statement.label for statement in paper.statements),
+            "figure": list(paper.titles),
+            "statement": [statement.label for statement in paper.statements],
         }
-        for name, text in parts.items():
-            say(f"{name:11} {text}", indent=2, hang=12)
+        for word, names in parts.items():
+            if names:
+                say(f"{plural(len(names), word) + ':':15} {', '.join(names)}", indent=2, hang=16)
         say()
     for why in failed.values():
         tell(f"error: {' '.join(why.split())}")

@@ -44,6 +44,9 @@ def probe(
         metavar="FILE",
         help="The page to write; NAME.probe.html if not given.",
     ),
+    folder: Path | None = typer.Option(
+        None, "--pictures", metavar="FOLDER", help="Write every picture there as PNG, too."
+    ),
     limit: int = typer.Option(32, "--limit", metavar="NUMBER", help="Use at most so many images."),
     shown: int = typer.Option(
         2, "--shown", metavar="NUMBER", help="How many images to draw attention maps over."
@@ -122,6 +125,8 @@ def probe(
     only = [word for word, asked in named.items() if asked]
     page = output or Path(f"{file.stem}.probe.html")
     check_output(page, ".html", ".htm")
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"there is no folder {folder}", "make it first, or choose another")
     with busy("reading"):
         from limelight._engine.device import describe_machine, use_cache
         from limelight.instruments.gallery import Gallery
@@ -162,6 +167,11 @@ def probe(
     with busy("writing the page"):
         rerun = ["limelight " + shlex.join(sys.argv[1:])]
         write_page(page, file.name, found, machine, rerun, block, head)
+        if folder is not None:
+            from limelight.instruments.draw import pictures as drawn
+
+            for name, picture in drawn(found, block, head).items():
+                picture.save(folder / f"{file.stem}-{name}.png")
     if json:
         emit({"checkpoint": file.name, "page": str(page)} | found.as_json() | machine)
         return

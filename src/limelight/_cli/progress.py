@@ -2,10 +2,14 @@
 
 import contextlib
 import sys
+import time
 from typing import Any
 
 from limelight._cli.text import clock, console, tell, watched
 from limelight._core.errors import LimelightError
+
+#: What is said of a machine on which nothing has been compiled yet.
+USUALLY = "usually 2 to 30 s, once"
 
 
 class Stopped(LimelightError):
@@ -83,9 +87,18 @@ class Bar:
         if self.last is None:
             return "planning"
         if self.last.compiling:
-            return "compiling"
+            return compiling(self.last)
         if not self.last.computed:
             return "starting"
         computing = max(self.last.seconds - self.last.compile_seconds, 1e-9)
         left = clock(self.last.seconds_left)
         return f"{self.last.computed / computing:.3g} {self.word}/s, {left} left"
+
+
+def compiling(progress) -> str:
+    """That a program is being compiled, for how long now, and how long that usually takes."""
+    which = f" {progress.compilations + 1} of {progress.programs}" if progress.programs > 1 else ""
+    waited = clock(max(0.0, time.monotonic() - progress.compiling_since))
+    usual = progress.compiling_usually
+    often = USUALLY if usual is None else f"usually {clock(usual)}"
+    return f"compiling{which} for {waited} ({often})"

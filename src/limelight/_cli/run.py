@@ -24,7 +24,19 @@ from limelight._cli.options import (
     settings,
 )
 from limelight._cli.progress import Bar, Stopped, busy
-from limelight._cli.text import clock, emit, plural, print_verdicts, quoted, say, size
+from limelight._cli.text import (
+    clock,
+    columns,
+    emit,
+    plural,
+    print_verdicts,
+    quoted,
+    say,
+    sentence,
+    size,
+    speaks_unicode,
+    visible,
+)
 
 
 def run(
@@ -140,8 +152,10 @@ def show(recipe, place: Path, scale: str, table, last, took: str, json: bool, pa
     """What a finished run found."""
     with busy("deciding"):
         verdicts, lines = recipe.verdict(table), recipe.lines(table)
+    with busy("drawing"):
+        picture, drawn = draw(recipe, table, place)
     if json:
-        emit(as_json(recipe, scale, place, table, last, verdicts))
+        emit(as_json(recipe, scale, place, table, last, verdicts, picture, drawn))
         return
     say(f"{recipe.paper} {recipe.name}: {recipe.title}")
     say(took)
@@ -149,12 +163,59 @@ def show(recipe, place: Path, scale: str, table, last, took: str, json: bool, pa
         from limelight.papers.published import divergence
 
         say(divergence(table), hang=4)
+    if picture is not None:
+        print_small(picture)
     for line in lines:
         say(line, hang=4)
-    print_verdicts(verdicts)
+    if why := undecided(verdicts):
+        say(f"\n{open_claims(recipe, verdicts, why, scale)}", hang=2)
+    else:
+        print_verdicts(verdicts)
+    say(f"\nFigure: {drawn}" if picture is not None else f"\nNot drawn: {drawn}")
     here = quoted(place) + paper
     commands = ("plot", "report", *(["weights"] if recipe.save else []))
-    say("\n".join([f"\nStored in {place}. Next:", *(f"  limelight {c} {here}" for c in commands)]))
+    say("\n".join([f"Stored in {place}. Next:", *(f"  limelight {c} {here}" for c in commands)]))
+
+
+def draw(recipe, table, place: Path) -> tuple[Any, str]:
+    """The figure, and where it was put; nothing, and why, where the table allows no picture."""
+    from limelight._core.errors import InputError
+
+    try:
+        picture = recipe.plot(table)
+        path = place / f"{recipe.name}.png"
+        picture.save(path)
+    except InputError as error:
+        return None, error.message
+    return picture, str(path)
+
+
+def print_small(picture) -> None:
+    """A small version of the figure, where the terminal can show one."""
+    from limelight.plot.terminal import in_terminal
+
+    text = in_terminal(picture, min(columns(), 80))
+    if text and speaks_unicode(sys.stdout):
+        typer.echo(f"\n{visible(text)}\n")
+
+
+def undecided(verdicts) -> str:
+    """Why no claim at all was decided, where there is one reason for it; else nothing."""
+    if not verdicts or any(v.verdict != "inconclusive" or v.value == v.value for v in verdicts):
+        return ""
+    reasons = {v.note for v in verdicts}
+    return reasons.pop() if len(reasons) == 1 else ""
+
+
+def open_claims(recipe, verdicts, why: str, scale: str) -> str:
+    """One line for the claims that a run leaves open, and the command that decides them."""
+    many = plural(len(verdicts), "claim")
+    if scale != "smoke":
+        return sentence(f"{many} left open: {why}")
+    return (
+        f"A smoke run shows that all works and decides nothing: {many} left open. To decide:"
+        f" limelight run {recipe.paper} {recipe.name} --scale small"
+    )
 
 
 def stopped(place: Path, last) -> Stopped:
@@ -181,7 +242,7 @@ def took(last, rows: int) -> str:
     )
 
 
-def as_json(recipe, scale: str, place: Path, table, last, verdicts) -> dict:
+def as_json(recipe, scale: str, place: Path, table, last, verdicts, picture, drawn) -> dict:
     """What a run left, for machines."""
     return {
         "store": str(place),
@@ -193,6 +254,7 @@ def as_json(recipe, scale: str, place: Path, table, last, verdicts) -> dict:
         "seconds": round(last.seconds, 3),
         "trials_per_second": round(last.trials_per_second, 3),
         "compilations": last.compilations,
+        "picture": drawn if picture is not None else None,
         "verdicts": [verdict.as_json() for verdict in verdicts],
     }
 

@@ -16,12 +16,16 @@ def show(
     sets: list[str] = typer.Option(
         [], "--set", metavar="NAME=VALUE", help="A setting of a statement. Repeatable."
     ),
+    everything: bool = typer.Option(
+        False, "--all", help="Also list every numbered item of the paper, and where it is here."
+    ),
     json: bool = Json,
 ) -> None:
     """Show a paper's contents, a figure's recipe, or evaluate a statement at given settings.
 
     Examples:
       limelight show li2023
+      limelight show li2023 --all
       limelight show li2023 fig1a
       limelight show li2023 theorem1 --set relevant=0.3 rate=0.5
     """
@@ -38,7 +42,7 @@ def show(
     if not label and chosen and paper.statements:
         label = paper.statements[0].label
     if not label:
-        emit(paper_json(paper)) if json else print_paper(paper, key)
+        emit(paper_json(paper)) if json else print_paper(paper, key, everything)
         return
     figure = paper.renamed.get(label, label)
     item = card_of(paper, figure) if figure in paper.titles else paper.find(label)
@@ -71,7 +75,7 @@ def paper_json(paper) -> dict:
     }
 
 
-def print_paper(paper, key: str) -> None:
+def print_paper(paper, key: str, everything: bool = False) -> None:
     """A paper for people."""
     print_title(paper.key, paper.title)
     say(f"{paper.authors}. {paper.venue}")
@@ -87,17 +91,20 @@ def print_paper(paper, key: str) -> None:
         for name, text in entries.items():
             say(f"  {name:{width}} {text}", hang=width + 1)
     if paper.items:
-        print_items(paper.items)
+        print_items(paper.items, key, everything)
     first = next(iter(paper.titles), "FIGURE")
     say(f"\nNext: limelight show {key} {first}")
 
 
-def print_items(items) -> None:
-    """Every numbered item of a paper, and where it lives here."""
+def print_items(items, key: str, everything: bool) -> None:
+    """How many numbered items of a paper are here; each of them, and where, when asked for."""
     from limelight.papers.coverage import counts
 
     found = counts(items)
     say(f"\nNumbered items of the paper: {found['here']} of {found['items']} are here")
+    if not everything:
+        say(f"  each of them: limelight show {key} --all")
+        return
     for item in items:
         say(f"  {item.label}: {item.says}", hang=4)
         say(", ".join(item.where) or f"not here: {item.why}", indent=6, hang=2)

@@ -20,8 +20,8 @@ def status(
       limelight status runs/li2023-fig1a-small
       limelight status /shared/a --json
     """
-    from limelight._engine.status import ago
-    from limelight._engine.status import status as look
+    from limelight._workers.status import ago
+    from limelight._workers.status import status as look
 
     seen = look(store)
     if json:

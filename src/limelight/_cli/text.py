@@ -68,6 +68,15 @@ def watched(stream: Any) -> bool:
     return stream is not None and stream.isatty()
 
 
+def speaks_unicode(stream: Any) -> bool:
+    """Whether shades and Braille dots can be written to a stream."""
+    try:
+        "░⣿".encode(getattr(stream, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
 def console(stderr: bool = False):
     """A Rich console: plain where nobody watches, and never so narrow that a table breaks."""
     from rich.console import Console

@@ -18,7 +18,16 @@ class LimelightError(Exception):
 
 
 class InputError(LimelightError):
-    """What the user asked for cannot be done as asked: a name, a value, a file, a folder."""
+    """What the user asked for cannot be done as asked: a name, a value, a file, a folder.
+
+    Example:
+        >>> import limelight as ll
+        >>> try:
+        ...     ll.papers.load("li2032")
+        ... except ll.InputError as error:
+        ...     print(error.message, "/", error.hint)
+        no paper 'li2032' / did you mean li2023?
+    """
 
     code = 2
 

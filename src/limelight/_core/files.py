@@ -80,6 +80,14 @@ def remove_unheld(path: Path) -> bool:
         os.close(handle)
 
 
+def from_home(path: str | Path) -> Path:
+    """A path with the folder of a user in the place of `~`; an unknown user is refused."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # no such user, or a user without a home
+        raise InputError(f"there is no home folder for {path}", "write the path out") from None
+
+
 def read_regular(path: str | Path, most: int | None = None) -> bytes:
     """The content of a plain file; a pipe or a device, which could be endless, is refused.
 

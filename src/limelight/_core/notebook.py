@@ -16,17 +16,26 @@ def line(text: Any, strong: bool = False) -> str:
     return f"<p><strong>{inside}</strong></p>" if strong else f"<p>{inside}</p>"
 
 
-def grid(titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+def grid(
+    titles: Sequence[str], rows: Iterable[Sequence[Any]], last: Iterable[str] | None = None
+) -> str:
     """A table, a title over each column; nothing where there are no rows.
+
+    Args:
+        titles: Over the columns.
+        rows: Texts, escaped here.
+        last: HTML of our own making for one more column, put there as it is.
 
     Example:
         >>> grid(["name", "value"], [("x", "1 < 2")])
         '<table><tr><th>name</th><th>value</th></tr><tr><td>x</td><td>1 &lt; 2</td></tr></table>'
     """
-    body = "".join(_row("td", row) for row in rows)
+    rows = list(rows)
+    more = [""] * len(rows) if last is None else [f"<td>{one}</td>" for one in last]
+    body = "".join(_row("td", row, one) for row, one in zip(rows, more, strict=True))
     return f"<table>{_row('th', titles)}{body}</table>" if body else ""
 
 
-def _row(cell: str, values: Sequence[Any]) -> str:
+def _row(cell: str, values: Sequence[Any], more: str = "") -> str:
     inside = "".join(f"<{cell}>{html.escape(str(value))}</{cell}>" for value in values)
-    return f"<tr>{inside}</tr>"
+    return f"<tr>{inside}{more}</tr>"

@@ -28,6 +28,12 @@ class Example(eqx.Module):
             in worlds where it means nothing: who needs roles asks `roles_of`.
         distance: Ground truth too: how far each token is from what it stands for, its noise;
             `None` in worlds where that means nothing.
+
+    Example:
+        >>> import limelight as ll, jax.numpy as jnp
+        >>> example = ll.Example(jnp.eye(3), jnp.array(-1.0))
+        >>> example.tokens.shape, float(example.label)
+        ((3, 3), -1.0)
     """
 
     tokens: Float[Array, "tokens dimension"]
@@ -42,7 +48,13 @@ class Example(eqx.Module):
 
 
 class Role:
-    """What a token is to its label: integers, so that roles can be traced."""
+    """What a token is to its label: integers, so that roles can be traced.
+
+    Example:
+        >>> import limelight as ll
+        >>> int(ll.Role.RELEVANT) != int(ll.Role.IDLE)
+        True
+    """
 
     RELEVANT = 0
     CONFUSING = 1

@@ -114,12 +114,12 @@ def use_cache() -> Path | None:
         return Path(chosen)
     if os.environ.get("LIMELIGHT_CACHE", "") == "off":
         return None
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "limelight" / "xla"
     try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "limelight" / "xla"
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a read-only home: compile anew each time
-        return None
+    except (OSError, RuntimeError):  # a read-only home, or a user without one
+        return None  # compile anew each time
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     return folder

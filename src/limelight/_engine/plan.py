@@ -10,15 +10,18 @@ from typing import Any
 import jax
 import numpy as np
 
+from limelight._core import notebook
 from limelight._core.errors import InputError
 from limelight._core.keys import fingerprint
+from limelight._core.labels import label
+from limelight._core.maths import in_text
 from limelight._engine import device
 from limelight._engine.batch import PRECISION
 from limelight._engine.cost import Cost
 from limelight._engine.grid import Axes, Cell, Grid, assign, fitting, is_static, leaves
-from limelight._engine.identity import describe, digest
-from limelight._engine.inputs import files_read
 from limelight._engine.reading import chunk_name, read_manifest
+from limelight._identity.description import describe, digest
+from limelight._identity.inputs import files_read
 
 #: Raised when the engine or a shelf changes so that stored numbers would come out otherwise.
 REVISION = 2
@@ -74,6 +77,23 @@ class Plan:
     width: int
     groups: tuple[Group, ...]
     cost: Cost
+
+    def _repr_html_(self) -> str:
+        axes = {
+            ", ".join(map(_called, (p,) if isinstance(p, str) else p)): f"{len(values)} values"
+            for p, values in self.grid.axes.items()
+        }
+        rows = {
+            **axes,
+            "trials": f"{self.rows:,}: {self.trials} per cell, {len(self.grid.cells)} cells",
+            "programs to compile": str(self.compilations),
+            "trials in one program": str(self.width),
+            "memory": f"at most {self.memory / 2**20:,.1f} MiB per chunk",
+            "time": f"very roughly {max(1, round(self.seconds)):,} s, and the compilations",
+        }
+        return notebook.line(f"Plan of {self.name}", strong=True) + notebook.grid(
+            ("", ""), rows.items()
+        )
 
     @property
     def double(self) -> bool:
@@ -317,3 +337,7 @@ def _stored_width(store: str | Path | None) -> int | None:
 
 def _listed(value: Any) -> Any:
     return [describe(v) for v in value] if isinstance(value, tuple | list) else describe(value)
+
+
+def _called(path: str) -> str:
+    return in_text(label(path))

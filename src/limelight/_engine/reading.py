@@ -5,6 +5,7 @@ with, and every chunk must hold trials of this study, each once, at the coordina
 """
 
 import contextlib
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -72,6 +73,13 @@ def open_table(path: str | Path) -> Table:
     """The table of a run folder, of a published folder, or of a Parquet file.
 
     A run that is not finished gives the rows that are there.
+
+    Example:
+        >>> import limelight as ll, numpy as np, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ll.Table({"n": np.array([1, 2])}).save(f"{folder.name}/table.parquet")
+        >>> ll.open(folder.name)["n"].tolist()
+        [1, 2]
     """
     path = Path(path)
     if not path.exists():
@@ -111,13 +119,22 @@ def stored_chunks(path: str | Path, manifest: Mapping[str, Any] | None = None) -
     """
     planned = (manifest or {}).get("chunks")
     names = []
-    for file in sorted((Path(path) / "chunks").glob("*.parquet")):
-        match = NAME.fullmatch(file.stem)
-        if match and file.stem == chunk_name(int(match[1]), int(match[2])):
+    for file in sorted(_listed(Path(path) / "chunks")):
+        name, _, ending = file.partition(".")
+        match = NAME.fullmatch(name)
+        if match and ending == "parquet" and name == chunk_name(int(match[1]), int(match[2])):
             group, part = int(match[1]), int(match[2])
             if planned is None or group < len(planned) and part < planned[group]:
-                names.append(file.stem)
+                names.append(name)
     return names
+
+
+def _listed(folder: Path) -> list[str]:
+    """Names in a folder, of which there may be very many; none where there is no folder."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def chunk_name(group: int, part: int) -> str:

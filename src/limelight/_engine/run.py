@@ -17,15 +17,16 @@ from typing import Any
 import jax
 import numpy as np
 
+from limelight._core import bar, compiling
 from limelight._core.errors import InputError, LimelightError, RunError
 from limelight._core.manifests import FORMAT, sealed
+from limelight._core.patience import patiently
 from limelight._engine import device
 from limelight._engine.claims import holder
-from limelight._engine.inputs import check_inputs
-from limelight._engine.patience import patiently
 from limelight._engine.plan import Chunk, Plan
 from limelight._engine.reading import assemble, covered
 from limelight._engine.store import Store, now
+from limelight._identity.inputs import check_inputs
 from limelight.table import Table
 
 #: Seconds between two looks at chunks that other processes hold.
@@ -49,6 +50,10 @@ class Progress:
         compile_seconds: Of these, spent waiting for the compiler.
         compilations: Programs this run compiled (or took from the cache).
         compiling: Whether a program is being compiled now.
+        programs: Programs that the study consists of.
+        compiling_since: When that began, on the clock of `time.monotonic`.
+        compiling_usually: Seconds that a program of this study usually takes to compile on this
+            machine; `None` where that is not known.
         messages: What the user should hear; whoever shows a message removes it.
     """
 
@@ -60,6 +65,9 @@ class Progress:
     compile_seconds: float = 0.0
     compilations: int = 0
     compiling: bool = False
+    programs: int = 0
+    compiling_since: float = 0.0
+    compiling_usually: float | None = None
     messages: list[str] = field(default_factory=list)
 
     @property
@@ -116,11 +124,11 @@ def run(
         RunError: When some chunks failed; the others are stored.
         StallError: When a chunk made no progress for `stall` seconds.
     """
-    device.use_cache()
+    cache = device.use_cache()
     machine = device.describe_machine()
     manifest = describe_run(plan, store, machine, about)
     keep = Memory(manifest) if store is None else Store(store, manifest, same_code)
-    return Engine(plan, keep, progress or (lambda _: None), stall, machine).work()
+    return Engine(plan, keep, progress or bar.default(), stall, machine, cache).work()
 
 
 def lay_out(
@@ -156,14 +164,27 @@ def describe_run(
 class Engine:
     """One process at work on a plan."""
 
-    def __init__(self, plan: Plan, keep: Store | Memory, show, stall: float, machine: Mapping):
+    def __init__(
+        self,
+        plan: Plan,
+        keep: Store | Memory,
+        show: Callable[[Progress], None],
+        stall: float,
+        machine: Mapping,
+        cache: Path | None = None,
+    ):
         self.plan, self.keep, self.show, self.stall, self.machine = plan, keep, show, stall, machine
+        self.cache = cache
         #: Called while a chunk is computed; raises to give it up.
         self.watch: Callable[[], None] = lambda: None
         #: Held while the program of a group is compiled.
         self.turn: Callable[[int], Any] = lambda group: contextlib.nullcontext()
         self.executor = plan.experiment.executor
-        self.progress = Progress(total=plan.rows)
+        self.progress = Progress(
+            total=plan.rows,
+            programs=len(plan.groups),
+            compiling_usually=compiling.usual(cache, plan.name),
+        )
         self.began = time.monotonic()
         self.programs: dict[int, Future] = {}
         self.told = 0  # programs that the facts of earlier chunks have counted
@@ -294,6 +315,8 @@ class Engine:
     def _program(self, group: int, arguments: tuple) -> Any:
         """The group's program, compiled now unless that was begun ahead."""
         began, self.progress.compiling = time.monotonic(), True
+        self.progress.compiling_since = began
+        self._report()
         try:
             if group not in self.programs:
                 self.programs[group] = Future()
@@ -307,12 +330,14 @@ class Engine:
             self.progress.compile_seconds += time.monotonic() - began
 
     def _compile(self, group: int, arguments: tuple) -> Any:
+        began = time.monotonic()
         with jax.enable_x64(self.x64):
             with self.tracing:
                 ready = self.executor.trace(self.plan.groups[group], arguments)
             with self.turn(group):
                 program = ready.compile()
         self.progress.compilations += 1
+        compiling.remember(self.cache, self.plan.name, time.monotonic() - began)
         return program
 
     def _compile_ahead(self, chunks: list[Chunk]) -> list[Chunk]:

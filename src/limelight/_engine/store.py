@@ -29,8 +29,8 @@ from limelight._core.files import (
 )
 from limelight._core.sealed import sealed_bytes
 from limelight._engine.claims import Claims
-from limelight._engine.identity import changed_code, digest, has_code, modern, without_code
 from limelight._engine.reading import DAMAGE, STUDY, first_line, read_chunk, read_manifest, same
+from limelight._identity.description import changed_code, digest, has_code, modern, without_code
 from limelight.table import Table
 
 

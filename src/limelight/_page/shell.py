@@ -16,10 +16,9 @@ from typing import Any
 
 from limelight._core.maths import in_html
 
-# Control characters and lone surrogates, which no HTML file may hold, and characters that turn the
-# direction of what follows, which would show one name as another.
+#: Control characters, halves of characters, and those that turn the direction of text round.
 _UNPRINTABLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]"
 )
 
 

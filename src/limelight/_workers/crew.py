@@ -24,10 +24,10 @@ from limelight._engine.reading import (
     read_table,
 )
 from limelight._engine.run import Progress
-from limelight._engine.share import TRIES
-from limelight._engine.status import Status, Watch, last_lines
 from limelight._engine.store import Store, now
 from limelight._workers.launcher import Launcher, launcher
+from limelight._workers.share import TRIES
+from limelight._workers.status import Status, Watch, last_lines
 from limelight._workers.work import command
 from limelight.table import Table
 
@@ -56,6 +56,11 @@ def workers(
 
     Returns:
         The crew, already at work: `wait()` for the table, `status()`, `cancel()`.
+
+    Example:
+        >>> import limelight as ll
+        >>> callable(ll.workers)  # ll.workers("runs/a", on="slurm", count=16).wait()
+        True
     """
     place = Path(store).resolve()
     manifest = read_manifest(place)

@@ -48,8 +48,7 @@ class Job:
 
     def checkpoint(self) -> Any:
         """Before its time is over: let the worker leave, and be queued again."""
-        import submitit
-
+        submitit = needed("submitit", "slurm")
         if self.process is not None:
             self.process.send_signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):

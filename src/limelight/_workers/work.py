@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from limelight._engine.share import Bell, Share
+    from limelight._workers.share import Bell, Share
 
 
 def command(
@@ -56,7 +56,7 @@ def work(told: argparse.Namespace) -> int:
     """The same, with a log to write to."""
     from limelight._core.errors import LimelightError
     from limelight._engine.claims import holder
-    from limelight._engine.share import Bell, Released
+    from limelight._workers.share import Bell, Released
 
     bell = Bell(told.grace)
     for number in (signal.SIGTERM, signal.SIGUSR2, signal.SIGINT):
@@ -95,7 +95,7 @@ def _share(told: argparse.Namespace, bell: "Bell") -> "Share":
     """Everything that takes long: JAX, the paper, the plan."""
     from limelight._engine.device import describe_machine
     from limelight._engine.run import Engine, lay_out
-    from limelight._engine.share import Share
+    from limelight._workers.share import Share
     from limelight.papers._outside import from_path
     from limelight.papers.published import plan_of
 

@@ -41,6 +41,10 @@ class Certificate:
         bound: The statement, evaluated.
         weights: File and digest, where the weights are a file.
         details: Everything behind it.
+
+    Example:
+        >>> sorted(Certificate.__dataclass_fields__)
+        ['bound', 'details', 'verdict', 'weights']
     """
 
     verdict: str
@@ -131,6 +135,10 @@ class BoundCheck:
         file: The certificate.
         weights: The weights.
         wrong: What does not hold, in words; nothing where all of it does.
+
+    Example:
+        >>> BoundCheck("and.json", "and.safetensors", wrong=[]).wrong
+        []
     """
 
     file: str
@@ -161,6 +169,15 @@ def check_bound(path: str | Path, weights: str | Path) -> BoundCheck:
 
     Raises:
         InputError: For files that are no such certificate.
+
+    Example:
+        >>> import limelight as ll, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> weights, certificate = f"{folder.name}/and.safetensors", f"{folder.name}/and.json"
+        >>> ll.construct("and", length=8, sparsity=2).save(weights)
+        >>> ll.certify(ll.theory.edelman2022.capacity(weights), weights).save(certificate)
+        >>> ll.certificate.check_bound(certificate, weights).wrong
+        []
     """
     name = Path(path).name
     try:

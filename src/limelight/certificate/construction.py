@@ -49,6 +49,13 @@ class CheckReport:
         certificate: `ok`, or the fields that do not hold.
         function_only: Whether the certificate was left out of the exit code.
         seconds: It took.
+
+    Example:
+        >>> import limelight as ll, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
+        >>> ll.check(f"{folder.name}/and.safetensors").inputs_covered
+        '2^8'
     """
 
     verdict: str
@@ -130,6 +137,13 @@ def check(path: str | Path, *, function_only: bool = False) -> CheckReport:
 
     Raises:
         InputError: For files that are not constructions at all.
+
+    Example:
+        >>> import limelight as ll, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
+        >>> ll.check(f"{folder.name}/and.safetensors").verdict
+        'pass'
     """
     start = time.perf_counter()
     claim = read_claim(path)

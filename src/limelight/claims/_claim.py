@@ -30,6 +30,14 @@ class Claim:
         reference: Where it is claimed; begins with "limelight" where it is our own.
         kind: What it rests on.
         fixed: When the rule was fixed.
+
+    Example:
+        >>> import limelight as ll, numpy as np
+        >>> from limelight.claims import Above
+        >>> mean = lambda table: ll.Estimate(float(table["y"].mean()), (1.5, 2.5), len(table))
+        >>> rises = ll.Claim("a.rises", "It rises.", "mean of y", mean, Above(0.0), "limelight")
+        >>> rises.decide(ll.Table({"y": np.array([1.0, 3.0])}), "an example").verdict
+        'holds'
     """
 
     name: str
@@ -143,6 +151,15 @@ def claim(
         statistic: What the estimator computes, in words; its docstring when `None`.
         kind: What the verdict rests on.
         fixed: When the rule was fixed.
+
+    Example:
+        >>> from limelight.claims import Above, Estimate
+        >>> @claim("a.rises", "It rises.", Above(0.0))
+        ... def mean(table):
+        ...     'Mean of y.'
+        ...     return Estimate(float(table["y"].mean()), (0.5, 1.5), len(table))
+        >>> mean.rule_text
+        'mean of y: holds if the lower end > 0, fails if the upper end < 0'
     """
 
     def make(estimate: Estimator) -> Claim:
@@ -178,6 +195,16 @@ def claims(
         statistic: What the estimator computes, in words; its docstring when `None`.
         kind: What the verdicts rest on.
         fixed: When the rule was fixed.
+
+    Example:
+        >>> from limelight.claims import Above, Estimate
+        >>> cases = [{"suffix": ".strict", "level": 0.001}, {"suffix": ".loose", "level": 0.01}]
+        >>> @claims("a.share{suffix}", "Most succeed.", Above(0.5), cases=cases)
+        ... def share(table, level):
+        ...     'Share of trials below {level}.'
+        ...     return Estimate(float((table["loss"] < level).mean()), None, len(table))
+        >>> [one.name for one in share]
+        ['a.share.strict', 'a.share.loose']
     """
 
     def make(estimate: Callable[..., Estimate]) -> tuple[Claim, ...]:
@@ -197,7 +224,11 @@ def claims(
 
 
 def check_unique(claims: tuple[Claim, ...]) -> None:
-    """Refuse two claims of one name."""
+    """Refuse two claims of one name.
+
+    Example:
+        >>> check_unique(())  # an error names the claim that occurs twice
+    """
     names = [claim.name for claim in claims]
     for name in names:
         if names.count(name) > 1:

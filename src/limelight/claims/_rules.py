@@ -19,7 +19,13 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True)
 class AtLeast:
-    """Holds when the whole interval is at or above the level, fails when it is all below."""
+    """Holds when the whole interval is at or above the level, fails when it is all below.
+
+    Example:
+        >>> rule = AtLeast(0.9)
+        >>> rule(0.9, 1.0), rule(0.8, 1.0), rule(0.7, 0.8)
+        ('holds', 'inconclusive', 'fails')
+    """
 
     level: float
 
@@ -38,7 +44,13 @@ class AtLeast:
 
 @dataclass(frozen=True)
 class AtMost:
-    """Holds when the whole interval is at or below the level, fails when it is all above."""
+    """Holds when the whole interval is at or below the level, fails when it is all above.
+
+    Example:
+        >>> rule = AtMost(0.2)
+        >>> rule(0.1, 0.2), rule(0.1, 0.3), rule(0.3, 0.4)
+        ('holds', 'inconclusive', 'fails')
+    """
 
     level: float
 
@@ -57,7 +69,13 @@ class AtMost:
 
 @dataclass(frozen=True)
 class Above:
-    """Holds when the whole interval is above the level, fails when it is all below."""
+    """Holds when the whole interval is above the level, fails when it is all below.
+
+    Example:
+        >>> rule = Above(0.0)
+        >>> rule(0.1, 0.4), rule(-0.1, 0.4), rule(-0.3, -0.1)
+        ('holds', 'inconclusive', 'fails')
+    """
 
     level: float
 
@@ -76,7 +94,13 @@ class Above:
 
 @dataclass(frozen=True)
 class Below:
-    """Holds when the whole interval is below the level, fails when it is all above."""
+    """Holds when the whole interval is below the level, fails when it is all above.
+
+    Example:
+        >>> rule = Below(1.0)
+        >>> rule(0.1, 0.9), rule(0.5, 1.5), rule(1.1, 1.5)
+        ('holds', 'inconclusive', 'fails')
+    """
 
     level: float
 
@@ -95,7 +119,13 @@ class Below:
 
 @dataclass(frozen=True)
 class Inside:
-    """Holds when the interval lies inside [low, high], fails when it is disjoint from it."""
+    """Holds when the interval lies inside [low, high], fails when it is disjoint from it.
+
+    Example:
+        >>> rule = Inside(1.5, 2.5)
+        >>> rule(1.8, 2.2), rule(2.0, 3.0), rule(2.6, 3.0)
+        ('holds', 'inconclusive', 'fails')
+    """
 
     low: float
     high: float
@@ -118,7 +148,13 @@ class Inside:
 
 @dataclass(frozen=True)
 class Bands:
-    """Holds at or above `high`, fails at or below `low`, for a share without an interval."""
+    """Holds at or above `high`, fails at or below `low`, for a share without an interval.
+
+    Example:
+        >>> rule = Bands(0.2, 0.8)
+        >>> rule(0.9, 0.9), rule(0.5, 0.5), rule(0.1, 0.1)
+        ('holds', 'inconclusive', 'fails')
+    """
 
     low: float
     high: float

@@ -9,6 +9,7 @@ import numpy as np
 
 from limelight._core import notebook
 from limelight._core.errors import InputError
+from limelight._core.strip import strip
 from limelight.claims._rules import Decision, Span
 
 #: Confidence of every interval that decides a claim.
@@ -36,6 +37,12 @@ class Estimate:
         note: One line on anything the reader must know (what was dropped, what was unresolved).
         level: Confidence of the interval, for all points of a family together.
         family: Points that share the level between them (Bonferroni); 1 where there is one.
+
+    Example:
+        >>> import limelight as ll
+        >>> estimate = ll.Estimate(value=2.0, interval=(1.5, 2.5), n=40)
+        >>> estimate.interval, estimate.level
+        ((1.5, 2.5), 0.95)
     """
 
     value: float
@@ -54,6 +61,11 @@ class Undecided(InputError):
     Args:
         why: What is missing, in words.
         n: Trials that were there.
+
+    Example:
+        >>> why = Undecided("three usable points, five needed", n=12)
+        >>> why.decision, why.message
+        ('inconclusive', 'three usable points, five needed')
     """
 
     decision: ClassVar[Decision] = "inconclusive"
@@ -64,7 +76,13 @@ class Undecided(InputError):
 
 
 class NotApplicable(Undecided):
-    """Raised by an estimator: its claim speaks of nothing here, such as an empty set."""
+    """Raised by an estimator: its claim speaks of nothing here, such as an empty set.
+
+    Example:
+        >>> why = NotApplicable("no neuron is lucky", n=50)
+        >>> why.decision, why.message
+        ('not applicable', 'no neuron is lucky')
+    """
 
     decision: ClassVar[Decision] = "not applicable"
 
@@ -90,6 +108,12 @@ class Verdict:
         family: Points that share the level.
         fixed: When the rule was fixed.
         region: Values for which the claim holds.
+
+    Example:
+        >>> import limelight as ll
+        >>> print(ll.Verdict("a", "It grows.", "holds", 2.0, (1.5, 2.5), 9, "slope above 0",
+        ...     "here"))
+        a: holds, 2 [1.5, 2.5], n = 9; slope above 0
     """
 
     claim: str
@@ -144,9 +168,9 @@ class Verdict:
             ("from", f"{self.source}, n = {self.n}"),
             *([("note", self.note)] if self.note else []),
         ]
-        return notebook.line(f"{self.claim}: {self.verdict}", strong=True) + notebook.grid(
-            ("", ""), rows
-        )
+        drawn = strip(float(self.value), self.interval, self.region, self.verdict)
+        head = notebook.line(f"{self.claim}: {self.verdict}", strong=True)
+        return head + drawn + notebook.grid(("", ""), rows)
 
     def __str__(self) -> str:
         ends = "" if self.interval is None else " [{:.3g}, {:.3g}]".format(*self.interval)
@@ -154,8 +178,35 @@ class Verdict:
         return f"{line}; {self.note}" if self.note else line
 
 
+class Verdicts(tuple[Verdict, ...]):
+    """Several verdicts, as a notebook shows them: one row each, with its rule strip.
+
+    Example:
+        >>> one = Verdict("a", "It grows.", "holds", 2.0, (1.5, 2.5), 9, "slope above 0", "here")
+        >>> print(Verdicts([one]))
+        a: holds, 2 [1.5, 2.5], n = 9; slope above 0
+    """
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self))
+
+    def _repr_html_(self) -> str:
+        titles = ("claim", "says", "verdict", "value", "rule strip: shaded where it holds")
+        strips = [strip(float(v.value), v.interval, v.region, v.verdict) for v in self]
+        rows = [
+            (v.claim, v.statement, v.verdict, "" if math.isnan(v.value) else f"{v.value:.3g}")
+            for v in self
+        ]
+        return notebook.grid(titles, rows, last=strips)
+
+
 def is_ours(reference: str) -> bool:
-    """Whether a reference is limelight's own, not a paper's."""
+    """Whether a reference is limelight's own, not a paper's.
+
+    Example:
+        >>> is_ours("limelight"), is_ours("li2023, Figure 1(a)")
+        (True, False)
+    """
     return reference.startswith("limelight")
 
 
@@ -173,7 +224,12 @@ def all_parts(parts: Iterable[Decision]) -> Decision:
 
 
 def most_surprising(verdicts: Iterable[Verdict], most: int = 10) -> list[Verdict]:
-    """The papers' own claims that fail most clearly, at most one of each table."""
+    """The papers' own claims that fail most clearly, at most one of each table.
+
+    Example:
+        >>> most_surprising([])
+        []
+    """
     failing = [
         v for v in verdicts if v.verdict == "fails" and v.kind == "statistical" and not v.ours
     ]

@@ -11,7 +11,7 @@ from typing import Any
 
 from limelight._core.errors import InputError
 from limelight._core.kinds import kind_of
-from limelight._engine.identity import CODE, describe, digest, modern
+from limelight._identity.description import CODE, describe, digest, modern
 
 #: Packages whose classes and functions may stand in a description.
 SHELVES = ("worlds", "models", "measures", "train", "experiments", "models.decoder._update")

@@ -6,12 +6,14 @@ own (no training, two stages, another loop) is another class on this shelf.
 
 import abc
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar
 
 import equinox as eqx
 from jaxtyping import Array
 
+from limelight._core import notebook
 from limelight._core.types import PRNGKey
 from limelight._engine.batch import Batches
 from limelight._engine.grid import Axes
@@ -30,6 +32,15 @@ class Experiment(eqx.Module):
     - `double` asks for float64, whatever the rest of the process uses.
     - `pace` is its FLOP/s by kind of device, where that is unusual: for estimates of time.
     - `compiler` holds options for the compiler of a GPU.
+
+    Example:
+        >>> import limelight as ll, jax.random as jr
+        >>> class Dice(ll.Experiment):
+        ...     sides: ll.Number = 6
+        ...     def trial(self, key):
+        ...         return {"shown": jr.randint(key, (), 1, self.sides + 1)}
+        >>> Dice(sides=1).trial(jr.key(0))["shown"].item()  # and .sweep({"sides": [6, 20]})
+        1
     """
 
     executor: ClassVar[Any] = Batches()
@@ -52,6 +63,11 @@ class Experiment(eqx.Module):
     def with_room(self, cells: Sequence[Any]) -> "Experiment":
         """This experiment with room for every cell of a sweep; by default itself."""
         return self
+
+    def _repr_html_(self) -> str:
+        rows = [(field.name, *in_words(getattr(self, field.name))) for field in fields(self)]
+        titles = ("part", "what", "settings")
+        return notebook.line(type(self).__name__, strong=True) + notebook.grid(titles, rows)
 
     def plan(self, axes: Axes, **options: Any) -> Plan:
         """What a sweep would compile and compute; the options are those of `sweep`."""
@@ -94,7 +110,8 @@ class Experiment(eqx.Module):
             store: Folder to keep results in; memory only when `None`.
             width: Trials in one program; found from the device's memory when `None`.
             name: Enters the randomness, so that two studies with one seed are independent.
-            progress: Called with an `engine.run.Progress` after every chunk.
+            progress: Called with how far the run is, whenever that changes. When not given, a
+                notebook shows a bar and everything else nothing.
             stall: Seconds a chunk may take before the run gives up, store intact.
             about: Extra facts for the manifest (paper, figure, scale, command).
             same_code: Whether the folder may hold results of another version of your code: say so
@@ -114,3 +131,23 @@ class Experiment(eqx.Module):
             about=about or {},
             same_code=same_code,
         )
+
+
+def in_words(part: Any) -> tuple[str, str]:
+    """A part of an experiment for people: what it is, and its settings."""
+    if isinstance(part, eqx.Module):
+        settings = ((field.name, getattr(part, field.name)) for field in fields(part))
+        return type(part).__name__, ", ".join(
+            f"{name} = {_short(value)}" for name, value in settings
+        )
+    if isinstance(part, tuple):
+        return "", ", ".join(_short(one) for one in part) or "none"
+    return "", _short(part)
+
+
+def _short(value: Any) -> str:
+    name = getattr(value, "name", None) or getattr(value, "__name__", None)
+    if isinstance(value, eqx.Module) or callable(value):
+        return str(name or type(value).__name__)
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

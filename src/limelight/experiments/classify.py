@@ -46,6 +46,10 @@ class Classify(Experiment):
         cnn_course: Trains the CNN; like ViTs when `None`.
         watched: First steps whose losses are kept.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Classify(network="cnn").check()  # images, a network, how it is trained
+
     Reference: jelassi2022, Section 6.
     """
 

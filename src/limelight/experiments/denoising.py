@@ -49,6 +49,10 @@ class Denoising(Experiment):
         batch: Images a step.
         steps: Steps.
         images: Test images.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Denoising(network="cnn2", side=8).check()
     """
 
     network: Network = eqx.field(static=True, default="att")

@@ -38,6 +38,11 @@ class Encodings(Experiment):
         draws: Fresh positions to compare with.
         read: The positions of the file, once read.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Encodings(draws=50).draws
+        50
+
     Reference: jelassi2022, Figure 1(a).
     """
 

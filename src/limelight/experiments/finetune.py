@@ -38,6 +38,11 @@ class Finetune(Experiment):
         course: Trains it.
         looked: Test composites on which attention and fractions are read.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Finetune().course.steps
+        200
+
     Reference: li2023, Section 5.2 and Figure 6.
     """
 

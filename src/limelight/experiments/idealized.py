@@ -62,6 +62,10 @@ class Idealized(Experiment):
         compare: Whether full gradient descent runs beside it, on every image (8 patches).
         part: What the run is for, in a figure that has several.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Idealized(tokens=8, size=2).check()
+
     Reference: jelassi2022, Parametrization 3.1, Lemmas 4.1 to 4.3, Theorem 4.1.
     """
 

@@ -44,6 +44,10 @@ class LinearRules(Experiment):
         spread: How far from 1 the search starts.
         draws: Fresh test images.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.LinearRules(tokens=16, density=0.5).check()
+
     Reference: jelassi2022, Theorem 3.1.
     """
 

@@ -22,7 +22,13 @@ from limelight.experiments.base import Experiment
 
 
 class Packed(Experiment):
-    """An experiment whose trials advance in segments."""
+    """An experiment whose trials advance in segments.
+
+    Example:
+        >>> import limelight as ll
+        >>> isinstance(ll.experiments.SparseAnd(), ll.experiments.Packed)
+        True
+    """
 
     executor: ClassVar[Any] = Refilled()
 

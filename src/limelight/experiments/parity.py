@@ -61,6 +61,11 @@ class Parity(Experiment):
         hidden: Of the MLP.
         block: Inputs that are computed together.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Parity(iterations=100).world.rule
+        'xor'
+
     Reference: edelman2022, Section 5 and Figure 3.
     """
 

@@ -20,6 +20,11 @@ class Passage(Trained):
     `level`, NaN when it never is. With `train.every` = 1 that is the very update.
 
     `traces` are what is followed, scalars; the other parts are those of `Study`.
+
+    Example:
+        >>> import limelight as ll
+        >>> world, model = ll.worlds.Patterns(tokens=20), ll.models.Shallow(width=8)
+        >>> ll.experiments.Passage(world, model, ll.Train(steps=40)).check()
     """
 
     world: World

@@ -43,6 +43,10 @@ class PromptDescent(Experiment):
         rate: $\eta$, of the half of the mean squared error.
         steps: Steps.
 
+    Example:
+        >>> PromptDescent(dimension=3, prompts=100).prompts
+        100
+
     Reference: zhang2024; Zhang et al. (2025), Appendix on implementation, and its code.
     """
 

@@ -12,7 +12,7 @@ from limelight._core.kinds import kind
 from limelight._core.types import PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.theory.zhang2024.population import exponential_covariances, one_covariance
-from limelight.worlds.prompts import Prompts
+from limelight.worlds.prompts import Prompts, Response
 
 #: Random numbers that a batch of prompts holds, and draws behind the error of least squares.
 NUMBERS, DRAWS = 2**22, 4096
@@ -37,13 +37,16 @@ class PromptErrors(Experiment):
         noises: Deviations of the noise.
         prompts: Fresh prompts.
 
+    Example:
+        >>> PromptErrors().check()
+
     Reference: zhang2024, Theorems 4.2 and 4.5, Section 4.2.
     """
 
     world: Prompts = Prompts()
     trained: tuple[int, ...] = eqx.field(static=True, default=(), converter=tuple)
     lengths: tuple[int, ...] = eqx.field(static=True, default=(31,), converter=tuple)
-    responses: tuple[str, ...] = eqx.field(static=True, default=("linear",), converter=tuple)
+    responses: tuple[Response, ...] = eqx.field(static=True, default=("linear",), converter=tuple)
     noises: tuple[float, ...] = eqx.field(static=True, default=(0.0,), converter=tuple)
     prompts: int = eqx.field(static=True, default=100_000)
 
@@ -92,7 +95,7 @@ class PromptErrors(Experiment):
             "least": jnp.stack([self._least(k_least, length) for length in self.lengths]),
         }
 
-    def _world(self, response: str, noise: float, examples: int) -> Prompts:
+    def _world(self, response: Response, noise: float, examples: int) -> Prompts:
         one = self.world
         return Prompts(one.dimension, examples, one.spread, noise, response, one.shift, one.factor)
 

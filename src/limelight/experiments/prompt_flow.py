@@ -74,6 +74,9 @@ class PromptFlow(Experiment):
         span: The first and the last of them.
         steps: Steps at most; a run that needs more is not `finished`.
 
+    Example:
+        >>> PromptFlow().check()
+
     Reference: zhang2024, Theorem 4.1; Zhang et al. (2025), Sections 4 to 6.
     """
 

@@ -83,6 +83,11 @@ class Recovery(Descending):
         target: What an error is an error against: the `label` $y$, or `fstar`, the labelling
             function of the paper's theorems.
 
+    Example:
+        >>> import limelight as ll
+        >>> world = ll.worlds.Spatial(tokens=16, size=4, dimension=8)
+        >>> ll.experiments.Recovery(world, descent=ll.train.Descent(steps=20)).check()
+
     Reference: jelassi2022, Theorem 4.2 and Figure 4.
     """
 

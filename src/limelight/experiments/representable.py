@@ -24,6 +24,12 @@ class Representable(Trained):
     """One rule three times: `built`, trained from there, and `learned` from random weights.
 
     Loss and accuracy are read on `test` fresh examples.
+
+    Example:
+        >>> import limelight as ll
+        >>> built, learned = ll.models.Constructed(), ll.models.Sequence(width=16)
+        >>> world, train = ll.worlds.SparseBoolean(length=8), ll.Train(steps=20, loss="logistic")
+        >>> ll.experiments.Representable(world, built, learned, train).check()
     """
 
     world: SparseBoolean

@@ -28,6 +28,11 @@ class Screened(Trained):
     The parts are those of `Study`: `model` and `train` serve both models, `measures` and `traces`
     are of the fresh one.
 
+    Example:
+        >>> import limelight as ll
+        >>> world = ll.worlds.Sparse(ll.worlds.Patterns(tokens=20), policy="attention", kept=10)
+        >>> ll.experiments.Screened(world, ll.models.Shallow(width=8), ll.Train(steps=40)).check()
+
     Reference: li2023, Section 4.1; the magnitude rule that its Proposition 2 justifies.
     """
 

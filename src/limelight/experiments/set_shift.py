@@ -38,6 +38,10 @@ class SetShift(Experiment):
         draws: Test images.
         grams: Random encodings.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.SetShift(tokens=16, size=4).check()
+
     Reference: jelassi2022, Theorem 3.2.
     """
 

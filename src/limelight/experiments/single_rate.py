@@ -41,6 +41,10 @@ class SingleRate(Experiment):
         most: Steps of the solver at most.
         part: What the run is for, in a figure that has several.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.SingleRate(tokens=8, size=2).check()
+
     Reference: jelassi2022, Parametrization 3.1, Lemma 4.3, Section 4.1.
     """
 

@@ -18,6 +18,11 @@ class Sketch(Experiment):
 
     Args:
         world: Makes the example.
+
+    Example:
+        >>> from limelight.worlds import Spatial
+        >>> Sketch(Spatial(tokens=16, size=4, dimension=8)).world.tokens
+        16
     """
 
     world: Any

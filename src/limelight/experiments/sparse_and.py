@@ -84,6 +84,10 @@ class SparseAnd(Packed):
         capacity: Most examples of a sweep; found by it.
         typical: Mean examples of a sweep; found by it.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.SparseAnd(ll.worlds.SparseBoolean(length=100), examples=50).check()
+
     Reference: edelman2022, Section 5 and Appendix C.
     """
 

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from limelight._core.errors import InputError, check_word
-from limelight._core.files import file_digest
+from limelight._core.files import file_digest, from_home
 from limelight._core.keys import named
 from limelight._core.kinds import kind
 from limelight._core.types import PRNGKey
@@ -40,6 +40,11 @@ class Start(eqx.Module):
     """One kind of start: a ViT, the images that it is trained on, and how.
 
     Objects as large as the canvas are plain images.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Start().vit.depth
+        2
     """
 
     world: Composites = Composites(only=(0, 1, 2, 3, 4), background="blank")
@@ -80,6 +85,11 @@ class Starts(eqx.Module):
             empty to train here.
         seed: What the training here depends on.
         weights: The numbers of the file, once read.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Starts(which="narrow").which
+        'narrow'
 
     Reference: li2023, Section 5.2.
     """
@@ -137,12 +147,18 @@ class Starts(eqx.Module):
             raise InputError(f"no {self._file()}", hint)
 
     def _file(self) -> Path:
-        return Path(self.folder).expanduser() / f"{self.which}.safetensors"
+        return from_home(self.folder) / f"{self.which}.safetensors"
 
 
 @kind("experiment.pretraining")
 class Pretraining(Experiment):
-    """Train a start, read its accuracy on the classes it was trained on, and keep its weights."""
+    """Train a start, read its accuracy on the classes it was trained on, and keep its weights.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Pretraining().starts.which
+        'wide'
+    """
 
     starts: Starts = Starts()
 

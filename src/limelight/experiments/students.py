@@ -55,6 +55,10 @@ class Students(Experiment):
         examples: Images of the training set.
         tests: Fresh images for the error.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Students(student="free", steps=100).check()
+
     Reference: jelassi2022, Section 2 and Figure 2.
     """
 

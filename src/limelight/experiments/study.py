@@ -48,6 +48,13 @@ class Study(Trained):
             of one trial see one test set. A measure with a method `begin(key, world, truth, start)`
             is begun once, before training, and may look back at the start or keep its test set.
         traces: Measures logged through training, every `train.every` steps.
+
+    Example:
+        >>> import limelight as ll
+        >>> world = ll.worlds.SparseBoolean(length=8, sparsity=2)
+        >>> model = ll.models.Sequence(width=8)
+        >>> study = ll.Study(world, model, ll.Train(steps=20, batch=8), [ll.measures.accuracy])
+        >>> study.check()  # then study.sweep({"train.examples": [4, 16]}, trials=20)
     """
 
     world: World

@@ -33,6 +33,10 @@ class Tolerance(Experiment):
         share: Share of the patches that get it.
         looked: Test images.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Tolerance(noise=0.5).check()
+
     Reference: xu2022, Section 1.
     """
 

@@ -61,6 +61,10 @@ class Transfer(Descending):
         validation: Images of the validation set.
         tests: Images of the test set.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.Transfer().check()
+
     Reference: jelassi2022, Section 5, Theorems 5.1 and 5.2.
     """
 

@@ -27,6 +27,11 @@ class Candidate:
         error: Leave-one-out root mean squared error.
         r_squared: Share of the variance explained.
         share: Share of bootstrap draws in which it has the smallest error.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.fit.Candidate("alpha", error=0.1, r_squared=0.9, share=0.8).name
+        'alpha'
     """
 
     name: str

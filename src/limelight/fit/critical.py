@@ -40,6 +40,14 @@ class CriticalSizes:
         successes: By place and size.
         trials: The same.
         resamples: Bootstrap resamples of trials within cells.
+
+    Example:
+        >>> import numpy as np
+        >>> wins = np.array([[1.0, 4.0, 10.0], [0.0, 2.0, 7.0]])
+        >>> found = CriticalSizes(np.array([100, 200]), np.array([10, 20, 40]), wins, np.full((2,
+        ...     3), 10.0))
+        >>> found.values.tolist()
+        [40.0, 40.0]
     """
 
     places: Int[np.ndarray, " places"]

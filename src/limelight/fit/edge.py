@@ -41,6 +41,14 @@ class Edge:
         thresholds: The fits, in the order of the coordinates.
         outcomes: Coordinates, `along`, success and (where known) trial number of every row.
         options: What the fits were made with.
+
+    Example:
+        >>> import limelight as ll, numpy as np
+        >>> n = np.repeat([2, 8, 32], 10)
+        >>> table = ll.Table({"n": n, "y": np.tile(np.linspace(0.1, 1, 10), 3) * n / 32}, ("n",))
+        >>> edge = ll.fit.threshold(table, along="n", measure="y", level=0.2)
+        >>> bool(edge.low[0] < edge.values[0] < edge.high[0])
+        True
     """
 
     along: str

@@ -46,6 +46,11 @@ class Law:
         r_squared_interval: Bootstrap interval of the share.
         n: Points it rests on.
         level: Confidence of the intervals.
+
+    Example:
+        >>> law = fit_law("power", [1.0, 2.0, 4.0, 8.0], [3.0, 6.0, 12.0, 24.0])
+        >>> round(law.slope, 6)
+        1.0
     """
 
     name: LawName

@@ -62,6 +62,12 @@ def resample_means(
 
     Returns:
         Draws, or draws by cells.
+
+    Example:
+        >>> import numpy as np
+        >>> means = resample_means(np.array([1.0, 2.0, 3.0]), draws=200, seed=0)
+        >>> len(means), bool(1 <= means.min() <= means.max() <= 3)
+        (200, True)
     """
     array = numbers(values, "values")
     if array.ndim not in (1, 2) or not len(array):

@@ -48,6 +48,12 @@ class Threshold:
         trials: Trials there.
         rate: The rate that defines the threshold.
         level: Confidence of the interval.
+
+    Example:
+        >>> import limelight as ll
+        >>> found = ll.fit.fit_threshold([2, 8, 32], [1, 5, 10], [10, 10, 10])
+        >>> round(found.value, 1), found.resolved
+        (7.0, True)
     """
 
     value: float

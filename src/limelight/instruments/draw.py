@@ -159,7 +159,8 @@ def _laws(alike: Similarity, fits: tuple[tuple[Overlay, ...], ...]) -> list[Pane
         Guide("its law", blocks, alike.grip, colour="ink"),
         Reference("no change", 1.0),
     ]
-    factor = Axis("residual out over in", log=True)
+    held = [*alike.factor, *alike.grip, 1.0]  # the law may be far above what is measured
+    factor = Axis("residual out over in", log=True, limits=(min(held) / 2, max(held) * 2))
     parts = [Panel("rank collapse (Dong et al. 2021)", limit, factor, "block")]
     if fits:
         mean = lambda name: np.mean([[getattr(b, name) for b in i] for i in fits], axis=0)

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from limelight._core.arrays import Real
 from limelight.measures.similarity import DEFINITIONS
 
 if TYPE_CHECKING:
@@ -109,8 +110,13 @@ def _long(found: "Probe") -> list[str]:
     any_images = int(norms.long[:, worst].any(axis=1).sum())
     return [
         f"High-norm tokens in {blocks(shares[1:] > 0)}: most behind block {worst},"
-        f" {shares[worst]:.1%} of the patches, in {any_images} of {images} images."
+        f" {_percent(shares[worst])} of the patches, in {any_images} of {images} images."
     ]
+
+
+def _percent(share: Real) -> str:
+    """A share to a tenth of a percent, and never none where there is one."""
+    return f"{share:.1%}" if share >= 0.001 else "under 0.1%"
 
 
 def _noise(found: "Probe") -> list[str]:

@@ -32,6 +32,7 @@ from limelight.instruments.gallery import Gallery, Groups
 from limelight.models._flops import NORM as NORM_FLOPS
 from limelight.models._flops import Flops, vit_flops
 from limelight.models._schedule import (
+    ATTENTION,
     NORM,
     POLICIES,
     RANDOM,
@@ -40,7 +41,6 @@ from limelight.models._schedule import (
     kept_patches,
     usual_cut,
 )
-from limelight.models.merge import merged_output
 from limelight.models.vit import ViT
 
 #: Those that rank patches by what is given to them, not by what the network computes.
@@ -255,7 +255,7 @@ class _Program:
     def __init__(self, model: ViT, policy: str, keep: Real, at: int, batch: int, patches: int):
         self.policy, self.keep, self.at, self.batch = policy, keep, at, batch
         count = kept_patches(keep, patches)
-        self.model = dataclasses.replace(model, keep=((at - 1, count),))
+        self.model = dataclasses.replace(model, keep=((at - 1, count),), policy=ATTENTION)
         self.tokens = count + model.first
         self.arrays, rest = eqx.partition(self.model, eqx.is_array)
         inputs = jax.ShapeDtypeStruct((batch, patches, model.embed.weight.shape[0]), jnp.float32)
@@ -304,12 +304,9 @@ def output(
     """
     count = len(tokens)
     image = Example(tokens, jnp.zeros(1), jnp.ones(count, bool), jnp.zeros(count, int))
-    (block, left), *_ = model.keep or ((0, count),)
-    if policy == SIMILARITY and left < count:
-        return merged_output(model, tokens, block + 1, left)
-    if policy == NORM and left < count:
-        behind = dataclasses.replace(model, keep=()).read(image).tokens[block + 1]
-        scores = jnp.linalg.norm(behind[model.first :], axis=-1)
+    (_, left), *_ = model.keep or ((0, count),)
+    if policy in (SIMILARITY, NORM) and left < count:
+        return dataclasses.replace(model, policy=policy)(image)
     return model.read(image, scores).output
 
 

@@ -35,6 +35,11 @@ class AttentionMass(Begun):
     Args:
         examples: Size of the test set; without noise two, one of each label, say everything.
 
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.AttentionMass()]
+        >>> ll.Study(ll.worlds.Patterns(), ll.models.Shallow(), None, measures).check()
+
     Reference: li2023, Proposition 2 and Figure 4.
     """
 
@@ -65,7 +70,13 @@ def relevant_mass(model: Any, e: Any) -> tuple[Float[Array, ""], Float[Array, "3
 @kind("measure.role_mass")
 @dataclass(frozen=True)
 class RoleMass(Begun):
-    """Attention from queries of each role to all keys of each role, on so many fresh `examples`."""
+    """Attention from queries of each role to all keys of each role, on so many fresh `examples`.
+
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.RoleMass()]
+        >>> ll.Study(ll.worlds.Patterns(), ll.models.Shallow(), None, measures).check()
+    """
 
     examples: int = 20
     name: str = "roles"
@@ -91,6 +102,11 @@ class KeptTokens(Begun):
     `relevant` and `confusing` are the realised $\alpha_*$ and $\alpha_\#$, `kept` the tokens left,
     `vote_changed` the share of examples in which the kept relevant tokens no longer outnumber the
     confusing ones (the label stays that of the whole example). The test set has `examples`.
+
+    Example:
+        >>> import limelight as ll
+        >>> world = ll.worlds.Sparse(ll.worlds.Patterns(), kept=50)
+        >>> ll.Study(world, ll.models.Shallow(), None, [ll.measures.KeptTokens()]).check()
     """
 
     examples: int = 100

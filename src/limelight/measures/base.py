@@ -18,6 +18,11 @@ class Begun(abc.ABC):
 
     `begin` sees the model at its start, so that a reading may be a change since then.
     Called like any other measure it begins and reads the same model.
+
+    Example:
+        >>> import limelight as ll
+        >>> issubclass(ll.measures.Begun, object), hasattr(ll.measures.Accuracy(), "begin")
+        (True, True)
     """
 
     @abc.abstractmethod

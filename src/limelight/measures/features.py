@@ -33,6 +33,11 @@ class FeatureNorms(Begun):
 
     Lemma 2 (claims 2 and 3): the first two grow, the others do not.
 
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.FeatureNorms()]
+        >>> ll.Study(ll.worlds.Patterns(), ll.models.Shallow(), None, measures).check()
+
     Reference: li2023, Lemma 2.
     """
 
@@ -60,6 +65,11 @@ class FeatureTurns(Begun):
 
     Lemma 2 (claim 2): $q_k(t) = \prod_{l<t} (1 + K(l))\, q_k(0)$, so a feature grows and does not
     turn.
+
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.FeatureTurns()]
+        >>> ll.Study(ll.worlds.Patterns(), ll.models.Shallow(), None, measures).check()
 
     Reference: li2023, Lemma 2.
     """
@@ -89,6 +99,11 @@ class OwnAttention(Begun):
     `logit` is $g = \langle W_K\mu_1, W_Q\mu_1 \rangle$, `largest` and `smallest` the extreme logits
     of the other patterns that occur, `mass` the attention on pattern 1, `tokens` how many
     tokens carry it: what Definition 1 brackets and what it is made from.
+
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.OwnAttention()]
+        >>> ll.Study(ll.worlds.Patterns(), ll.models.Shallow(), None, measures).check()
 
     Reference: li2023, Definition 1.
     """
@@ -121,6 +136,11 @@ class Invariants(Begun):
 
     `attention`: $W_Q W_Q^\top - W_K W_K^\top$; `value`: $W_V W_V^\top - W_O^\top W_O$. Constant
     under gradient flow, of the order of the step size under descent: a free check of the trainer.
+
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.Invariants()]
+        >>> ll.Study(ll.worlds.Patterns(), ll.models.Shallow(), None, measures).check()
     """
 
     name: str = "drift"
@@ -166,6 +186,11 @@ class SetGrowth(Begun):
 
     Args:
         members: Patterns in a set.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.measures.SetGrowth(members=2).name
+        'sets'
 
     Reference: li2023, appendix G.2.
     """

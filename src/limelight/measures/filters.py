@@ -49,6 +49,11 @@ class FilterErrors:
     scale; `att6_masked` without the diagonal; `cos10`, `cos10_masked` cosine attention; `knn10` the
     ten nearest patches.
 
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.filter_errors]
+        >>> ll.Study(ll.worlds.Regions(), ll.models.Smoother(), None, measures).check()
+
     Reference: xu2022, Section 1 (claimed there in words).
     """
 
@@ -85,6 +90,10 @@ class DomainAccuracy:
     Args:
         images: Images for fitting, for the source's test and for the target's.
         dimension: Length of a patch; that of the world is not used.
+
+    Example:
+        >>> DomainAccuracy(images=4).name
+        'domain'
 
     Reference: xu2022, Section 1.
     """
@@ -139,6 +148,11 @@ class CrossErrors:
     r"""Cross-attention of a pair: `square` error over $\sigma_t^2$, `leaked` mass, and `itself`.
 
     `itself` is the square error of self-attention within the same target, for comparison.
+
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.cross_errors]
+        >>> ll.Study(ll.worlds.Pairs(), ll.models.Smoother(), None, measures).check()
     """
 
     name: str = "cross"

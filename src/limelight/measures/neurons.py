@@ -65,6 +65,11 @@ class LuckyNeurons(Begun):
     Args:
         slack: $D = \sigma + \tau$.
 
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.LuckyNeurons()]
+        >>> ll.Study(ll.worlds.Patterns(), ll.models.Shallow(), None, measures).check()
+
     Reference: li2023, Definition 2, Lemma 3 and Lemma 4.
     """
 
@@ -116,6 +121,11 @@ class OutputProjections(Begun):
     Args:
         scale: $\xi$, the standard deviation of $W_O$ at the start.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.measures.OutputProjections(scale=0.01).name
+        'rows'
+
     Reference: li2023, Lemma 2, Claim 1.
     """
 
@@ -159,6 +169,10 @@ class GroupGrowth(Begun):
 
     Departures: neurons whose mean output weight is exactly 0 belong to no group.
 
+    Example:
+        >>> GroupGrowth().name
+        'groups'
+
     Reference: li2023, appendix G.1.
     """
 
@@ -201,6 +215,10 @@ class LuckyGates(Begun):
 
     Args:
         examples: Size of the test set.
+
+    Example:
+        >>> LuckyGates(examples=10).name
+        'gates'
 
     Reference: li2023, appendix G.3.
     """

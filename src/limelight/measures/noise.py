@@ -33,6 +33,11 @@ class NoiseLeft:
     `worst` and `best` the largest and smallest $e_i/\sigma$, `worst_ratio` the largest $e_i/|h_i|$,
     `mean_ratio` its mean, `improved` the share of tokens with $e_i < |h_i|$.
 
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.noise_left]
+        >>> ll.Study(ll.worlds.Clusters(), ll.models.Smoother(), None, measures).check()
+
     Reference: xu2022, Section 3.
     """
 
@@ -63,6 +68,11 @@ class NoiseParts:
 
     Mean over tokens of $|w_{ii} h_i|^2$, $|\sum_{j \in k, j \ne i} w_{ij} h_j|^2$ and
     $|\sum_{j \notin k} w_{ij}(x_j - u_k)|^2$; `square` is that of their sum.
+
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.noise_parts]
+        >>> ll.Study(ll.worlds.Clusters(), ll.models.Smoother(), None, measures).check()
     """
 
     name: str = "parts"
@@ -92,7 +102,13 @@ class NoiseParts:
 @kind("measure.noise_path")
 @dataclass(frozen=True)
 class NoisePath:
-    r"""Mean of $e_i^2/\sigma^2$ before the first step of an iterated operator and after each."""
+    r"""Mean of $e_i^2/\sigma^2$ before the first step of an iterated operator and after each.
+
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.noise_path]
+        >>> ll.Study(ll.worlds.Clusters(), ll.models.Smoother(), None, measures).check()
+    """
 
     name: str = "path"
 
@@ -109,7 +125,12 @@ class NoisePath:
 @kind("measure.purity")
 @dataclass(frozen=True)
 class Purity:
-    """Share of the weight that stays in the token's own cluster."""
+    """Share of the weight that stays in the token's own cluster.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.Study(ll.worlds.Clusters(), ll.models.Smoother(), None, [ll.measures.purity]).check()
+    """
 
     name: str = "purity"
 
@@ -134,6 +155,11 @@ class WorstErrors:
 
     Args:
         clusters: Room for clusters.
+
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.worst_errors]
+        >>> ll.Study(ll.worlds.Clusters(), ll.models.Smoother(), None, measures).check()
     """
 
     clusters: int = 6
@@ -181,6 +207,11 @@ class NoiseProducts:
     `pairs` is the largest $|\langle h_i, h_j\rangle|/\sigma^2$ over $i \ne j$, `itself` the
     largest $|h_i|^2/\sigma^2$, `centres` the largest $|\langle h_i, u_k\rangle|/\sigma$. The model
     is not asked.
+
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.noise_products]
+        >>> ll.Study(ll.worlds.Clusters(), ll.models.Smoother(), None, measures).check()
 
     Reference: xu2022, Lemma 2.
     """

@@ -55,6 +55,11 @@ class ValuePull(Begun):
     Args:
         examples: $B$.
 
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.ValuePull()]
+        >>> ll.Study(ll.worlds.Patterns(), ll.models.Shallow(), None, measures).check()
+
     Reference: li2023, Lemma 2.
     """
 
@@ -98,6 +103,11 @@ class ValueParts(Begun):
     Claim 3: `moved.own` is the length of $(W_V(t) - W_V(0))\mu_j$, mean over patterns 1 and 2,
     `moved.idle` over the others, and `aligned` the cosine of the first with the sum of the rows of
     $W_O$ that were lucky (`argmax`, right sign) for it at the start; 0 before the first step.
+
+    Example:
+        >>> import limelight as ll
+        >>> measures = [ll.measures.ValueParts()]
+        >>> ll.Study(ll.worlds.Patterns(), ll.models.Shallow(), None, measures).check()
 
     Reference: li2023, Lemma 2 and its claim 3.
     """

@@ -9,7 +9,7 @@ from typing import Any
 from limelight._core.arrays import Real
 from limelight._core.errors import InputError, check_word
 from limelight._core.files import atomic
-from limelight.models.weights import read
+from limelight.models.weights import Tensors, read
 
 #: By what the class token attends to; by merging like ones; by length; by chance; by what is known.
 POLICIES = ATTENTION, SIMILARITY, NORM, RANDOM, TRUTH = (
@@ -69,8 +69,8 @@ def kept_patches(keep: Real, patches: int) -> int:
 def write_schedule(source: str | Path, path: str | Path, schedule: Schedule) -> None:
     """Copy a safetensors file, every tensor to the byte, with the schedule in its metadata.
 
-    Readers that do not know the entry see the whole network; `limelight.torch.prune(model,
-    schedule=path)` and `read_schedule` read it.
+    Readers that do not know the entry see the whole network; `load_vit` follows it, and so does
+    `limelight.torch.prune(model, schedule=path)`.
     """
     tensors = read(source)
     with tensors.path.open("rb") as file:
@@ -91,10 +91,18 @@ def read_schedule(path: str | Path) -> Schedule:
         InputError: For a file without one, or with one that makes no sense.
     """
     tensors = read(path)
-    if ENTRY not in tensors.metadata:
+    found = schedule_in(tensors)
+    if found is None:
         raise InputError(
             f"{tensors.path.name} says nothing about pruning", "limelight prune -o writes that"
         )
+    return found
+
+
+def schedule_in(tensors: Tensors) -> Schedule | None:
+    """The schedule in the metadata of tensors that are read already; `None` without one."""
+    if ENTRY not in tensors.metadata:
+        return None
     try:
         found = json.loads(tensors.metadata[ENTRY])
         whole = isinstance(found, dict) and type(found["at"]) is int

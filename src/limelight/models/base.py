@@ -18,6 +18,15 @@ class Model(eqx.Module):
 
     `prepare` holds the work that no trained weight enters; the trainer does it once per example
     and calls the model on the result at every step.
+
+    Example:
+        >>> import limelight as ll, jax, jax.numpy as jnp
+        >>> class Mean(ll.Model):
+        ...     value: jax.Array
+        ...     def __call__(self, example, key=None):
+        ...         return jnp.mean(example.tokens, axis=0) @ self.value
+        >>> float(Mean(jnp.ones(2))(ll.Example(jnp.eye(2), jnp.array(1.0))))
+        1.0
     """
 
     #: Fields that training leaves as they are; everything else that is a float array is trained.
@@ -35,7 +44,16 @@ class Model(eqx.Module):
 
 
 class Recipe(eqx.Module):
-    """The sizes and scales a model is made from. Fields marked static set shapes."""
+    """The sizes and scales a model is made from. Fields marked static set shapes.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world = ll.worlds.Patterns(tokens=10)
+        >>> recipe = ll.models.Shallow(width=4)
+        >>> make = lambda: recipe.init(jr.key(0), world, world.draw(jr.key(1)))
+        >>> jax.eval_shape(make).weights.value.shape
+        (10, 10)
+    """
 
     @property
     def honours_masks(self) -> bool:

@@ -56,6 +56,13 @@ class AttentionBlock:
         query_norm: Length of the asking token, likewise.
         scaled: Whether scores are divided by the root of the head's width.
         keys: The tensors it was made from.
+
+    Example:
+        >>> import limelight as ll, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
+        >>> Checkpoint.load(f"{folder.name}/and.safetensors").blocks[0].heads
+        1
     """
 
     name: str
@@ -85,6 +92,13 @@ class Checkpoint:
         tokens: Tokens in a sequence, where the file says.
         skipped: Why the other tensors are not covered: reason to names.
         notes: What had to be assumed.
+
+    Example:
+        >>> import limelight as ll, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
+        >>> len(Checkpoint.load(f"{folder.name}/and.safetensors").blocks)
+        1
     """
 
     source: str

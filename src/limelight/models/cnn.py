@@ -47,6 +47,14 @@ class Convolution(eqx.Module):
         size: Pixels along the side of a window.
         stride: Pixels from one window to the next.
         groups: Into how many the norm divides the filters.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> make = lambda: ll.models.Convolutional(widths=(4,), strides=(1,)).init(jr.key(0),
+        ...     ll.worlds.Images(), None)
+        >>> net = jax.eval_shape(make)
+        >>> net.layers[0].size, net.layers[0].stride
+        (3, 1)
     """
 
     kernel: Affine
@@ -87,6 +95,13 @@ class Residual(eqx.Module):
         first: Followed by a ReLU.
         second: Added to the image, or to what `skip` makes of it.
         skip: A convolution where sizes differ, else `None`.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> recipe = ll.models.Convolutional(widths=(4, 4), strides=(1, 1), blocks=1)
+        >>> make = lambda: recipe.init(jr.key(0), ll.worlds.Images(), None)
+        >>> type(jax.eval_shape(make).layers[-1]).__name__
+        'Residual'
     """
 
     first: Convolution
@@ -106,6 +121,12 @@ class ConvNet(Model):
         layers: From the image up.
         head: Its weight is [filters of the last layer, outputs].
         patch: Pixels along the side of a patch, to put the image together again.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> recipe = ll.models.Convolutional(widths=(4, 8), strides=(1, 2))
+        >>> len(jax.eval_shape(lambda: recipe.init(jr.key(0), ll.worlds.Images(), None)).layers)
+        2
     """
 
     layers: tuple[Convolution | Residual, ...]
@@ -144,6 +165,11 @@ class Convolutional(Recipe):
             3 x 3 stem.
         norm: `none` or `group`.
         outputs: Outputs; the world's classes when `None`, one where it names none.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.models.Convolutional(widths=(4, 8), strides=(1, 2)).widths
+        (4, 8)
     """
 
     widths: tuple[int, ...] = eqx.field(static=True, default=(16, 32, 32))

@@ -50,6 +50,11 @@ class Constructed(Recipe):
         start: `construction`, or `random` for the same sizes and norms.
         shrink: Factor on the temperature; below 1 the start is softer than the construction.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.models.Constructed(mapping="trainable").start
+        'construction'
+
     Reference: edelman2022, Lemmas B.2 to B.6.
     """
 
@@ -117,6 +122,13 @@ def load_construction(path: str | Path) -> SequenceNet:
 
     Raises:
         InputError: For files that are not constructions.
+
+    Example:
+        >>> import limelight as ll, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
+        >>> type(ll.models.load_construction(f"{folder.name}/and.safetensors")).__name__
+        'SequenceNet'
     """
     tensors, certificate = load(path)
     try:
@@ -142,6 +154,11 @@ def save_sequence(model: SequenceNet, path: str | Path) -> None:
     """The weights of a network over bits, trained or not, as a file that capacity bounds read.
 
     There is no certificate in it: nothing is claimed of what the weights compute.
+
+    Example:
+        >>> import limelight as ll
+        >>> callable(ll.models.save_sequence)  # save_sequence(trained, "bits.safetensors")
+        True
     """
     heads = len(model.heads.query)
     weights = {
@@ -165,6 +182,11 @@ class Loaded(Recipe):
 
     Args:
         path: A file that `limelight construct` wrote.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.models.Loaded("and.safetensors").path  # read when a trial is made
+        'and.safetensors'
     """
 
     path: str = eqx.field(static=True)

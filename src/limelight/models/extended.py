@@ -37,6 +37,13 @@ class ExtendedViT(Model):
         frozen: Whether keys and queries keep their values in training, [].
         skip: Whether each token is added to its value; values are then as long as tokens.
         layer_norm: Whether tokens are scaled to unit length first.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world, recipe = ll.worlds.Patterns(tokens=10), ll.models.Extended(heads=2)
+        >>> make = lambda: recipe.init(jr.key(0), world, world.draw(jr.key(1)))
+        >>> jax.eval_shape(make).weights.value.shape[0]  # heads
+        2
     """
 
     weights: ShallowWeights
@@ -94,6 +101,11 @@ class Extended(Recipe):
         skip: Whether the token is added to its value.
         layer_norm: Whether tokens are scaled to unit length first.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.models.Extended(ll.models.Shallow(width=8), heads=2, skip=True).heads
+        2
+
     Reference: li2023, appendix G.3 and G.4.
     """
 
@@ -138,6 +150,14 @@ class FourWayViT(Model):
         second: $W_{O,2}$, [width, value]; `None` where the two outputs share one.
         readout: $a_{u,(l)}$, [2, tokens, width], not trained.
         frozen: Whether keys and queries keep their values in training, [].
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world = ll.worlds.FourClasses(tokens=10)
+        >>> recipe = ll.models.FourWay(ll.models.Shallow(width=4))
+        >>> make = lambda: recipe.init(jr.key(0), world, world.draw(jr.key(1)))
+        >>> jax.eval_shape(make).readout.shape
+        (2, 10, 4)
     """
 
     weights: ShallowWeights
@@ -176,6 +196,11 @@ class FourWay(Recipe):
     Args:
         base: Sizes, errors and readout.
         separate: Whether each output has a $W_O$ of its own; the grouping needs a shared one.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.models.FourWay(ll.models.Shallow(width=8)).base.width
+        8
 
     Reference: li2023, appendix G.1.
     """

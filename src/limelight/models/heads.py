@@ -25,6 +25,12 @@ class HeadWeights(NamedTuple):
         key: $W_K$, [d, k].
         value: $W_V$, [d, k].
         output: $W_C$, [k, d].
+
+    Example:
+        >>> import limelight as ll, jax.numpy as jnp
+        >>> ll.models.HeadWeights(jnp.eye(2), jnp.eye(2), jnp.ones((2, 1)), jnp.ones((1,
+        ...     2))).value.shape
+        (2, 1)
     """
 
     query: Any

@@ -25,6 +25,11 @@ class Affine(eqx.Module):
     Args:
         weight: [inputs, outputs].
         bias: [outputs], or `None`.
+
+    Example:
+        >>> import limelight as ll, jax.numpy as jnp
+        >>> ll.models.Affine(2 * jnp.eye(2), jnp.ones(2))(jnp.array([1.0, 3.0])).tolist()
+        [3.0, 7.0]
     """
 
     weight: Float[Array, "inputs outputs"]
@@ -50,6 +55,11 @@ class Norm(eqx.Module):
         shift: [width].
         epsilon: Added to the variance.
         centred: Whether the mean is taken off; without, it is the root mean square norm.
+
+    Example:
+        >>> import limelight as ll, jax.numpy as jnp
+        >>> ll.models.Norm(jnp.ones(2), jnp.zeros(2))(jnp.array([1.0, 3.0])).round(3).tolist()
+        [-1.0, 1.0]
     """
 
     gain: Float[Array, " width"]
@@ -123,6 +133,12 @@ class Attention(eqx.Module):
         key_norm: On its keys.
         rotary: Turns both.
         bias: Added to the scores, by head, query and key.
+
+    Example:
+        >>> import limelight as ll, jax.numpy as jnp
+        >>> same = ll.models.Affine(jnp.eye(4), None)
+        >>> ll.models.Attention(same, same, same, same, heads=2).heads
+        2
     """
 
     query: Affine
@@ -221,6 +237,14 @@ class Block(eqx.Module):
         gate: Where neurons are gated, what is activated instead and then multiplied with `into`.
         norm_hidden: On the neurons, where there is one.
         activation: One of `ACTIVATIONS`.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> make = lambda: ll.models.Vision(width=8, heads=2).init(jr.key(0),
+        ...     ll.worlds.Images(patch=4), None)
+        >>> vit = jax.eval_shape(make)
+        >>> vit.blocks[0].into.weight.shape
+        (8, 64)
     """
 
     norm_attention: Norm

@@ -21,6 +21,7 @@ from limelight._core.keys import named
 from limelight._core.kinds import kind
 from limelight._core.types import Number, PRNGKey, Scalar
 from limelight.models.base import Model, Recipe
+from limelight.worlds.base import World
 from limelight.worlds.prompts import Prompt, Prompts
 
 Form = Literal["merged", "separate", "full"]
@@ -33,6 +34,10 @@ class MergedAttention(Model):
     Args:
         value: $v$, one number per head.
         key_query: $U$, heads by $d$ by $d$; the transpose of the paper's block.
+
+    Example:
+        >>> "key_query" in MergedAttention.__dataclass_fields__
+        True
     """
 
     value: Float[Array, " heads"]
@@ -55,6 +60,10 @@ class SeparateAttention(Model):
         value: $v$, one number per head.
         key: $K$, heads by rank by $d$.
         query: $Q$, heads by rank by $d$.
+
+    Example:
+        >>> {"key", "query"} <= set(SeparateAttention.__dataclass_fields__)
+        True
     """
 
     value: Float[Array, " heads"]
@@ -79,6 +88,10 @@ class FullAttention(Model):
     Args:
         projection: $W^{PV}$, heads by $d + 1$ by $d + 1$.
         key_query: $W^{KQ}$, heads by $d + 1$ by $d + 1$.
+
+    Example:
+        >>> "projection" in FullAttention.__dataclass_fields__
+        True
     """
 
     projection: Float[Array, "heads width width"]
@@ -120,6 +133,10 @@ class LinearAttention(Recipe):
         rank: Rows of key and query, where they are separate.
         scale: $s$.
         start: How weights are drawn.
+
+    Example:
+        >>> LinearAttention(form="merged", heads=2).heads
+        2
     """
 
     form: Form = eqx.field(static=True, default="separate")
@@ -158,7 +175,7 @@ class LinearAttention(Recipe):
             draw(k_query, (H, R, d), rows),
         )
 
-    def check(self, world: Prompts) -> None:
+    def check(self, world: World) -> None:
         """Refuse sizes and words that make no sense."""
         check_word("model.form", self.form, get_args(Form))
         check_word("model.start", self.start, get_args(Start))

@@ -60,6 +60,13 @@ class PositionalNet(Model):
         temperature: $\tau$, [].
         activation: $\sigma$.
         gram: Whether the logits are inner products of encodings.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world = ll.worlds.Spatial(tokens=16, size=4, dimension=8)
+        >>> make = lambda: ll.models.Positional().init(jr.key(0), world, world.draw(jr.key(1)))
+        >>> jax.eval_shape(make).value.shape
+        (8,)
     """
 
     fixed = ("diagonal", "temperature", "activation")
@@ -123,6 +130,13 @@ class Positional(Recipe):
         value_scale: Standard deviation of the entries of $v$.
         start: `realistic` or `idealized`.
         gram: Whether $A = P P^\top$ with trained encodings.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world = ll.worlds.Spatial(tokens=16, size=4, dimension=8)
+        >>> make = lambda: ll.models.Positional().init(jr.key(0), world, world.draw(jr.key(1)))
+        >>> jax.eval_shape(make).weights.shape
+        (16, 16)
 
     Reference: jelassi2022, Simplification 3.1 and Parametrization 3.1.
     """

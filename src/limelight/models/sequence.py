@@ -43,6 +43,13 @@ class SequenceNet(Model):
         readout: Third layer, [pairs].
         scale: Output is `scale * net + shift`: 2 and -1 turn values 0, 1 into labels.
         shift: See `scale`.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world = ll.worlds.SparseBoolean(length=8, sparsity=2)
+        >>> make = lambda: ll.models.Sequence(width=8).init(jr.key(0), world, world.draw(jr.key(1)))
+        >>> jax.eval_shape(make).asking.shape
+        (8,)
     """
 
     symbols: Float[Array, "places 2 dimension"]
@@ -106,6 +113,14 @@ class Sequence(Recipe):
         hidden: Neurons of the two hidden layers.
         position_scale: Length of a position vector at the start.
         gain: Scale of the attention weights at the start; 1 keeps lengths.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world = ll.worlds.SparseBoolean(length=8, sparsity=2)
+        >>> make = lambda: ll.models.Sequence(width=8).init(jr.key(0), world, world.draw(jr.key(1)))
+        >>> model = jax.eval_shape(make)
+        >>> model.positions.shape
+        (8, 8)
     """
 
     width: int = eqx.field(static=True, default=64)

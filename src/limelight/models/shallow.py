@@ -35,6 +35,13 @@ class ShallowWeights(eqx.Module):
         value: $W_V$, [value, dimension].
         key: $W_K$, [key, dimension].
         query: $W_Q$, [key, dimension].
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world, recipe = ll.worlds.Patterns(tokens=10), ll.models.Shallow(width=4)
+        >>> make = lambda: recipe.init(jr.key(0), world, world.draw(jr.key(1)))
+        >>> jax.eval_shape(make).weights.key.shape
+        (10, 10)
     """
 
     output: Float[Array, "*heads width value"]
@@ -69,6 +76,13 @@ class ShallowViT(Model):
         weights: The trained maps.
         readout: $a_{(l)}$, [tokens, width]: a row for each place, not trained.
         frozen: Whether keys and queries keep their values in training, [].
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world, recipe = ll.worlds.Patterns(tokens=10), ll.models.Shallow(width=4)
+        >>> make = lambda: recipe.init(jr.key(0), world, world.draw(jr.key(1)))
+        >>> jax.eval_shape(make).readout.shape
+        (10, 4)
     """
 
     weights: ShallowWeights
@@ -114,6 +128,13 @@ class GroupedViT(Model):
         frozen: Whether keys and queries keep their values in training, [].
         patterns: $\mu_k$, [patterns, dimension]: a row for each pattern.
         log_counts: $\log n_s$, [2, patterns]: tokens of each pattern, for label +1 and label -1.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world, recipe = ll.worlds.Patterns(tokens=10), ll.models.Shallow(width=4, groups=True)
+        >>> make = lambda: recipe.init(jr.key(0), world, world.draw(jr.key(1)))
+        >>> jax.eval_shape(make).patterns.shape
+        (5, 10)
 
     Reference: li2023, equation (1); the collapse is ours.
     """
@@ -180,6 +201,14 @@ class Shallow(Recipe):
             tokens.
         start: `perturb`, `scale` or `literal`.
         groups: Whether to collapse equal tokens (exact; needs a world without token noise).
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world = ll.worlds.Patterns(tokens=10)
+        >>> make = lambda: ll.models.Shallow(width=4).init(jr.key(0), world, world.draw(jr.key(1)))
+        >>> model = jax.eval_shape(make)
+        >>> model.weights.output.shape
+        (4, 10)
 
     Reference: li2023, Algorithm 1 and Assumption 1.
     """

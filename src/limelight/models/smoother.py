@@ -119,6 +119,12 @@ class Smoothing(Model):
         neighbours: Tokens that the nearest-neighbour operators average, [].
         steps: How often it is applied.
         gain: Weight of the new tokens in each step, []; 1 replaces the old ones.
+
+    Example:
+        >>> import limelight as ll, jax.numpy as jnp
+        >>> ll.models.Smoothing("softmax", jnp.array(4.0), jnp.array(3.0), 1,
+        ...     jnp.array(1.0)).operator
+        'softmax'
     """
 
     fixed = ("strength", "neighbours", "gain")
@@ -171,6 +177,11 @@ class Smoother(Recipe):
         neighbours: Tokens averaged by the nearest-neighbour operators.
         steps: How often it is applied.
         gain: Weight of the new tokens in each step; 1 is plain iteration.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.models.Smoother(operator="masked", strength=4.0).strength
+        4.0
 
     Reference: xu2022, Sections 3.1 and 3.2.
     """

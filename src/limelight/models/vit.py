@@ -15,6 +15,7 @@ from limelight._core.errors import InputError, check_word
 from limelight._core.keys import named
 from limelight._core.kinds import kind
 from limelight._core.types import Example, Number, PRNGKey
+from limelight.models._schedule import ATTENTION, SIMILARITY
 from limelight.models.base import Model, Recipe
 from limelight.models.layers import (
     Affine,
@@ -47,6 +48,11 @@ class Reading(eqx.Module):
         kept: Which rows of every block take part.
         tokens: The rows that enter every block, and at last those that leave the last one.
         index: For every block, which of the first rows its rows are; a class token is row 0.
+
+    Example:
+        >>> import limelight as ll
+        >>> sorted(ll.models.Reading.__dataclass_fields__)
+        ['index', 'kept', 'output', 'softmax', 'tokens']
     """
 
     output: Float[Array, "..."]
@@ -82,6 +88,8 @@ class ViT(Model):
         keep: Pairs (block, tokens): behind that block only so many patches go on, those that
             receive most attention from what the pool reads. They are gathered, not masked; where
             all are kept nothing is done.
+        policy: How they are chosen instead, where it is not `attention`: `norm`, the longest, or
+            `similarity`, merged as in `merge`.
         drop_path: Probability, in training, that a branch of the last block is left out; it rises
             in a line from 0 at the first block.
         registers: Trained rows that are no patches, [registers, width]; a distillation token is
@@ -89,6 +97,14 @@ class ViT(Model):
         norm_pre: Before the first block, where there is one.
         norm_pooled: Behind the pool, where there is one.
         pooler: Of the pool `attention`.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> make = lambda: ll.models.Vision(width=8, heads=2).init(jr.key(0),
+        ...     ll.worlds.Images(patch=4), None)
+        >>> vit = jax.eval_shape(make)
+        >>> vit.tokens, vit.positions.shape
+        (4, (4, 8))
     """
 
     stochastic: ClassVar[bool] = True
@@ -107,6 +123,7 @@ class ViT(Model):
     norm_pre: Norm | None = None
     norm_pooled: Norm | None = None
     pooler: AttentionPool | None = None
+    policy: str = eqx.field(static=True, default=ATTENTION)
 
     def prepare(self, example: Example) -> Example:
         """Nothing to prepare."""
@@ -114,6 +131,11 @@ class ViT(Model):
 
     def __call__(self, prepared: Example, key: PRNGKey | None = None) -> Float[Array, "..."]:
         """One number for each class; a plain number where there is one output."""
+        if self.policy == SIMILARITY and self.keep:
+            from limelight.models.merge import merged_output  # it needs this class
+
+            ((block, left),) = self.keep
+            return merged_output(self, prepared.tokens, block + 1, left)
         return self.read(prepared, key=key).output
 
     def attention(self, example: Example) -> Float[Array, "tokens tokens"]:
@@ -199,7 +221,7 @@ class ViT(Model):
             x, S = layer(x, kept, places, self._weights(key, number), gone)
             passed.append((S, kept, index))
             if limits.get(number, len(x)) < len(x) - self.first:
-                rank = self._received(S, kept) if scores is None else self._ranked(scores, index)
+                rank = self._rank(S, x, kept) if scores is None else self._ranked(scores, index)
                 chosen = self._choose(rank, kept, limits[number])
                 x, kept, index = x[chosen], kept[chosen], index[chosen]
                 places = None if places is None else places[chosen]
@@ -245,6 +267,11 @@ class ViT(Model):
         """Whether the head reads the class token, and not the patches alone."""
         return self.pool in ("class", "pair", "class_mean")
 
+    def _rank(self, S: Float[Array, "heads tokens tokens"], x: Tokens, kept):
+        if self.policy == SIMILARITY:
+            raise InputError("patches that are merged cannot be read one by one", "call the model")
+        return self._received(S, kept) if self.policy == ATTENTION else jnp.linalg.norm(x, axis=-1)
+
     def _received(self, S: Float[Array, "heads tokens tokens"], kept) -> Float[Array, " tokens"]:
         """Attention each token receives from the rows that the pool reads."""
         if self.asks_with_class:
@@ -282,6 +309,14 @@ class Vision(Recipe):
         qkv_bias: Whether queries, keys and values have a bias.
         position_scale: Standard deviation of $P$ at the start.
         drop_path: See `ViT`.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> make = lambda: ll.models.Vision(width=8, heads=2).init(jr.key(0),
+        ...     ll.worlds.Images(patch=2), None)
+        >>> vit = jax.eval_shape(make)
+        >>> len(vit.blocks), vit.patches
+        (1, 16)
 
     Reference: jelassi2022, Definitions 3.1 and 3.2.
     """

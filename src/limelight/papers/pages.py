@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from limelight._core.errors import InputError
-from limelight._engine.identity import describe, modern
 from limelight._engine.reading import open_table
+from limelight._identity.description import describe, modern
 from limelight._page.report import Illustration, Numbers, Section, write_report
 from limelight._page.shell import packed
 from limelight.chart import Chart, of_picture

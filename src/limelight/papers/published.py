@@ -113,6 +113,14 @@ def resume(
         stall: Seconds a chunk may take before the run gives up, store intact.
         same_code: Whether results of another version of your code may be continued.
         paper: The paper that the run belongs to, where that is not among the known ones.
+
+    Example:
+        >>> import limelight as ll, tempfile
+        >>> try:
+        ...     ll.resume(tempfile.mkdtemp())
+        ... except ll.InputError:
+        ...     print("not a run folder")
+        not a run folder
     """
     plan = plan_of(store, paper)
     return run(plan, store=store, progress=progress, stall=stall, same_code=same_code)

@@ -14,11 +14,11 @@ from limelight._core import notebook
 from limelight._core.errors import InputError, suggest
 from limelight._core.words import parse
 from limelight._engine.grid import Axes, assign, fitting, lookup, read
-from limelight._engine.identity import describe, modern
 from limelight._engine.plan import Plan, make_plan
 from limelight._engine.run import run
+from limelight._identity.description import describe, modern
 from limelight.chart import Chart, of_picture
-from limelight.claims import Claim, Decision, Verdict, claim, claims, is_ours
+from limelight.claims import Claim, Decision, Verdict, Verdicts, claim, claims, is_ours
 from limelight.experiments.base import Experiment
 from limelight.papers._costs import cost_of
 from limelight.plot import Picture, captioned
@@ -270,14 +270,14 @@ class Figure:
             return self.unknown(other, source, len(table))
         if scale == "smoke":
             return self.unknown("smoke scale decides nothing", source, len(table))
-        return tuple(self._decide(claim, table, source) for claim in self.claims)
+        return Verdicts(self._decide(claim, table, source) for claim in self.claims)
 
     def unknown(
         self, why: str, source: str = "", n: int = 0, decision: Decision = "inconclusive"
     ) -> tuple[Verdict, ...]:
         """Every claim without a number, and why."""
         source = source or f"{self.paper} {self.name}, no table"
-        return tuple(c.unknown(source, why, n, decision, self.paper) for c in self.claims)
+        return Verdicts(c.unknown(source, why, n, decision, self.paper) for c in self.claims)
 
     def _decide(self, claim: Claim, table: Table, source: str) -> Verdict:
         try:

@@ -16,7 +16,15 @@ def provenance(scale: str = "", trials: int | str | None = None) -> tuple[str, .
 
 
 def captioned(picture: Picture, table: Table) -> Picture:
-    """A picture with the scale and the trials of the run under it, unless it has a caption."""
+    """A picture with the scale and the trials of the run under it, unless it has a caption.
+
+    Example:
+        >>> from limelight import plot
+        >>> import numpy as np
+        >>> table = Table({"y": np.array([1.0])}, (), {"scale": "small"})
+        >>> plot.captioned(plot.Picture([plot.Panel("", [("a", [1], [2])])]), table).facts
+        ('small scale',)
+    """
     if picture.caption:
         return picture
     trials = table.manifest.get("configuration", {}).get("trials")

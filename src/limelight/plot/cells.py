@@ -76,6 +76,11 @@ def band(label: str, x: ArrayLike, trials: ArrayLike, *, form: type[Series] = Se
         x: The places, such as the steps of a trace.
         trials: Trials by places.
         form: `Series` for a line with a band, `Points` for marks with error bars.
+
+    Example:
+        >>> line = band("loss", [0, 10], [[1.0, 0.5], [0.8, 0.3]])
+        >>> line.label, np.asarray(line.y).round(2).tolist()
+        ('loss', [0.9, 0.4])
     """
     values = np.atleast_2d(np.asarray(trials, dtype=float))
     if len(values) < 2:

@@ -41,6 +41,15 @@ def save(figure: Picture | Figure, path: str | Path) -> None:
 
     Raises:
         InputError: For another suffix, or a place that cannot be written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from limelight import plot
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> picture = plot.lines([("loss", [1, 10], [0.5, 0.1])], x_label="n", y_label="loss")
+        >>> plot.save(picture, f"{folder.name}/loss.svg")
+        >>> pathlib.Path(folder.name, "loss.svg").exists()
+        True
     """
     kind = Path(path).suffix.lower().removeprefix(".")
     if kind not in _METADATA:
@@ -52,7 +61,15 @@ def save(figure: Picture | Figure, path: str | Path) -> None:
 
 
 def animate(movie: Picture) -> bytes:
-    """The bytes of a GIF that shows every frame for a while, the last one longer, for ever."""
+    """The bytes of a GIF that shows every frame for a while, the last one longer, for ever.
+
+    Example:
+        >>> from limelight import plot
+        >>> frame = plot.lines([("loss", [1, 10], [0.5, 0.1])], x_label="n", y_label="loss")
+        >>> movie = plot.Picture(frame.panels, frames=[frame, frame])
+        >>> plot.animate(movie)[:3]
+        b'GIF'
+    """
     pictures = [
         Image.open(io.BytesIO(render(frame, dots_per_inch=100))).convert("RGB")
         for frame in movie.frames
@@ -77,6 +94,12 @@ def render(
         figure: A picture or a Matplotlib figure.
         kind: The kind of file.
         dots_per_inch: How fine.
+
+    Example:
+        >>> from limelight import plot
+        >>> picture = plot.lines([("loss", [1, 10], [0.5, 0.1])], x_label="n", y_label="loss")
+        >>> plot.render(picture, "svg")[:5]
+        b'<?xml'
     """
     figure = figure.matplotlib() if isinstance(figure, Picture) else figure
     buffer = io.BytesIO()

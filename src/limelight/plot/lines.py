@@ -51,6 +51,13 @@ def lines(
 
     Raises:
         InputError: For no series at all.
+
+    Example:
+        >>> from limelight import plot
+        >>> picture = plot.lines([("loss", [1, 10], [0.5, 0.1])], x_label="n", y_label="loss",
+        ...     log_x=True)
+        >>> len(picture.panels)
+        1
     """
     if not series:
         raise InputError("no series to draw")
@@ -82,6 +89,12 @@ def panels(
         title: One line over the picture.
         height: Inches of a row.
         note: Facts for the caption.
+
+    Example:
+        >>> from limelight import plot
+        >>> parts = [plot.Panel(name, [("a", [1, 2], [3, 4])]) for name in ("left", "right")]
+        >>> plot.panels(parts, x_label="step").columns
+        2
     """
     if not parts:
         raise InputError("no panels to draw")

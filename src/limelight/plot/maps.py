@@ -19,6 +19,12 @@ def mass_by_role(
         panels: `(title, mass)`, each one row per query role and one column per key role.
         roles: What the roles are called.
         note: Facts for the caption.
+
+    Example:
+        >>> import numpy as np
+        >>> even = np.full((2, 2), 0.5)
+        >>> len(mass_by_role([("before", even), ("after", even)], ["relevant", "idle"]).panels)
+        2
     """
     if not panels:
         raise InputError("no matrix to draw")

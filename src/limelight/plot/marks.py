@@ -36,6 +36,11 @@ class Series:
         marker: Instead of the one that its label has.
         dash: A place in the list of dashes (0 is solid), instead of the one that its label has.
         width: Points of the line, or of the bars of `Points`.
+
+    Example:
+        >>> from limelight import plot
+        >>> plot.Series("measured", [1, 2], [3.0, 4.0], low=[2.0, 3.0], high=[4.0, 5.0]).has_band
+        True
     """
 
     label: str
@@ -80,6 +85,11 @@ class Points(Series):
         hollow: Whether only the outline of the marks is drawn.
         size: Points across.
         opacity: Below 1 where many marks lie on each other.
+
+    Example:
+        >>> from limelight import plot
+        >>> plot.Points("seeds", [1, 2], [3.0, 4.0], hollow=True).has_band
+        False
     """
 
     _: KW_ONLY
@@ -92,7 +102,13 @@ class Points(Series):
 
 @dataclass(frozen=True)
 class Guide(Series):
-    """A line to compare with, such as a law: thin and without marks."""
+    """A line to compare with, such as a law: thin and without marks.
+
+    Example:
+        >>> from limelight import plot
+        >>> plot.Guide("law", [1, 2], [3.0, 6.0], dash=1).label
+        'law'
+    """
 
 
 @dataclass(frozen=True)
@@ -106,6 +122,11 @@ class Bundle:
         colour: Instead of the one that the label has.
         dash: A place in the list of dashes; solid when not given.
         width: Points of each line; thinner the more there are when not given.
+
+    Example:
+        >>> from limelight import plot
+        >>> plot.Bundle("runs", [0, 10, 20], [[1.0, 0.5, 0.1], [1.0, 0.9, 0.2]]).label
+        'runs'
     """
 
     label: str
@@ -129,6 +150,11 @@ class Reference:
         at: Where it lies.
         like: The label of a mark whose colour it takes; muted when not given.
         vertical: Whether it stands upright.
+
+    Example:
+        >>> from limelight import plot
+        >>> plot.Reference("chance", 0.5).at
+        0.5
     """
 
     label: str
@@ -147,6 +173,11 @@ class Span:
         low: Where it begins; minus infinity for the frame.
         high: Where it ends; infinity for the frame.
         hatched: Hatched with lines along its inner ends, for strips over a map.
+
+    Example:
+        >>> from limelight import plot
+        >>> plot.Span("theorem does not apply", 0.37, float("inf"), hatched=True).low
+        0.37
     """
 
     label: str
@@ -165,6 +196,11 @@ class Text:
         at: A place `(x, y)` in the values of the axes, or a corner of the panel.
         bold: Whether it is a name, as of a region of a map.
         align: Which part of the words stands at the place.
+
+    Example:
+        >>> from limelight import plot
+        >>> plot.Text("leaking", "lower left", bold=True).words
+        'leaking'
     """
 
     words: str
@@ -195,6 +231,11 @@ class Map:
         numbers: Whether each value is written in its cell.
         square: Whether the cells of a matrix are square.
         opacity: Below 1 over an image.
+
+    Example:
+        >>> from limelight import plot
+        >>> plot.Map([[0.0, 1.0], [0.5, 0.2]], "share of trials", low=0, high=1).label
+        'share of trials'
     """
 
     values: ArrayLike
@@ -224,6 +265,11 @@ class Contour:
         values: One row for each `y`.
         level: The level.
         colour: Instead of the one that its label has.
+
+    Example:
+        >>> from limelight import plot
+        >>> plot.Contour("ratio 1", [0, 1], [0, 1], [[0.5, 1.5], [0.8, 2.0]], 1.0).level
+        1.0
     """
 
     label: str
@@ -237,7 +283,13 @@ class Contour:
 
 @dataclass(frozen=True)
 class Image:
-    """A picture of pixels, height by width by channels; in pale grey, to lie under a map."""
+    """A picture of pixels, height by width by channels; in pale grey, to lie under a map.
+
+    Example:
+        >>> from limelight import plot
+        >>> plot.Image([[[0.2], [0.9]]], grey=True).grey
+        True
+    """
 
     pixels: ArrayLike
     _: KW_ONLY
@@ -246,7 +298,13 @@ class Image:
 
 @dataclass(frozen=True)
 class Bars:
-    """Upright bars from zero, with the number over each."""
+    """Upright bars from zero, with the number over each.
+
+    Example:
+        >>> from limelight import plot
+        >>> plot.Bars("seconds", [0, 1], [2.5, 0.4]).digits
+        1
+    """
 
     label: str
     x: ArrayLike

@@ -26,6 +26,11 @@ def similarity_maps(
         largest: The similarity drawn darkest; 0 and below is the lightest.
         bar_label: What the colours mean.
         note: Facts for the caption.
+
+    Example:
+        >>> picture = similarity_maps([("trained", np.eye(4))], 1.0, "similarity of positions")
+        >>> len(picture.panels)
+        1
     """
     height = min(3.6, 0.3 + 6.6 / len(panels))
     parts = [
@@ -52,6 +57,10 @@ def patch_sets(title: str, sets: ArrayLike, marks: ArrayLike | None = None) -> P
         title: Over the panel.
         sets: The set of each patch, row by row.
         marks: +1, -1 or 0 for each patch; no signs when `None`.
+
+    Example:
+        >>> patch_sets("sets", [0, 0, 1, 1]).title
+        'sets'
     """
     side = round(np.asarray(sets).size ** 0.5)
     if side**2 != np.asarray(sets).size:
@@ -75,6 +84,12 @@ def attention_over_image(image: ArrayLike, maps: ArrayLike, bar_label: str) -> P
         image: Pixels, height by width by channels, from 0.
         maps: Weights, blocks by heads by side by side; a map adds up to at most 1.
         bar_label: What the colours mean.
+
+    Example:
+        >>> maps = np.full((1, 2, 2, 2), 0.25)  # blocks, heads, rows and columns of patches
+        >>> picture = attention_over_image(np.zeros((4, 4, 1)), maps, "attention over even")
+        >>> len(picture.panels)
+        4
     """
     pixels, weights = np.asarray(image), np.asarray(maps, dtype=float)
     if weights.ndim != 4 or pixels.ndim != 3:

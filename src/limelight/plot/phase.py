@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from limelight._core.errors import InputError
+from limelight._core.labels import label as words_for
 from limelight.plot.captions import provenance
 from limelight.plot.marks import (
     Colour,
@@ -72,6 +73,12 @@ def phase_diagram(
 
     Raises:
         InputError: When the shapes disagree, a value repeats, or a rate is not a share.
+
+    Example:
+        >>> picture = phase_diagram([1, 2], [4, 8], [[0.0, 0.5], [0.5, 1.0]], x_label="a",
+        ...     y_label="n")
+        >>> picture.panels[0].x.label
+        'a'
     """
     across, upwards, rates, i, j = _in_order(x, y, rate)
     cells = Map(rates, bar_label, x=across, y=upwards, low=0, high=1, dark="low")
@@ -136,14 +143,20 @@ def phase(
         level: A trial succeeds when the measure is at least this.
         below: Succeed under the level instead.
         transform: What to draw of `x`, such as `lambda a: a**-2`; the raw values go on top.
-        x_label: Instead of the axis's own name.
-        y_label: Instead of the axis's own name.
+        x_label: Instead of the axis in words.
+        y_label: Instead of the axis in words.
         edge_label: What the edge is, in the legend.
         facts: For the line under the axes, after the number of trials.
         options: Passed on to `phase_diagram`.
 
     Raises:
         InputError: When measure or level is unknown, or the table varies over a third axis.
+
+    Example:
+        >>> n, a = np.meshgrid([2, 8, 32], [0.3, 0.5])
+        >>> table = Table({"n": n.ravel(), "a": a.ravel(), "y": (n * a).ravel()}, ("n", "a"))
+        >>> phase(table, x="a", y="n", measure="y", level=4).panels[0].y.label
+        'n'
     """
     measure = measure if measure is not None else getattr(edge, "measure", None)
     level = level if level is not None else getattr(edge, "level", None)
@@ -156,13 +169,13 @@ def phase(
     if edge is not None:
         series = _from_edge(edge, x, y, edge_label, transform or np.asarray)
     if transform is not None:
-        options.setdefault("top", (x, columns))
+        options.setdefault("top", (words_for(x), columns))
     sign = "<" if below else "≥"
-    rule = f"success: {measure} {sign} {float(level):g}"
+    rule = f"success: {words_for(measure)} {sign} {float(level):g}"
     picture = phase_diagram(
         *(across, rows, rate),
-        x_label=x_label or (x if transform is None else f"transformed {x}"),
-        y_label=y_label or y,
+        x_label=x_label or (words_for(x) if transform is None else f"transformed {words_for(x)}"),
+        y_label=y_label or words_for(y),
         edge=series,
         note=(rule, *facts),
         **options,
@@ -195,6 +208,12 @@ def success_rates(
     Returns:
         The values of `x`, those of `y`, the rates (`y` by `x`, NaN where nothing ran) and the
         trials of each cell.
+
+    Example:
+        >>> n, a = np.meshgrid([2, 8, 32], [0.3, 0.5])
+        >>> table = Table({"n": n.ravel(), "a": a.ravel(), "y": (n * a).ravel()}, ("n", "a"))
+        >>> success_rates(table, "a", "n", "y", 4)[2].tolist()
+        [[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
     """
     if not len(table):
         raise InputError("the table has no rows", "run the study first")

@@ -29,6 +29,11 @@ class Axis:
         ticks: The values to mark, or the values and what to write there. Where there is no room
             for all the words, some stand without.
         categories: Names of the places 0, 1, 2, ..., instead of numbers.
+
+    Example:
+        >>> from limelight import plot
+        >>> plot.Axis("training examples $N$", log=True, ticks=(1, 10, 100)).label
+        'training examples $N$'
     """
 
     label: str = ""
@@ -48,6 +53,13 @@ class Panel:
         y: The axis upwards, or just its label.
         x: The axis across, or just its label.
         top: A second axis across, on the upper side: other names for the same places.
+
+    Example:
+        >>> from limelight import plot
+        >>> panel = plot.Panel("loss", [("a", [1, 2], [3, 4])], y="test loss", x=plot.Axis("n",
+        ...     log=True))
+        >>> panel.content[0].label
+        'a'
     """
 
     title: str = ""
@@ -83,6 +95,11 @@ class Picture:
         share: Which axes have one range in all panels; their words stand at the outer panels only.
         frames: Pictures of one size to show one after another: a movie, for which the picture
             itself stands on paper.
+
+    Example:
+        >>> from limelight import plot
+        >>> plot.Picture([plot.Panel("loss", [("a", [1, 2], [3, 4])])])
+        Picture of 1 panel: loss
     """
 
     panels: Sequence[Panel]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from limelight._core.errors import InputError, suggest
+from limelight._core.labels import label
 from limelight.plot.cells import over_cells
 from limelight.plot.marks import Map, Points
 from limelight.plot.picture import WIDE, Axis, Panel, Picture
@@ -51,7 +52,13 @@ def plain(table: Table, measure: str | None = None) -> Picture:
 
 
 def measures(table: Table) -> list[str]:
-    """The columns that can be drawn: one number or one yes or no per trial."""
+    """The columns that can be drawn: one number or one yes or no per trial.
+
+    Example:
+        >>> table = Table({"n": np.array([1, 2]), "loss": np.array([0.3, 0.2])}, ("n",))
+        >>> measures(table)
+        ['loss']
+    """
     free = [c for c in table.columns if c not in (*table.axes, *BOOKKEEPING)]
     return [c for c in free if table[c].ndim == 1 and table[c].dtype.kind in "bif"]
 
@@ -75,7 +82,7 @@ def _hold(table: Table, axes: list[str]) -> tuple[Table, list[str]]:
         values = table.values(axis)
         middle = values[len(values) // 2]
         table = table.rows(table[axis] == middle)
-        held.append(f"{axis} = {middle}")
+        held.append(f"{label(axis)} = {middle}")
     return table, held
 
 
@@ -84,19 +91,24 @@ def _lines(table: Table, name: str, across: str, by: list[str]) -> Picture:
         return _named(table, name, across)
     panel = Panel(
         "",
-        over_cells(table, across, name, by, name="" if by else name),
-        x=Axis(across, log=_wide(table.values(across))),
+        over_cells(table, across, name, by, name=_lines_named(by) if by else label(name)),
+        x=Axis(label(across), log=_wide(table.values(across))),
         y=Axis(_words(table, name)),
     )
     return Picture([panel], width=WIDE, note="bands: 95 % intervals")
+
+
+def _lines_named(by: list[str]) -> str:
+    """How lines are told apart: a format of the values of the axes."""
+    return ", ".join(f"{label(axis).replace('{', '{{').replace('}', '}}')} = {{}}" for axis in by)
 
 
 def _named(table: Table, name: str, across: str) -> Picture:
     """An axis of words: one mark per value."""
     words = [str(at[across]) for at, _ in table.cells(across)]
     places = lambda values: np.arange(len(values))
-    marks = over_cells(table, across, name, name=name, transform=places, form=Points)
-    axes = {"x": Axis(across, categories=words), "y": Axis(_words(table, name))}
+    marks = over_cells(table, across, name, name=label(name), transform=places, form=Points)
+    axes = {"x": Axis(label(across), categories=words), "y": Axis(_words(table, name))}
     return Picture([Panel("", marks, **axes)], note="bars: 95 % intervals")
 
 
@@ -107,12 +119,12 @@ def _map(table: Table, name: str, across: str, up: str) -> Picture:
         place = np.searchsorted(y, at[up]), np.searchsorted(x, at[across])
         values[place] = rows[name].mean()
     cells = Map(values, _words(table, name), x=x, y=y, missing="hatched", dark="low")
-    axes = {"x": Axis(across, log=_wide(x)), "y": Axis(up, log=_wide(y))}
+    axes = {"x": Axis(label(across), log=_wide(x)), "y": Axis(label(up), log=_wide(y))}
     return Picture([Panel("", [cells], **axes)], width=WIDE)
 
 
 def _words(table: Table, name: str) -> str:
-    return f"share of trials with {name}" if table[name].dtype == bool else name
+    return f"share of trials with {label(name)}" if table[name].dtype == bool else label(name)
 
 
 def _wide(values: np.ndarray) -> bool:

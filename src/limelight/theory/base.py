@@ -74,6 +74,11 @@ class Bound:
         constants: What the paper leaves unnamed, and the value taken.
         notes: Lines a reader must know: a void base, an erratum that bites.
         reference: Where it is stated.
+
+    Example:
+        >>> bound = Bound("examples", 64, "sufficient", (Condition("rate", 0.5, "<=", 1.0),))
+        >>> bound.applies, bound.void
+        (True, False)
     """
 
     name: str

@@ -69,7 +69,7 @@ def follow_flow(
 
     def attempt(carry):
         here, step, kept, tries = carry
-        slopes = [here.velocity]
+        slopes, ahead = [here.velocity], here.state
         for row in STAGES:
             moved = sum(a * k for a, k in zip(row, slopes, strict=True) if a)
             ahead = here.state + step * moved

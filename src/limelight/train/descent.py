@@ -76,6 +76,11 @@ class Descent(eqx.Module):
         every: Steps of a block: after each, everything is logged.
         beyond: Training ends at so many times the step at which the training loss first is at the
             level it is asked to reach.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.train.Descent(mode="two_rate", steps=100).mode
+        'two_rate'
     """
 
     mode: Literal["shared", "two_rate", "curvature"] = eqx.field(static=True, default="curvature")

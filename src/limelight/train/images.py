@@ -76,6 +76,11 @@ class ImageTraining(eqx.Module):
             weights, their updates, the sums in norms, softmaxes and the loss.
         fresh: Whether an image is made anew at every step (augmented, on another background); else
             example $i$ is one and the same throughout.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.train.ImageTraining(steps=100, batch=32, rate=1e-3).steps
+        100
     """
 
     steps: int = eqx.field(static=True, default=1500)

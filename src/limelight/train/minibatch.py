@@ -105,6 +105,12 @@ class Train(eqx.Module):
         decay: Weight decay of `adamw`.
         every: Steps of a block: after each, traces are logged and early exit is considered.
         early_exit: Whether a settled batch may stop; the result is the same either way.
+
+    Example:
+        >>> import limelight as ll
+        >>> train = ll.Train(steps=200, batch=8, rate=2.0, examples=32, every=20)
+        >>> train.blocks  # of 20 steps each, between which traces are logged
+        10
     """
 
     steps: int = eqx.field(static=True, default=400)

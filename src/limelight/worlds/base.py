@@ -19,6 +19,16 @@ class World(eqx.Module, Generic[Truth, Item]):
 
     A data set is a key: example `i` is `example(key, truth, i)`, so its size is only a number.
     An own world needs `sample`; `draw` too where something is hidden.
+
+    Example:
+        >>> import limelight as ll, jax.numpy as jnp, jax.random as jr
+        >>> class Coins(ll.World):
+        ...     bias: ll.Number = 0.5
+        ...     def sample(self, key, truth, index):
+        ...         return ll.Example(jr.bernoulli(key, self.bias, (3, 1)).astype(float),
+        ...     jnp.array(1.0))
+        >>> Coins(bias=1.0).sample(jr.key(0), None, 0).tokens.ravel().tolist()
+        [1.0, 1.0, 1.0]
     """
 
     def draw(self, key: PRNGKey) -> Truth:
@@ -37,18 +47,41 @@ class World(eqx.Module, Generic[Truth, Item]):
 
 
 def law(world: World) -> World:
-    """The world behind its wrappers: what a model's start and sizes are made for."""
+    """The world behind its wrappers: what a model's start and sizes are made for.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.worlds.law(ll.worlds.Sparse(ll.worlds.Patterns(tokens=20), kept=10)).tokens
+        20
+    """
     while (inner := getattr(world, "inner", None)) is not None:
         world = inner
     return world
 
 
 def example(world: World, key: PRNGKey, truth, index):
-    """Example number `index` of the data set that `key` names."""
+    """Example number `index` of the data set that `key` names.
+
+    Example:
+        >>> import limelight as ll, jax, jax.numpy as jnp, jax.random as jr
+        >>> world = ll.worlds.Patterns(tokens=10)
+        >>> second = lambda: ll.worlds.example(world, jr.key(1), world.draw(jr.key(0)),
+        ...     jnp.array(1))
+        >>> jax.eval_shape(second).tokens.shape
+        (10, 10)
+    """
     return world.sample(jr.fold_in(key, index), truth, index)
 
 
 def dataset(world: World, key: PRNGKey, truth, size: int):
-    """The first `size` examples of the data set that `key` names, stacked."""
+    """The first `size` examples of the data set that `key` names, stacked.
+
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world = ll.worlds.Patterns(tokens=10)
+        >>> four = lambda: ll.worlds.dataset(world, jr.key(1), world.draw(jr.key(0)), 4)
+        >>> jax.eval_shape(four).tokens.shape
+        (4, 10, 10)
+    """
     index = jax.numpy.arange(size)
     return jax.vmap(lambda i: example(world, key, truth, i))(index)

@@ -32,6 +32,12 @@ class SparseBoolean(World[Int[Array, " sparsity"], Example]):
         label_noise: Probability that a label is flipped.
         positions: The bits that matter, from 0; drawn afresh in each trial when `None`.
 
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world = ll.worlds.SparseBoolean(length=6, sparsity=2, rule="and", positions=(0, 3))
+        >>> jax.eval_shape(lambda: world.sample(jr.key(1), world.draw(jr.key(0)), 0)).tokens.shape
+        (6, 2)
+
     Reference: edelman2022, Section 5.
     """
 

@@ -35,6 +35,13 @@ class FourClasses(World[PatternTruth, Example]):
         dimension: Length of a token.
         noise: Standard deviation of the Gaussian token noise per coordinate; `None` for none.
 
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world = ll.worlds.FourClasses(tokens=20)
+        >>> make = lambda: world.sample(jr.key(1), world.draw(jr.key(0)), 0)
+        >>> jax.eval_shape(make).label.shape  # two bits
+        (2,)
+
     Reference: li2023, appendix G.1.
     """
 

@@ -76,6 +76,13 @@ class Clusters(World[Centres, Cloud]):
         method: `reduced` (any dimension, cost independent of it), `direct`, or `auto`: direct where
             that takes fewer numbers and the dimension is known when the program is built.
 
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world = ll.worlds.Clusters(clusters=3, size=4, sigma=0.5, dimension=16)
+        >>> make = lambda: world.sample(jr.key(1), world.draw(jr.key(0)), 0)
+        >>> jax.eval_shape(make).tokens.shape[0]
+        12
+
     Reference: xu2022, Section 2.
     """
 

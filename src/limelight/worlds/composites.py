@@ -61,6 +61,12 @@ class Composites(World[Int[Array, " count"], Example]):
         objects: The objects, once read.
         behinds: The backgrounds, once read.
 
+    Example:
+        >>> import limelight as ll
+        >>> world = ll.worlds.Composites(source="digits", background="tiles", only=(3, 8))
+        >>> world.only, world.canvas
+        ((3, 8), 10)
+
     Reference: li2023, Section 5.2 and Figure 6.
     """
 

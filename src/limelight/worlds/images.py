@@ -59,6 +59,12 @@ class Images(World[ImageTruth, Example]):
         side: Pixels along a side to resize images in folders to.
         data: The images, once read.
 
+    Example:
+        >>> import limelight as ll
+        >>> world = ll.worlds.Images(source="digits", patch=2)
+        >>> world.tokens, world.classes
+        (16, 10)
+
     Reference: jelassi2022, Section 6 (the shuffles).
     """
 

@@ -43,6 +43,10 @@ class Pairs(World[Centres, Pair]):
         sigma_source: Noise of the queries.
         sigma_target: Noise of keys and values.
         dimension: Dimension of a token, at no cost.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.worlds.Pairs(clusters=3, size=4, wrong=0.25).check()  # refuses what makes no sense
     """
 
     clusters: int = eqx.field(static=True, default=10)

@@ -62,6 +62,12 @@ class Patterns(World[PatternTruth, Example]):
         positions: `permuted` afresh in each example, or `fixed` roles at fixed places.
         labels: `balanced` (+1, -1, +1, ...) or a fair `coin`.
 
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world = ll.worlds.Patterns(tokens=20, relevant=0.4, confusing=0.1)
+        >>> jax.eval_shape(lambda: world.sample(jr.key(1), world.draw(jr.key(0)), 0)).tokens.shape
+        (20, 10)
+
     Reference: li2023, Section 2 and Section 4.1.
     """
 

@@ -54,6 +54,12 @@ class GaussianPatches(World[Filter, Example]):
         kernel: `tied` or `untied`.
         partition: How patches are grouped under the filter.
 
+    Example:
+        >>> import limelight as ll, jax, jax.random as jr
+        >>> world = ll.worlds.GaussianPatches(tokens=8, size=2, dimension=4)
+        >>> jax.eval_shape(lambda: world.sample(jr.key(1), world.draw(jr.key(0)), 0)).tokens.shape
+        (8, 4)
+
     Reference: jelassi2022, Section 2 and Figure 2.
     """
 

@@ -34,6 +34,10 @@ class Prompt(eqx.Module):
         responses: $y_1, …, y_N$.
         query: $x_q$.
         target: $y_q$.
+
+    Example:
+        >>> sorted(Prompt.__dataclass_fields__)
+        ['covariates', 'query', 'responses', 'target']
     """
 
     covariates: Float[Array, "examples dimension"]
@@ -95,6 +99,9 @@ class Prompts(World[None, Prompt]):
         response: What is made of $w^\top x$.
         shift: How the law differs from that of the training.
         factor: Scale of the covariates, where the shift is `scaled`.
+
+    Example:
+        >>> Prompts(dimension=3, examples=10).check()  # refuses what makes no sense
 
     Reference: zhang2024, Sections 3.1 and 4.2.
     """

@@ -49,6 +49,11 @@ class Regions(World[Centres, RegionImage]):
         dimension: Dimension of a token.
         method: The sampler of `clusters`; `direct` gives all coordinates, as networks need them,
             and so does a fresh frame.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.worlds.Regions(side=6, clusters=4, layout="scattered").tokens
+        36
     """
 
     side: int = eqx.field(static=True, default=14)

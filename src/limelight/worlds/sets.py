@@ -31,6 +31,12 @@ class PatternSets(World[PatternTruth, Example]):
         radius: $r$.
         first: Share of tokens that pick the first member; all members alike when `None`.
 
+    Example:
+        >>> import limelight as ll
+        >>> world = ll.worlds.PatternSets(ll.worlds.Patterns(tokens=20, dimension=20), members=2)
+        >>> world.tokens, world.members
+        (20, 2)
+
     Reference: li2023, appendix G.2.
     """
 

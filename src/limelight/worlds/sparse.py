@@ -44,6 +44,11 @@ class Sparse(World[Any, Example]):
         scorer: The model whose attention decides, for `attention`; an experiment such as
             `study.Screened` trains it.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.worlds.Sparse(ll.worlds.Patterns(tokens=20), policy="random", kept=12).kept
+        12
+
     Reference: li2023, Section 2 and Section 4.1 (token sparsification).
     """
 

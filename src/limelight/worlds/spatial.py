@@ -56,6 +56,11 @@ class Spatial(World[Structure, Example]):
         variance: Variance of the noise per coordinate; $1/d$ when `None`.
         partition: `grid` (square blocks), `random` (afresh in each trial) or `strided`.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.worlds.Spatial(tokens=16, size=4, dimension=8).sets  # hidden sets of four patches
+        4
+
     Reference: jelassi2022, Definition 2.1 and Assumptions 1 and 2.
     """
 

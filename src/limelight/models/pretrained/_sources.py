@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight._core.errors import InputError
+from limelight._core.files import from_home
 from limelight.models.pretrained._configs import FILES, Configs
 from limelight.models.pretrained._modules import is_module
 from limelight.models.pretrained.pixels import read_json
@@ -54,7 +55,7 @@ def find(source: Any) -> Source:
         )
     if str(source).startswith(HUB):
         return _from_folder(_download(str(source).removeprefix(HUB)), str(source))
-    return _from_folder(Path(source).expanduser())
+    return _from_folder(from_home(source))
 
 
 def _from_folder(path: Path, name: str = "") -> Source:

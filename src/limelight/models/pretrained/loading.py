@@ -1,11 +1,13 @@
 """Load a ViT, or refuse it by what it is."""
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from limelight._core.errors import InputError, check_word
+from limelight.models._schedule import RANDOM, TRUTH, Schedule, kept_patches, schedule_in
 from limelight.models.pretrained._configs import read_configs
 from limelight.models.pretrained._facts import Facts
 from limelight.models.pretrained._known import named, signature
@@ -51,6 +53,11 @@ class Pretrained:
         facts: What tensors do not say, with who said it.
         pixels: How it wants images, where that is known.
         notes: What was concluded and not read, and what was left out.
+
+    Example:
+        >>> import limelight as ll
+        >>> sorted(field for field in ll.models.Pretrained.__dataclass_fields__)
+        ['facts', 'layout', 'model', 'name', 'notes', 'pixels']
     """
 
     model: "ViT"
@@ -93,6 +100,15 @@ def load(
 
     Raises:
         InputError: In one line, for what is no plain ViT, and for what nobody has said.
+
+    Example:
+        >>> import limelight as ll, jax.random as jr, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> vit = ll.models.Vision(width=8, heads=2).init(jr.key(0), ll.worlds.Images(patch=2),
+        ...     None)
+        >>> ll.models.save_vit(vit, f"{folder.name}/vit.safetensors", channels=1)
+        >>> ll.load(f"{folder.name}/vit.safetensors", heads=2).layout
+        'timm ViT or DeiT'
     """
     opened = open_source(source, heads, epsilon, activation, pool, side, like)
     with _about(opened.name):
@@ -100,8 +116,15 @@ def load(
         from limelight.models.pretrained._build import build  # loads JAX
 
         model = build(opened.tensors, opened.facts)
+        schedule = schedule_in(opened.tensors)
+        model = model if schedule is None else pruned(model, schedule)
     facts, renamed = opened.facts, opened.renamed
     notes = [*facts.notes]
+    if schedule is not None:
+        notes.append(
+            f"behind block {schedule.at} its output is made from {schedule.keep:.0%} of the"
+            f" patches, by {schedule.policy}, as the file's schedule says"
+        )
     for what, names in (("another network's", renamed.outside), ("not used", renamed.dropped)):
         if names:
             more = ", ..." if len(names) > 1 else ""
@@ -113,8 +136,38 @@ def load(
     )
 
 
+def pruned(model: "ViT", schedule: Schedule) -> "ViT":
+    """The network that follows a schedule.
+
+    Raises:
+        InputError: Where the schedule needs more than an image, or a block that is not there.
+    """
+    depth = len(model.blocks)
+    if schedule.policy in (RANDOM, TRUTH):
+        raise InputError(
+            f"its schedule drops patches by {schedule.policy}, which an image alone does not say",
+            "attention, similarity and norm can be followed",
+        )
+    if schedule.at >= depth:
+        raise InputError(
+            f"its schedule prunes behind block {schedule.at}", f"it has {depth} blocks"
+        )
+    keep = ((schedule.at - 1, kept_patches(schedule.keep, model.patches)),)
+    return dataclasses.replace(model, keep=keep, policy=schedule.policy)
+
+
 def load_vit(source: Any, heads: int | None = None, **said: Any) -> "ViT":
-    """The network alone; see `load`."""
+    """The network alone; see `load`.
+
+    Example:
+        >>> import limelight as ll, jax.random as jr, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> vit = ll.models.Vision(width=8, heads=2).init(jr.key(0), ll.worlds.Images(patch=2),
+        ...     None)
+        >>> ll.models.save_vit(vit, f"{folder.name}/vit.safetensors", channels=1)
+        >>> ll.models.load_vit(f"{folder.name}/vit.safetensors", heads=2).patches
+        16
+    """
     return load(source, heads=heads, **said).model
 
 

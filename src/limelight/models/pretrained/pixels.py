@@ -37,6 +37,11 @@ class Pixels:
         stretch: Whether the image is made a square first, whatever its shape.
         way: How an image is resized; see `worlds.sources.fit`.
         source: Who says so.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.models.Pixels(mean=(0.5,), deviation=(0.5,)).way
+        'bicubic'
     """
 
     mean: tuple[float, ...]

@@ -91,6 +91,15 @@ def save_vit(model: ViT, path: str | Path, layout: str = "timm", channels: int =
         path: A safetensors file.
         layout: `timm` or `hf`.
         channels: Numbers a pixel, which says how a patch is laid out.
+
+    Example:
+        >>> import limelight as ll, jax.random as jr, pathlib, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> vit = ll.models.Vision(width=8, heads=2).init(jr.key(0), ll.worlds.Images(patch=2),
+        ...     None)
+        >>> ll.models.save_vit(vit, f"{folder.name}/vit.safetensors", channels=1)
+        >>> pathlib.Path(folder.name, "vit.safetensors").exists()
+        True
     """
     if layout not in LAYOUTS:
         raise InputError(f"no layout {layout!r}", suggest(layout, list(LAYOUTS)))

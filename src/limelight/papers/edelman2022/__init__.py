@@ -56,7 +56,6 @@ paper = Paper(
         "fig2": "examples needed to learn a 3-bit AND, against the context length",
         "fig2-curves": "holdout accuracy and training loss through training, few and many examples",
         "fig3": "loss of a network that learns a sparse parity online",
-        "fig3-ten": "when two hundred runs at ten bits learn",
         "fig3-runs": "loss of a network that learns a sparse parity online, forty runs per length",
         "fig3-noise": "online learning of a sparse parity with some labels wrong",
         "fig2-wide": "examples needed to learn a 3-bit AND, on a grid up to 400 examples",

@@ -52,6 +52,10 @@ def noted(table: Table, estimate: Estimate) -> Estimate:
 
 
 SIZES = ({"many": 8}, {"many": 31}, {"many": 125})
+#: The level is the first one, set after a pilot; that of 8 D^2 is asked of a table that was there.
+LEVELS = tuple(
+    {**case, "fixed": fixed} for case, fixed in zip(SIZES, ("after", "pilot", "pilot"), strict=True)
+)
 
 
 @claims(
@@ -60,8 +64,7 @@ SIZES = ({"many": 8}, {"many": 31}, {"many": 125})
     " the seeds, under every step rule.",
     AtLeast(0.5),
     at="limelight, against jelassi2022, Theorem 4.2 (any T)",
-    fixed="pilot",
-    cases=SIZES,
+    cases=LEVELS,
 )
 def share_lost(table: Table, many: int) -> Estimate:
     """Share of seeds exact at some look and not at the last, N = {many} D^2, D = 16."""

@@ -50,8 +50,9 @@ def of_own(table: Table, readout: str, part: str) -> Estimate:
 @claims(
     "G1.learns.{loss}",
     "Four classes are learned: both bits are right on fresh examples ({words}).",
-    AtLeast(0.99),
+    AtLeast(0.9),  # 0.99 was asked first, which forty trials cannot show, were all of them right
     at="{source}",
+    fixed="after",
     cases=(
         {"loss": "hinge", "words": LOSSES["hinge"], "source": AT},
         {"loss": "per_bit", "words": LOSSES["per_bit"], "source": "limelight"},
@@ -101,7 +102,7 @@ def opposite(table: Table, readout: str) -> Estimate:
 
 @claims(
     "G1.rise",
-    "Attention on the label-relevant tokens rises with four classes too.",
+    "Attention on the label-relevant tokens rises by a quarter with four classes too.",
     AtLeast(0.25),
     at="li2023, appendix G.1; the level is that of 4.rise",
     cases=({},),

@@ -7,7 +7,7 @@ of the plain network: do trials succeed, and does attention rise on the label-re
 import numpy as np
 
 from limelight import plot
-from limelight.claims import Estimate, Undecided
+from limelight.claims import Estimate, NotApplicable, Undecided
 from limelight.fit import estimates
 from limelight.papers.li2023.concentration import average, logged_steps
 from limelight.papers.li2023.traces import band, moving, steps_of, trace
@@ -43,6 +43,14 @@ def backslides(table: Table, rows: Table) -> np.ndarray:
     margin = trace(rows, "margin.mean")
     fall = np.maximum.accumulate(margin, axis=1) - margin
     return np.where(moving(table, rows), fall, 0.0).max(axis=1)
+
+
+def steadier(table: Table, first: Table, second: Table) -> Estimate:
+    """How much less far the margin falls in the second than in the first, paired by trial."""
+    one, other = backslides(table, first), backslides(table, second)
+    if not one.any() and not other.any():
+        raise NotApplicable("the mean margin falls in no trial of either", n=len(one))
+    return estimates.paired(one, other)
 
 
 def draw_mass(table: Table, parts: dict[str, Table]) -> plot.Picture:

@@ -182,7 +182,7 @@ figure = Figure(
     claims=(slope, closed, single, *abrupt),
     pictures={"drop": draw},
     summary=summary,
-    reference="limelight, after Zhang et al. (2025)",
+    reference=f"{DYNAMICS}, merged keys and queries",
     departures="the flow of the exact population loss; the start is scaled by each array's size",
     shared=("model.scale",),
 )

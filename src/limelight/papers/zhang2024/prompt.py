@@ -177,7 +177,7 @@ def draw(table: Table) -> Picture:
         columns=min(2, len(panels)),
         width=TWO_COLUMNS if len(panels) > 1 else WIDE,
         height=2.8 * ((len(panels) + 1) // 2),
-        note="marks: measured, bars smaller than they; lines: Theorem 4.2",
+        note="marks: measured, bars smaller than they; lines: Theorem 4.2; M₀ for the largest N",
         share="y",
     )
 

@@ -133,7 +133,7 @@ figure = Figure(
     claims=(long_stays, short_stays),
     pictures={"ranks": draw},
     summary=summary,
-    reference="limelight, after Zhang et al. (2025)",
+    reference=f"{DYNAMICS}, low-rank keys and queries",
     departures="with rank 1 a run ends once level 6 is reached: the rest takes many times as long",
     shared=("model.scale",),
 )

@@ -55,7 +55,8 @@ def log_slopes(
 def course(rows: Table, level: Real) -> tuple[np.ndarray, np.ndarray]:
     """Times and the losses of one run there, up to its end at a level."""
     losses = rows["trace.loss"][0]
-    times = np.geomspace(*rows.setting("span"), len(losses))
+    first, last = rows.setting("span")
+    times = np.geomspace(first, last, len(losses))
     known = np.isfinite(losses)
     return np.append(times[known], rows["reached"][0]), np.append(losses[known], level)
 

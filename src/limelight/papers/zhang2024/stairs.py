@@ -193,7 +193,7 @@ figure = Figure(
     claims=(levels, all_levels, components, power, descent),
     pictures={"stairs": draw},
     summary=summary,
-    reference="limelight, after Zhang et al. (2025)",
+    reference=f"{DYNAMICS}, separate keys and queries",
     departures="the flow of the exact population loss; the start is scaled by each array's size; a"
     " covariance in its eigenbasis, which a Gaussian start does not notice; the longest runs are"
     " left out: H = 4 and the authors' start at the smallest scale, descent at the two smallest",

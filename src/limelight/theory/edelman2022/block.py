@@ -38,6 +38,14 @@ def read_heads(block: AttentionBlock, measured: Real | None = None) -> tuple[Hea
     Args:
         block: Its weights.
         measured: Length of the longest augmented token, when it was measured.
+
+    Example:
+        >>> import limelight as ll, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
+        >>> blocks = ll.models.Checkpoint.load(f"{folder.name}/and.safetensors").blocks
+        >>> len(read_heads(blocks[0]))
+        1
     """
     parts = (block.query, block.key, block.value, block.query_bias, block.value_bias)
     parts += (block.gain, block.shift)

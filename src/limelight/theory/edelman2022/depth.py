@@ -23,6 +23,12 @@ class LayerNorms:
 
     Notation: `output` is the map $y \mapsto W_C^\top y$ (columns of $W_C$), `value` and
         `query_key` as for a head.
+
+    Example:
+        >>> from limelight.theory.covering import LinearMap
+        >>> one = LinearMap(largest=1.0, total=4.0, spectral=1.0, inputs=8, outputs=8)
+        >>> LayerNorms(output=one, value=one, query_key=one).value.largest
+        1.0
     """
 
     output: LinearMap
@@ -86,6 +92,13 @@ def deep_order(
         4.6 simplifies this with $B_X^2$, right for $B_X \le 1$ only: a score is quadratic in the
         first layer's tokens and multiplies a value, so $B_X^6$ after squaring.
 
+    Example:
+        >>> from limelight.theory.covering import LinearMap
+        >>> one = LinearMap(largest=1.0, total=4.0, spectral=1.0, inputs=8, outputs=8)
+        >>> layers = [LayerNorms(one, one, one)]
+        >>> 0 < deep_order(layers, resolution=1.0, examples=1e4, tokens=100)
+        np.True_
+
     Reference: edelman2022, Theorem A.17 (Theorem 4.6).
     """
     at_least_zero(token_norm=token_norm, readout=readout)
@@ -121,6 +134,13 @@ def deep_explicit(
     monotone in everything; `cheapest` ones follow the norms; `best` is the smaller of the two.
 
     Departures: ours; the paper states the order.
+
+    Example:
+        >>> from limelight.theory.covering import LinearMap
+        >>> one = LinearMap(largest=1.0, total=4.0, spectral=1.0, inputs=8, outputs=8)
+        >>> layers = [LayerNorms(one, one, one)]
+        >>> 0 < deep_explicit(layers, resolution=1.0, examples=1e4, tokens=100)
+        True
 
     Reference: edelman2022, Theorem A.17.
     """

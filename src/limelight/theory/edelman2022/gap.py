@@ -19,6 +19,10 @@ class GapBound:
         complexity: The bound on the Rademacher complexity that it rests on.
         uncut: The bound before it was cut at the range of the loss.
         vacuous: Whether it says nothing that the range of the loss does not say.
+
+    Example:
+        >>> GapBound(value=0.1, complexity=0.02, uncut=0.1, vacuous=False).vacuous
+        False
     """
 
     value: Real
@@ -36,6 +40,10 @@ def rademacher(capacity: Real, bound: Real, examples: Real, form: Form = "standa
 
     Notation: `capacity` is $C_F$, `bound` $A$, `examples` $m$.
     Departures: the printed constant is hidden; 12 is valid.
+
+    Example:
+        >>> rademacher(100.0, 1.0, 1e6) < rademacher(100.0, 1.0, 1e4)
+        True
 
     Reference: edelman2022, Lemma A.5.
     """
@@ -77,6 +85,11 @@ def generalisation_gap(
         loss_range: Losses lie between 0 and this, $b$.
         form: See above.
         steps: Grid of the numerical integral.
+
+    Example:
+        >>> few, many = (generalisation_gap(100.0, bound=1.0, examples=n).value for n in (1e4, 1e6))
+        >>> many < few
+        False
 
     Reference: edelman2022, Lemma 2.2 (Lemma A.5).
     """

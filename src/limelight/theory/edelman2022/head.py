@@ -40,6 +40,12 @@ class HeadNorms:
         query_norm: $B_q$, the length of the token that asks; $B_X$ when not given.
         lipschitz: $L_\sigma$ of the activation.
         query_side: The map $x_\tau \mapsto W_{QK}^\top x_\tau$, for the tighter cover.
+
+    Example:
+        >>> from limelight.theory.covering import LinearMap
+        >>> one = LinearMap(largest=1.0, total=4.0, spectral=1.0, inputs=8, outputs=8)
+        >>> HeadNorms(query_key=one, value=one).token_norm
+        1.0
     """
 
     query_key: LinearMap
@@ -133,6 +139,11 @@ def general_head(
         `inner_gain` is $B_{in}$, `softmax_constant` $C$, `readout` $B_w$ of a fixed read-out.
     Departures: $a$ runs over a fixed list (`SPLITS`), which is a valid choice of it.
 
+    Example:
+        >>> cover = lambda resolution, examples: 10.0 / resolution**2
+        >>> 0 < general_head(cover, cover, resolution=1.0, examples=1e4, tokens=100, token_norm=1.0)
+        True
+
     Reference: edelman2022, Theorem 4.2.
     """
     at_least_zero(
@@ -180,6 +191,13 @@ def head_order(head: HeadNorms, **given: Real) -> float:
         head: Its norms.
         given: As for `heads_order`, of which this is the case of one head.
 
+    Example:
+        >>> from limelight.theory.covering import LinearMap
+        >>> one = LinearMap(largest=1.0, total=4.0, spectral=1.0, inputs=8, outputs=8)
+        >>> 0 < head_order(HeadNorms(query_key=one, value=one), resolution=1.0, examples=1e4,
+        ...     tokens=100)
+        True
+
     Reference: edelman2022, Corollary 4.4.
     """
     return heads_order([head], **given)
@@ -197,6 +215,13 @@ def heads_order(
     """The sum of several heads, to order: the bracket is summed before it is cubed.
 
     So $H$ equal heads have $H^3$ times the capacity of one.
+
+    Example:
+        >>> from limelight.theory.covering import LinearMap
+        >>> one = LinearMap(largest=1.0, total=4.0, spectral=1.0, inputs=8, outputs=8)
+        >>> heads = [HeadNorms(query_key=one, value=one)] * 2
+        >>> bool(0 < heads_order(heads, resolution=1.0, examples=1e4, tokens=100))
+        True
 
     Reference: edelman2022, Corollary A.12.
     """
@@ -223,6 +248,14 @@ def head_explicit(
 
     Returns:
         The bound at every resolution.
+
+    Example:
+        >>> from limelight.theory.covering import LinearMap
+        >>> one = LinearMap(largest=1.0, total=4.0, spectral=1.0, inputs=8, outputs=8)
+        >>> head = HeadNorms(query_key=one, value=one)
+        >>> short, long = (head_explicit(head, 1.0, examples=1e4, tokens=n) for n in (100, 1000))
+        >>> bool(short <= long)  # it grows with the length, slowly
+        True
 
     Reference: edelman2022, Corollary 4.4.
     """
@@ -267,6 +300,13 @@ def heads_explicit(
     The `split` is `even` (monotone in every norm), or `tight`: in proportion to each head's
     bracket, also valid and usually smaller.
 
+    Example:
+        >>> from limelight.theory.covering import LinearMap
+        >>> one = LinearMap(largest=1.0, total=4.0, spectral=1.0, inputs=8, outputs=8)
+        >>> heads = [HeadNorms(query_key=one, value=one)] * 2
+        >>> bool(0 < heads_explicit(heads, 1.0, examples=1e4, tokens=100))
+        True
+
     Reference: edelman2022, Corollary A.12.
     """
     e = np.asarray(resolution, dtype=float)
@@ -281,7 +321,14 @@ def heads_explicit(
 def heads_parameters(
     heads: Sequence[HeadNorms], resolution: Reals, *, softmax_constant: Real = 1.0
 ) -> Reals:
-    """Several heads by counting parameters, even shares."""
+    """Several heads by counting parameters, even shares.
+
+    Example:
+        >>> from limelight.theory.covering import LinearMap
+        >>> one = LinearMap(largest=1.0, total=4.0, spectral=1.0, inputs=8, outputs=8)
+        >>> bool(0 < heads_parameters([HeadNorms(query_key=one, value=one)], 1.0))
+        True
+    """
     e = np.asarray(resolution, dtype=float) / len(heads)
     parts = [head_parameters(h, e, softmax_constant=softmax_constant) for h in heads]
     return np.sum(np.array(parts), axis=0)
@@ -319,6 +366,13 @@ def scalar_head(
 
     Departures: the cover's heads may lie outside the class, so the functionals see vectors longer
         by $e_{head}$; the paper does not say so.
+
+    Example:
+        >>> from limelight.theory.covering import LinearMap
+        >>> one = LinearMap(largest=1.0, total=4.0, spectral=1.0, inputs=8, outputs=8)
+        >>> heads = [HeadNorms(query_key=one, value=one)]
+        >>> bool(0 < scalar_head(heads, 1.0, readout=1.0, examples=1e4, tokens=100))
+        True
 
     Reference: edelman2022, Section 4.2.
     """

@@ -62,6 +62,14 @@ def capacity(
     Returns:
         Norms, bounds and vacuity, block by block and head by head.
 
+    Example:
+        >>> import limelight as ll, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
+        >>> ll.theory.edelman2022.capacity(f"{folder.name}/and.safetensors",
+        ...     examples=1e6).bound.kind
+        'certificate'
+
     Reference: edelman2022, Corollaries 4.4 and A.12.
     """
     loaded = weights if isinstance(weights, Checkpoint) else Checkpoint.load(weights, heads, like)

@@ -88,7 +88,15 @@ class BlockReport:
 
 @dataclass(frozen=True)
 class NetworkReport:
-    """Everything the bounds say of a file's attention blocks, and what they leave out."""
+    """Everything the bounds say of a file's attention blocks, and what they leave out.
+
+    Example:
+        >>> import limelight as ll, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> ll.construct("and", length=8, sparsity=2).save(f"{folder.name}/and.safetensors")
+        >>> len(ll.theory.edelman2022.capacity(f"{folder.name}/and.safetensors").blocks)
+        1
+    """
 
     checkpoint: Checkpoint
     settings: Settings

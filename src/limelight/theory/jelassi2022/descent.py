@@ -28,7 +28,12 @@ ONSET = 0.1
 
 
 class Rates(NamedTuple):
-    r"""Step sizes $\eta_v$ and $\eta_A$: equal in the paper, far apart where time matters."""
+    r"""Step sizes $\eta_v$ and $\eta_A$: equal in the paper, far apart where time matters.
+
+    Example:
+        >>> Rates(value=0.01, attention=0.01).attention
+        0.01
+    """
 
     value: Number
     attention: Number
@@ -134,6 +139,15 @@ def descend(
 
     Returns:
         The last state, what was followed, and one row per reading.
+
+    Example:
+        >>> import jax.random as jr
+        >>> from limelight.theory.jelassi2022 import Layer, LayerState, condensed, drawn
+        >>> population = condensed(drawn(jr.key(0), 8, 2, 0.5, 100), 2)
+        >>> layer = Layer(tokens=8, size=2)
+        >>> path = descend(population, layer, Rates(0.01, 0.01), LayerState(0.1, 0.0, 0.0), [0, 10])
+        >>> type(path).__name__
+        'tuple'
     """
     start = LayerState(*(jnp.asarray(x, float) for x in start))
 

@@ -17,7 +17,12 @@ from limelight.models.positional import Activation
 
 
 class LayerState(NamedTuple):
-    r"""The three numbers that move: $\alpha, \gamma, \rho$."""
+    r"""The three numbers that move: $\alpha, \gamma, \rho$.
+
+    Example:
+        >>> LayerState(alpha=0.1, gamma=0.0, rho=0.0).alpha
+        0.1
+    """
 
     alpha: Number
     gamma: Number
@@ -52,6 +57,10 @@ class Layer(eqx.Module):
             descent never leaves.
         temperature: Divides the logits.
         activation: $\sigma$; its `linear` is their $\nu$, its `power` their $p$.
+
+    Example:
+        >>> Layer(tokens=16, size=4, diagonal=2.0).size
+        4
 
     Reference: jelassi2022, Simplification 3.1 and Lemmas 4.1 to 4.3.
     """

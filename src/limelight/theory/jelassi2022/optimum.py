@@ -16,7 +16,12 @@ GOLDEN = (5**0.5 - 1) / 2
 
 
 class Optimum(NamedTuple):
-    r"""$\alpha^*(A) = \arg\min_\alpha L(\alpha, A)$ and the loss there."""
+    r"""$\alpha^*(A) = \arg\min_\alpha L(\alpha, A)$ and the loss there.
+
+    Example:
+        >>> Optimum(alpha=0.5, loss=0.1).alpha
+        0.5
+    """
 
     alpha: Number
     loss: Number
@@ -25,7 +30,15 @@ class Optimum(NamedTuple):
 def best_alpha(
     population: Population, layer: Layer, gamma: Number = 0.0, rho: Number = 0.0
 ) -> Optimum:
-    r"""The best $\alpha$ for fixed attention: a scan over $\alpha G$, then golden sections."""
+    r"""The best $\alpha$ for fixed attention: a scan over $\alpha G$, then golden sections.
+
+    Example:
+        >>> import jax, jax.random as jr
+        >>> from limelight.theory.jelassi2022 import Layer, condensed, drawn
+        >>> population = condensed(drawn(jr.key(0), 8, 2, 0.5, 100), 2)
+        >>> best_alpha(population, Layer(tokens=8, size=2)).alpha.item() > 0
+        True
+    """
     at = lambda alpha: loss(population, layer, LayerState(alpha, gamma, rho))
     gain = layer.gain(LayerState(0.0, gamma, rho))
     tries = jnp.geomspace(*SPAN, TRIES) / gain

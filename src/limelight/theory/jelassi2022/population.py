@@ -141,7 +141,15 @@ def enumerated(tokens: int, size: int, density: Number, prune: Number = 0.0) -> 
 
 
 def drawn(key: PRNGKey, tokens: int, size: int, density: Number, draws: int) -> DrawnCounts:
-    """Counts of `draws` random images: the population by Monte Carlo."""
+    """Counts of `draws` random images: the population by Monte Carlo.
+
+    Example:
+        >>> import jax, jax.random as jr
+        >>> make = lambda: drawn(jr.key(0), tokens=8, size=2, density=0.5, draws=10)
+        >>> counts = jax.eval_shape(make)
+        >>> type(counts).__name__
+        'DrawnCounts'
+    """
     check_partition("strided", tokens, size)
     chance = jr.uniform(key, (draws, tokens // size - 1, size))
     positive = jnp.sum(chance < density / 2, axis=2)
@@ -151,7 +159,14 @@ def drawn(key: PRNGKey, tokens: int, size: int, density: Number, draws: int) -> 
 
 
 def condensed(counts: DrawnCounts, size: int) -> Statistics:
-    """Drawn counts as the five integers, at a cost that does not grow with the number of sets."""
+    """Drawn counts as the five integers, at a cost that does not grow with the number of sets.
+
+    Example:
+        >>> import jax, jax.random as jr
+        >>> found = jax.eval_shape(lambda: condensed(drawn(jr.key(0), 8, 2, 0.5, 10), 2))
+        >>> found.monomials.shape
+        (10, 6)
+    """
     m, n = counts.positive - counts.negative, counts.positive + counts.negative
     add = lambda sets, signal: jnp.sum(sets, axis=1) + signal
     integers = jnp.stack(

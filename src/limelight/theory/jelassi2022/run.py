@@ -30,6 +30,10 @@ class Run:
         watch: What was followed at every step.
         best: The best $\alpha$ for the attention at the start, and its loss.
         lost: The population's lost mass.
+
+    Example:
+        >>> sorted(Run.__dataclass_fields__)
+        ['best', 'lost', 'path', 'watch']
     """
 
     path: Snapshot

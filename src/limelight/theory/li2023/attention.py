@@ -49,6 +49,11 @@ def mass_ceiling(relevant: float, confusing: float) -> dict[str, float]:
 def mass_bound(relevant: float = 0.5, confusing: float = 0.04) -> Bound:
     """What Proposition 2 claims of attention, beside what any weights can reach.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.theory.li2023.mass_bound(relevant=0.5, confusing=0.04).name
+        'attention mass on the relevant tokens, all queries, at most'
+
     Reference: li2023, Proposition 2; the ceiling is ours.
     """
     ceiling = mass_ceiling(relevant, confusing)
@@ -78,6 +83,11 @@ class Envelopes:
         nu: $\nu_n = 1/(s e^{q^2 - (\delta+\tau) q} + S - s)$.
         low: $p_n = s e^{q^2 - (\delta+\tau) q} \nu_n$, the lower envelope.
         high: $1 - (S-s) \phi_n$, the upper one.
+
+    Example:
+        >>> import limelight as ll
+        >>> sorted(ll.theory.li2023.Envelopes.__dataclass_fields__)
+        ['high', 'logit', 'low', 'nu', 'own', 'phi', 'tokens']
     """
 
     logit: Any
@@ -136,6 +146,11 @@ def envelope_bound(
     Notation: `logit` is $g = q^2$, `largest` and `smallest` the extreme logits $c_{max}, c_{min}$
         of the other patterns that occur, `own` and `tokens` are $s$ and $S$.
     Departures: see `attention_envelopes`.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.theory.li2023.envelope_bound(logit=1.0, own=20, tokens=50).kind
+        'exact'
 
     Reference: li2023, Definition 1.
     """

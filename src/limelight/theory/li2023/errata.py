@@ -161,6 +161,11 @@ def erratum(number: int = 4) -> Bound:
     Args:
         number: As in docs/errata.md.
 
+    Example:
+        >>> import limelight as ll
+        >>> ll.theory.li2023.erratum(4).applies
+        False
+
     Reference: li2023.
     """
     if number not in EVIDENCE:

@@ -52,6 +52,12 @@ def learning(
         The order of $N$; the orders of batch, iterations and width as quantities: the answers to
         the inverse questions, the smallest $N$, $B$, $T$ and $m$.
 
+    Example:
+        >>> import limelight as ll
+        >>> few, many = (ll.theory.li2023.learning(relevant=a, confusing=0.1) for a in (0.6, 0.4))
+        >>> few.value < many.value
+        True
+
     Reference: li2023, Theorem 1 (equations 8 to 11) and Proposition 1 (equation 13).
     """
     check_fractions(relevant, confusing)

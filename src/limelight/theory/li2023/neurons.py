@@ -53,6 +53,11 @@ def lucky_neurons(
         uniform on $[0, 2\pi]$. Read as "$p_1$ is the best aligned" the expected size is $m/M$ and
         the bound holds; read with the margin that the proof uses it fails.
 
+    Example:
+        >>> import limelight as ll
+        >>> round(ll.theory.li2023.lucky_neurons(width=1000, patterns=5).value, 1)
+        138.6
+
     Reference: li2023, Definition 2 and Lemma 3.
     """
     slack = value_error + noise
@@ -85,6 +90,11 @@ def lucky_kept(batch: int = 16) -> Bound:
     Departures: kind `printed`. Neither Definition 2 nor the lemma speaks of the output sign; a
         neuron of $\mathcal W$ whose mean output weight is negative is pushed away. `lemmas`
         measures both.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.theory.li2023.lucky_kept(batch=16).name
+        'share of lucky neurons kept'
 
     Reference: li2023, Lemma 4.
     """

@@ -17,7 +17,13 @@ MEANING = {
 
 
 def regime(setting: Setting, strength: Number, *, masked: bool = False) -> str:
-    """What dominates the error at a logit scale: one of the keys of `MEANING`."""
+    """What dominates the error at a logit scale: one of the keys of `MEANING`.
+
+    Example:
+        >>> setting = Setting.equal(clusters=10, size=50, sigma=0.5, dimension=384)
+        >>> regime(setting, 1.0), regime(setting, 60.0)
+        ('leaking', 'frozen')
+    """
     if np.isfinite(setting.dimension):
         spread = float(prediction.logit_spread(setting, strength))
         if spread > prediction.spread_limit(setting, masked=masked):
@@ -53,6 +59,11 @@ def calculator(
         masked: Whether a token may not attend to itself.
         delta: Failure probability of the certificate.
         target: Ratio to certify.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.theory.xu2022.calculator(clusters=10, size=50, sigma=0.5, dim=384).kind
+        'prediction'
     """
     if size < 2:
         raise InputError(f"size = {size}", "averaging needs at least two tokens in a cluster")

@@ -132,7 +132,7 @@ def iterate(setting: Setting, strength: Number, steps: int, gain: Number = 1.0) 
     residual stream $x \leftarrow (1-g)x + g\,A(x)$, $M$ and $\nu$ take the same mean.
 
     It is the law of $d \to \infty$ at a fixed number of steps and no prediction at finite $d$:
-    where the path is unstable a finite-$d$ path leaves it (see `docs/papers/xu2022.md`).
+    where the path is unstable a finite-$d$ path leaves it (see `docs/papers/xu2022/details.md`).
 
     Args:
         setting: The cluster model; its dimension is not used.

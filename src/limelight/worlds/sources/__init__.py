@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from limelight._core.errors import InputError
+from limelight._core.files import from_home
 from limelight.worlds.sources import _cifar as cifar
 from limelight.worlds.sources import _files as files
 from limelight.worlds.sources._base import NO_COARSE, WHERE, Pictures, pictures
@@ -50,7 +51,7 @@ def load_pictures(
         if coarse:
             raise InputError(NO_COARSE.format(DIGITS), "only CIFAR-100 has both")
         return digits()
-    path = Path(source).expanduser()
+    path = from_home(source)
     if source in KNOWN and not path.exists():
         path = find_known(source)
     if not path.exists():

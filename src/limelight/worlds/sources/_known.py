@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from limelight._core.errors import InputError
+from limelight._core.files import from_home
 
 #: The environment variable that names the folder of data sets.
 FOLDER = "LIMELIGHT_DATA"
@@ -76,7 +77,7 @@ def find_known(name: str) -> Path:
     """The file or folder of a data set with a name, or how to get it."""
     folder = os.environ.get(FOLDER, "")
     for file in KNOWN[name].files:
-        path = Path(folder).expanduser() / file
+        path = from_home(folder) / file
         if folder and path.exists():
             return path
     raise InputError(

@@ -1,0 +1,96 @@
+"""The API reference: one page per shelf, every public name in the order of its `__all__`."""
+
+import functools
+import importlib
+import inspect
+from pathlib import Path
+
+#: The shelves, and what one finds there.
+SHELVES = {
+    "limelight": "The door",
+    "limelight.worlds": "Worlds: where examples come from",
+    "limelight.models": "Models: what is trained",
+    "limelight.train": "Training",
+    "limelight.measures": "Measures: what is read off a trained model",
+    "limelight.experiments": "Experiments: one trial of each kind",
+    "limelight.fit": "Statistics: intervals, thresholds, laws",
+    "limelight.claims": "Claims, rules and verdicts",
+    "limelight.plot": "Pictures",
+    "limelight.theory": "Theory: conditions and bounds",
+    "limelight.theory.li2023": "Theory of li2023",
+    "limelight.theory.xu2022": "Theory of xu2022",
+    "limelight.theory.edelman2022": "Theory of edelman2022",
+    "limelight.theory.jelassi2022": "Theory of jelassi2022",
+    "limelight.certificate": "Certificates",
+}
+
+
+@functools.cache
+def public(module: str) -> dict[str, object]:
+    """The public names of a shelf that are not shelves themselves."""
+    shelf = importlib.import_module(module)
+    named = {name: getattr(shelf, name) for name in shelf.__all__}
+    return {name: thing for name, thing in named.items() if not inspect.ismodule(thing)}
+
+
+def entry(module: str, name: str, thing: object) -> str:
+    """One name, as autodoc is asked for it."""
+    if inspect.isclass(thing):
+        return f".. autoclass:: {module}.{name}\n   :members:\n"
+    if inspect.isfunction(thing):
+        return f".. autofunction:: {module}.{name}\n"
+    return f".. autodata:: {module}.{name}\n   :no-value:\n"
+
+
+def page(module: str, title: str) -> str:
+    """A shelf."""
+    parts = [f"# {title}\n\n```{{eval-rst}}\n.. automodule:: {module}\n```\n"]
+    for name, thing in public(module).items():
+        home = shelf_of(name, thing) if module == "limelight" else module
+        if home != module:
+            parts.append(f"## {name}\n\nSee [`{home}.{name}`]({home}.md#{name.lower()}).\n")
+        elif isinstance(thing, tuple | float | int | str):  # a constant
+            parts.append(f"## {name}\n\n```python\n{name} = {thing!r}\n```\n")
+        elif type(thing).__module__.startswith("limelight"):
+            kind = type(thing).__name__
+            parts.append(
+                f"## {name}\n\n[`{kind}`](#{kind.lower()}) with its usual settings: `{thing!r}`.\n"
+            )
+        else:
+            parts.append(f"## {name}\n\n```{{eval-rst}}\n{entry(module, name, thing)}```\n")
+    return "\n".join(parts)
+
+
+def shelf_of(name: str, thing: object) -> str:
+    """Where a name of the door is explained: on a shelf that has it, or at the door."""
+    shelves = [module for module in SHELVES if module != "limelight"]
+    return next((module for module in shelves if public(module).get(name) is thing), "limelight")
+
+
+def write(app) -> None:
+    """Every page, written only where it changed."""
+    folder = Path(app.srcdir) / "api"
+    folder.mkdir(exist_ok=True)
+    for module, title in SHELVES.items():
+        _put(folder / f"{module}.md", page(module, title))
+    rows = "\n".join(f"| [`{m}`]({m}.md) | {title} |" for m, title in SHELVES.items())
+    toc = "\n".join(SHELVES)
+    _put(
+        folder / "index.md",
+        "# API reference\n\nEverything that is for users, from the docstrings. Every name has an"
+        " example, and the tests run it. What begins with an underscore serves the library itself"
+        " and may change.\n\n"
+        f"| shelf | what is there |\n| --- | --- |\n{rows}\n\n"
+        f"```{{toctree}}\n:hidden:\n\n{toc}\n```\n",
+    )
+
+
+def _put(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def setup(app):
+    """Register it."""
+    app.connect("builder-inited", write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,130 @@
+"""Where compiled programs are kept, how wide a chunk is, and values read from words."""
+
+import dataclasses
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import pytest
+
+from limelight._core.errors import InputError
+from limelight._engine import device
+from limelight._engine.grid import read
+from limelight._engine.run import Engine, patiently
+from limelight._identity import code
+from limelight.worlds import Patterns
+from tests.cli.toy import Dice
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """No cache chosen yet; what is chosen is forgotten afterwards."""
+    names = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
+    before = {name: getattr(jax.config, name) for name in names}
+    jax.config.update(names[0], None)
+    monkeypatch.delenv("LIMELIGHT_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    yield monkeypatch
+    for name, value in before.items():
+        jax.config.update(name, value)
+
+
+def test_programs_are_kept_where_caches_belong(fresh, tmp_path):
+    fresh.setenv("HOME", str(tmp_path))
+    assert device.use_cache() == tmp_path / ".cache" / "limelight" / "xla"
+    assert jax.config.jax_compilation_cache_dir == str(device.use_cache())
+
+
+def test_the_user_may_choose_the_place(fresh, tmp_path):
+    fresh.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert device.use_cache() == tmp_path / "limelight" / "xla"
+    jax.config.update("jax_compilation_cache_dir", "/chosen")
+    assert str(device.use_cache()) == "/chosen"
+
+
+def test_nothing_is_kept_where_it_cannot_be(fresh, tmp_path):
+    (tmp_path / "file").write_bytes(b"")
+    fresh.setenv("HOME", str(tmp_path / "file"))
+    assert device.use_cache() is None
+
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    fresh.setattr(device.Path, "home", homeless)
+    assert device.use_cache() is None
+    fresh.setenv("LIMELIGHT_CACHE", "off")
+    assert device.use_cache() is None
+    assert jax.config.jax_compilation_cache_dir is None
+
+
+@pytest.mark.parametrize(
+    ("bytes_a_trial", "rows", "width"),
+    [(1, 5, 5), (1, 10_000, 128), (10 * 2**20, 100, 8), (10 * 2**20, 12, 12), (2**40, 7, 1)],
+)
+def test_a_chunk_is_a_power_of_two_or_everything(bytes_a_trial, rows, width, monkeypatch):
+    monkeypatch.setattr(device, "memory", lambda: 2**40)
+    monkeypatch.setattr(jax, "local_device_count", lambda: 1)
+    monkeypatch.setattr(jax, "default_backend", lambda: "cpu")
+    assert device.chunk_width(bytes_a_trial, rows) == width
+
+
+def test_words_that_a_setting_cannot_be():
+    assert read(Patterns(), "noise", "none") is None
+    with pytest.raises(InputError, match="relevant cannot be none"):
+        read(Patterns(), "relevant", "none")
+
+    @dataclasses.dataclass(frozen=True)
+    class Whole:
+        part: Patterns = dataclasses.field(default_factory=Patterns)
+
+    with pytest.raises(InputError, match="part is not a single value") as raised:
+        read(Whole(), "part", "1")
+    assert "part.relevant" in raised.value.hint
+
+
+def test_a_wrapper_of_itself_ends():
+    class Endless:
+        __wrapped__: Any
+
+    endless = Endless()
+    endless.__wrapped__ = endless
+    assert code.unwrapped(endless) is endless
+    wrapped = Endless()
+    wrapped.__wrapped__ = len
+    assert code.unwrapped(wrapped) is len
+
+
+def test_fields_of_a_class_are_part_of_its_code():
+    """What is said of a field stands in no attribute of the class."""
+
+    def made(value, said):
+        @dataclasses.dataclass
+        class Part:
+            x: list = dataclasses.field(default_factory=lambda: [value], metadata={"said": said})
+
+        Part.__qualname__ = "Part"
+        Part.__module__ = "theirs"
+        return code.digests(Part)["theirs.Part"]
+
+    assert made(1, "a") == made(1, "a")
+    assert made(1, "a") != made(1, "b")
+
+
+def test_a_chunk_that_moves_is_told_once():
+    engine, told = object.__new__(Engine), []
+    engine.progress = SimpleNamespace(under_way=0)
+    engine._report = lambda: told.append(engine.progress.under_way)
+    for finished in (0, 3, 3, 5):
+        engine._tell(finished)
+    assert told == [3, 5]
+
+
+def test_a_stuck_chunk_does_not_keep_the_process_alive():
+    assert patiently(lambda: threading.current_thread().daemon, 60.0, "a chunk") is True
+
+
+def test_a_program_has_one_trial_at_least():
+    assert len(Dice().sweep({"sides": [6.0]}, trials=2, width=1)) == 2
+    with pytest.raises(InputError, match="width = 0"):
+        Dice().sweep({"sides": [6.0]}, trials=2, width=0)
