@@ -1,5 +1,7 @@
 """Names with markup, quotes, control characters and terminal escapes stay text everywhere."""
 
+import base64
+import hashlib
 import json
 import re
 import shutil
@@ -78,7 +80,11 @@ def test_a_nasty_name_on_a_page(call, named, tmp_path):
     assert "default-src 'none'" in page
     seen = Tags()
     seen.feed(page)
-    assert not seen.met & {"script", "iframe", "object", "embed"}
+    assert not seen.met & {"iframe", "object", "embed"}
+    ours = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    seals = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in ours]
+    assert all(f"'sha256-{seal}'" in page for seal in seals)
+    assert page.count("<script") == len(ours) + page.count('<script type="application/gzip"')
     assert not [name for name in seen.attributes if name.startswith("on")]
     assert letters(STEERING.sub("", named.name)) in letters("".join(seen.text))
 

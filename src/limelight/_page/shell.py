@@ -45,6 +45,7 @@ def data(value: Any) -> str:
 def packed(value: Any) -> str:
     """The same packed: a browser unpacks it when it draws the chart."""
     content = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    content = _UNPRINTABLE.sub("\ufffd", content)
     return base64.b64encode(gzip.compress(content.encode(), mtime=0)).decode()
 
 

@@ -20,6 +20,7 @@ from limelight.table import Table
 #: Ten to the power -4 to -1 in steps of a third: 0.0001, 0.0002, 0.0005, 0.001, ...
 LOSSES = tuple(round(10.0**n * m, 9) for n in (-4, -3, -2) for m in (1, 2, 5)) + (0.1,)
 Cell = Mapping[str, Any]
+HEIGHT = 330
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ class Explorer:
         layers += _lines(named) if named else []
         layers += [*_edge(), _title()]
         title = {"text": {"expr": "facts[part][level]"}} if self.fact else ""
-        return {"height": 330, "layer": layers, **({"title": title} if title else {})}
+        return {"height": HEIGHT, "layer": layers, **({"title": title} if title else {})}
 
     def _strip(self) -> dict[str, Any]:
         """The trials of the cell under the pointer, one tick each, and the criterion."""
@@ -258,7 +259,7 @@ def _crosses(label: str) -> dict[str, Any]:
 def _title() -> dict[str, Any]:
     """What runs across: a title that changes, which an axis of Vega-Lite has not."""
     words = {"type": "text", "text": {"expr": "across_names[across]"}, "fontSize": 12}
-    place = {"x": {"value": {"expr": "width / 2"}}, "y": {"value": {"expr": "height + 34"}}}
+    place = {"x": {"value": {"expr": "width / 2"}}, "y": {"value": HEIGHT + 34}}
     return {"data": {"values": [{}]}, "mark": words, "encoding": place}
 
 
