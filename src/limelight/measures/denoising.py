@@ -50,6 +50,13 @@ class BlockPassage(eqx.Module):
     mixed: Tokens
     attended: Tokens
     leaving: Tokens | None
+
+    @property
+    def left(self) -> Tokens:
+        """What leaves, where it was asked for."""
+        assert self.leaving is not None
+        return self.leaving
+
     weights: Float[Array, "heads tokens tokens"]
 
 
@@ -102,7 +109,7 @@ def stage_squares(
     for block in model.blocks:
         a, b = passage(block, x, places), passage(block, y, places)
         found.append(stage_block(block, a, b, hit, model.first))
-        x, y = a.leaving, b.leaving
+        x, y = a.left, b.left
     return _stacked(found)
 
 
@@ -167,7 +174,7 @@ def feature_squares(
         noisy = shaken(x, scale * drawn, model.first)
         a, b = passages(block, [x, noisy], 1, places)
         found.append(feature_block(block, a, b, model.first))
-        x = a.leaving
+        x = a.left
     return _stacked(found)
 
 

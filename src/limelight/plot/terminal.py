@@ -169,7 +169,7 @@ def _lines(panel: Panel, columns: int) -> list[str]:
             continue
         sign = names.setdefault(label, SIGNS[len(names) % len(SIGNS)] if pointed else "⣀")
         for i in _some(len(u), MOST_SIGNS if joined else len(u)) if pointed else ():
-            a, b = u[i], v[i]
+            a, b = float(u[i]), float(v[i])
             if 0 <= a <= 1 and 0 <= b <= 1:
                 signs[HEIGHT - 1 - round(b * (HEIGHT - 1)), round(a * (wide - 1))] = sign
     lines = []

@@ -55,7 +55,7 @@ def find(source: Any) -> Source:
         )
     if str(source).startswith(HUB):
         return _from_folder(_download(str(source).removeprefix(HUB)), str(source))
-    return _from_folder(from_home(source))
+    return _from_folder(from_home(os.fspath(source)))
 
 
 def _from_folder(path: Path, name: str = "") -> Source:

@@ -169,8 +169,8 @@ def play(table: Table) -> Chart:
     )
     frames = np.moveaxis(mass, -1, 0)  # steps by queries by keys
     tokens = int(table.setting("world.tokens", at))
-    share = dict(zip(("relevant", "confusing"), fractions(table, at), strict=True))
-    share["idle"] = 1 - sum(share.values())
+    relevant, confusing = fractions(table, at)
+    share = {"relevant": relevant, "confusing": confusing, "idle": 1 - relevant - confusing}
     counts = [round(share[name] * tokens) for name in names]
     each = np.repeat(frames / np.array(counts) * tokens, counts, axis=2)
     words = [SHORT_LABELS.get(name, name) for name in names]

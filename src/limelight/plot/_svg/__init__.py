@@ -68,7 +68,7 @@ def svg(picture: Picture) -> str:
 # --- the frame of a panel ---------------------------------------------------------------------
 
 
-def _panel(panel: Panel, looks: dict[str, Look], ends, place) -> str:
+def _panel(panel: Panel, looks: dict[str, Look], ends: Sequence[tuple[float, float]], place) -> str:
     x0, y0, wide, high = place
     cells = next((mark for mark in panel.content if isinstance(mark, Map)), None)
     title = words(panel.title, x0 + LEFT, y0 + 13, LABEL, anchor="start")
