@@ -50,14 +50,13 @@ class BlockPassage(eqx.Module):
     mixed: Tokens
     attended: Tokens
     leaving: Tokens | None
+    weights: Float[Array, "heads tokens tokens"]
 
     @property
     def left(self) -> Tokens:
         """What leaves, where it was asked for."""
         assert self.leaving is not None
         return self.leaving
-
-    weights: Float[Array, "heads tokens tokens"]
 
 
 def passage(block: Block, x: Tokens, places: Tokens | None = None) -> BlockPassage:
