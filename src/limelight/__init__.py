@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from limelight import (
         certificate,
+        chart,
         claims,
         experiments,
         fit,
@@ -60,6 +61,7 @@ __all__ = [
     "fit",
     "claims",
     "plot",
+    "chart",
     # Papers and their theorems.
     "papers",
     "theory",

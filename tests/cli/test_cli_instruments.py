@@ -181,7 +181,8 @@ def test_a_probe_reads_only_what_is_named(call):
     found = call("probe", DIGITS, *words, "--json").json
     assert len(found["similarity"]["cosine"]) == len(found["norms"]) == 3
     assert found["positions"] is None
-    assert "blocks" not in found
+    # Similarity stands beside what the cluster model of xu2022 says of each block; nothing else.
+    assert all(set(block) == {"block", "cluster_model"} for block in found["blocks"])
     page = Path("digits.probe.html").read_text(encoding="utf-8")
     assert "How alike tokens are" in page
     assert "Noise, block by block" not in page
@@ -213,7 +214,8 @@ def test_without_images_that_fit_only_positions_are_read(call, tmp_path):
     found = call("probe", path, "--json").json
     assert found["page"] == "larger.probe.html"
     assert found["positions"]["draws"] == 200
-    assert "blocks" not in found
+    # Similarity stands beside what the cluster model of xu2022 says of each block; nothing else.
+    assert all(set(block) == {"block", "cluster_model"} for block in found["blocks"])
     page = Path("larger.probe.html").read_text(encoding="utf-8")
     assert "Positions" in page
     assert "Noise, block by block" not in page

@@ -71,7 +71,7 @@ def run(
       limelight run li2023 fig1a --scale paper --dry-run
       limelight run li2023 fig4 --store runs/long --set train.steps=600
       limelight run li2023 fig1a --set train.examples=4,16,64 --seed 1
-      limelight run li2023 fig1a --store /shared/a --on slurm --workers 16 --with time=04:00:00
+      limelight run li2023 fig1a --store /shared/a --on slurm --workers 16
     """
     check_stall(stall)
     chosen = settings(sets)

@@ -77,12 +77,13 @@ def check_manifest(value: Any) -> dict[str, Any]:
     inputs = _mapping(manifest.get("inputs", {}), "inputs")
     _need(all(isinstance(text, str) for text in inputs.values()), "inputs are not digests")
     chunks = manifest.get("chunks", [])
-    counts = isinstance(chunks, list) and all(type(count) is int for count in chunks)
+    counts = isinstance(chunks, list) and all(type(c) is int and c >= 0 for c in chunks)
     _need(counts, "chunks are not numbers")
     for name in ("versions", "device"):
         _mapping(manifest.get(name, {}), name)
     configuration = _mapping(manifest.get("configuration"), "configuration")
     _check_configuration(configuration)
+    _need(sum(chunks) <= planned_rows(configuration), "it plans more chunks than trials")
     _need(
         manifest.get("hash") == digest(configuration), "its configuration is not that of its hash"
     )

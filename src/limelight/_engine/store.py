@@ -169,8 +169,9 @@ class Store:
 
     def _tidy(self) -> None:
         """Clear what killed processes left: temporary files, and locks that nobody holds."""
-        for folder in (self.path, self.chunks):
-            clear_leftovers(folder)
+        if not self.claims.leases:  # else nobody can tell who has gone from who is elsewhere
+            for folder in (self.path, self.chunks):
+                clear_leftovers(folder)
         self.claims.tidy()
 
 

@@ -93,7 +93,7 @@ def report(title: str, sections: Sequence[Section], statement: str = "") -> str:
         >>> "<h1>Two &lt;plus&gt; two</h1>" in page
         True
     """
-    names = Names()
+    names = Anchors()
     every = [verdict for section in sections for verdict in section.verdicts]
     anchors = [names.new(section.name or "study") for section in sections]
     lead = statement or (outcome(every) if len(sections) > 1 else "")
@@ -124,7 +124,7 @@ def write_report(
     write_whole(path, report(title, sections, statement).encode())
 
 
-class Names:
+class Anchors:
     """Anchors of one page: letters that a link can hold, none of them twice."""
 
     def __init__(self):
@@ -141,7 +141,7 @@ class Names:
         return found
 
 
-def section_html(section: Section, name: str, names: Names, level: int = 2) -> str:
+def section_html(section: Section, name: str, names: Anchors, level: int = 2) -> str:
     """A study as a section: the outcome, the figure, the claims, the rest folded away."""
     found = outcome(section.verdicts)
     pictures = [parts.figure(one, names.new(f"{name}.figure")) for one in section.figures]

@@ -11,7 +11,7 @@ from limelight._core.files import write_whole
 from limelight._core.maths import in_text
 from limelight._page import parts
 from limelight._page.parts import outcome
-from limelight._page.report import Names, Section, section_html
+from limelight._page.report import Anchors, Section, section_html
 from limelight._page.shell import page, shared_files, text, typeset
 from limelight._page.strips import strip
 from limelight.claims import KINDS, Verdict, most_surprising
@@ -64,7 +64,7 @@ def write_site(folder: str | Path, title: str, chapters: Sequence[Chapter]) -> l
 
 def dashboard(title: str, chapters: Sequence[Chapter]) -> str:
     """Every claim with its strip; the most surprising ones and the errata first."""
-    names = Names()
+    names = Anchors()
     every = [(c, s, file, v) for c in chapters for s, file in _files(c) for v in s.verdicts]
     verdicts = [v for *_, v in every]
     at = {id(v): f"{c.key}/{file}#{parts.anchor(v)}" for c, _, file, v in every}
@@ -98,7 +98,7 @@ def _lead(chapters: Sequence[Chapter], verdicts: Sequence[Verdict]) -> str:
     )
 
 
-def _tile(chapter: Chapter, section: Section, file: str, verdict: Verdict, names: Names) -> str:
+def _tile(chapter: Chapter, section: Section, file: str, verdict: Verdict, names: Anchors) -> str:
     said = " ".join((verdict.claim, verdict.statement, in_text(verdict.statement),
                      verdict.reference, section.title, chapter.key))  # fmt: skip
     facts = {
@@ -216,7 +216,7 @@ def figure_page(title: str, chapter: Chapter, section: Section) -> str:
     body = (
         f'<header><p class="eyebrow"><a href="../index.html">{typeset(title)}</a> / '
         f'<a href="index.html">{typeset(chapter.title)}</a></p></header>\n'
-        f'<main id="content">\n{section_html(section, section.name, Names(), 1)}</main>\n'
+        f'<main id="content">\n{section_html(section, section.name, Anchors(), 1)}</main>\n'
     )
     charts = any(getattr(one, "chart", None) for one in section.figures)
     return page(f"{chapter.key}: {in_text(section.title)}", body, charts=charts, up="../")

@@ -158,11 +158,16 @@ class Crew:
             return []
         posts = []
         for number in range(len(self.orders)):
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
                 told = json.loads(self._record(number).read_text())
                 if told["on"] == self.launcher.name:
                     posts.append(Post(number, str(told["job"])))
-        there = self.launcher.poll([post.job for post in posts]) or {}
+        there = self.launcher.poll([post.job for post in posts])
+        if there is None:
+            raise RunError(
+                f"{self.launcher.name} does not say which workers are there",
+                "try again later",
+            )
         return [post for post in posts if post.job in there]
 
     def _start(self, numbers: list[int]) -> None:
@@ -193,14 +198,21 @@ class Crew:
         tries = [failure.chunk for failure in seen.failures]
         given_up = {name for name in tries if tries.count(name) >= TRIES}
         free = [n for n in seen.missing if n not in seen.held and n not in given_up]
-        ended = [post for post in self.posts.values() if post.state == "ended"]
+        retries = self.launcher.retries
+        ended = [
+            post
+            for post in self.posts.values()
+            if post.state == "ended" and post.fruitless <= retries
+        ]
         for post in ended[: len(free)]:
             self._replace(post)
         if len(free) > len(self.posts):  # such as chunks that turned out to be damaged
             wanted = range(min(len(free), len(self.orders)))
             self._start([number for number in wanted if number not in self.posts])
         if all(post.state == "ended" for post in self.posts.values()) and not seen.held:
-            raise self._failure(self.watch.look())
+            last = self.watch.look()
+            if last.missing:
+                raise self._failure(last)
 
     def _replace(self, post: Post) -> None:
         finished = self.watch.finished_by[str(post.number)]

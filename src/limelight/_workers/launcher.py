@@ -2,6 +2,7 @@
 
 import abc
 import importlib
+import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -40,9 +41,12 @@ class Launcher(abc.ABC):
         """One of the options that all launchers have, taken out of the others."""
         given = self.options.pop(name, default)
         try:
-            return float(given)
+            number = float(given)
         except (TypeError, ValueError):
-            raise InputError(f"{name} = {given}", "a number") from None
+            number = math.nan
+        if not (math.isfinite(number) and number >= 0) or (name == "stall" and number == 0):
+            raise InputError(f"{name} = {given}", "a number that is not negative")
+        return number
 
     @abc.abstractmethod
     def start(self, commands: Mapping[int, list[str]]) -> dict[int, str]:
@@ -69,7 +73,8 @@ class Launcher(abc.ABC):
     @property
     def gpus(self) -> bool:
         """Whether workers are asked for with a GPU."""
-        return any(self.options.get(name) for name in self.options if "gpu" in name)
+        given = (str(value) for name, value in self.options.items() if "gpu" in name)
+        return any(value not in ("", "0") for value in given)
 
 
 def launcher(on: str, store: Path, options: Mapping[str, Any]) -> Launcher:

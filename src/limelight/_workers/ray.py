@@ -6,6 +6,7 @@ does: limelight on every machine.
 """
 
 import contextlib
+import itertools
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -31,6 +32,7 @@ class Ray(Launcher):
         self.connection = {n: self.options.pop(n) for n in CONNECTION if n in self.options}
         self.actors: dict[str, Any] = {}
         self.asked: dict[str, Any] = {}
+        self.names = (f"actor-{number}" for number in itertools.count())
 
     def start(self, commands: Mapping[int, list[str]]) -> dict[int, str]:
         """One actor each; Ray places it when there is room."""
@@ -42,7 +44,7 @@ class Ray(Launcher):
             raise InputError(f"Ray does not take the options: {_first(error)}", "") from None
         found = {}
         for number, words in commands.items():
-            found[number] = f"actor-{len(self.actors)}"
+            found[number] = next(self.names)
             place = actor.remote([*words[1:], "--tied"], passed(), found[number])
             self.actors[found[number]] = place
         return found
@@ -73,6 +75,7 @@ class Ray(Launcher):
             if job in self.actors:
                 with contextlib.suppress(Exception):
                     if at_once:
+                        self.asked.pop(job, None)
                         self.ray.kill(self.actors.pop(job))
                     else:
                         self.actors[job].leave.remote()

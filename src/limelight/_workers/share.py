@@ -16,7 +16,7 @@ import jax
 
 from limelight._core.errors import LimelightError
 from limelight._core.files import write_whole
-from limelight._engine.claims import holder
+from limelight._engine.claims import LEASE, holder
 from limelight._engine.plan import Chunk
 from limelight._engine.reading import stored_chunks
 from limelight._engine.run import Engine
@@ -97,13 +97,19 @@ class Share:
             waiting, free = self._round(waiting)
             if free:
                 pause, idle = POLL, time.monotonic()
-            elif time.monotonic() > idle + LINGER:  # whoever waits for the whole sees to the rest
+            elif (
+                time.monotonic() > idle + self._patience()
+            ):  # whoever waits for the whole sees to the rest
                 self.say(f"{len(waiting)} chunks are left, all held by others")
                 break
             elif waiting:
                 self.bell.rung.wait(pause)
                 pause = min(2 * pause, SLOWEST)
         return self.computed
+
+    def _patience(self) -> float:
+        """Seconds to wait for others: a lease left behind falls to who has watched it for long."""
+        return max(LINGER, 2 * LEASE) if self.store.claims.leases else LINGER
 
     def _absent(self) -> list[Chunk]:
         """The chunks that are not there, from this worker's place on."""

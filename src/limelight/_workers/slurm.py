@@ -12,6 +12,7 @@ import logging
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,7 +43,9 @@ class Job:
     def __call__(self) -> None:
         """Run the worker; unless it leaves in peace the job has failed."""
         self.process = subprocess.Popen([*self.command, "--tied"], stdin=subprocess.PIPE)
-        code = self.process.wait()
+        # Not `wait`: it holds a lock that `checkpoint`, called in its midst, would wait for.
+        while (code := self.process.poll()) is None:
+            time.sleep(0.5)
         if code not in (0, 75):
             raise RuntimeError(f"the worker ended with {code}")
 
@@ -100,7 +103,8 @@ class Slurm(Launcher):
 
     def cancel(self, jobs: Collection[str], at_once: bool = False) -> None:
         """`scancel`, which sends SIGTERM and later SIGKILL."""
-        there = list(self.poll(jobs) or {})
+        seen = self.poll(jobs)
+        there = list(jobs if seen is None else seen)
         for first in range(0, len(there), 100):
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 words = ["scancel", "--quiet", *there[first : first + 100]]

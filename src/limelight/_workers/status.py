@@ -84,9 +84,10 @@ class Watch:
 
     def look(self, workers: Mapping[str, int] | None = None) -> Status:
         """How far it is now."""
+        # Claims first: a chunk that is finished in between is then both held and there.
+        held = Claims(self.path / "locks").held()
         there = stored_chunks(self.path, self.manifest)
         done = set(there)
-        held = Claims(self.path / "locks").held()
         return Status(
             chunks=len(self.planned) or len(there),
             missing=tuple(name for name in self.planned if name not in done),
@@ -103,8 +104,9 @@ class Watch:
         if self.planned and name not in self.lasts:
             return self.width
         if name not in self.rows:
+            file = self._file(name, "parquet")
             try:
-                self.rows[name] = pq.read_metadata(self._file(name, "parquet")).num_rows
+                self.rows[name] = pq.read_metadata(file).num_rows if file.is_file() else 0
             except DAMAGE:
                 return 0
         return self.rows[name]
@@ -131,7 +133,9 @@ class Watch:
         """When a chunk was begun and finished, by the clock of the file system."""
         if name not in self.facts:
             end, took = self._finished(name), 0.0
-            with contextlib.suppress(OSError, Broken, TypeError, ValueError, LookupError):
+            with contextlib.suppress(
+                OSError, Broken, TypeError, ValueError, LookupError, OverflowError
+            ):
                 told = read_json(read_regular(self._file(name, "json"), 2**20))
                 took = float(told["seconds"])
                 self.finished_by[told["by"]["worker"]] += 1
@@ -144,7 +148,7 @@ class Watch:
     def _failures(self, done: set[str]) -> tuple[Failure, ...]:
         found = []
         for file in sorted((self.path / "workers" / "failures").glob("*.json")):
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
                 told = json.loads(read_regular(file, 2**16))
                 names = ("chunk", "error", "host", "job", "worker")
                 words = {name: str(told[name]) for name in names}
@@ -184,5 +188,5 @@ def last_lines(store: str | Path, worker: int | str, most: int = 5) -> tuple[str
 
 def ago(since: Any) -> float:
     """Seconds since a moment that another process wrote down; NaN where it did not."""
-    known = isinstance(since, int | float)
+    known = isinstance(since, int | float) and abs(since) < 1e12
     return max(0.0, time.time() - since) if known else float("nan")

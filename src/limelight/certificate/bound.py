@@ -193,7 +193,7 @@ def check_bound(path: str | Path, weights: str | Path) -> BoundCheck:
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
         raise InputError(
             f"{name} is no certificate of a bound: {str(error)[:80] or type(error).__name__}",
-            "limelight bound --certificate writes one",
+            "certify(...).save(path) writes one",
         ) from None
     return BoundCheck(name, Path(weights).name, list(_leaves_that_differ(stated, again)))
 

@@ -204,6 +204,7 @@ def publish(store: str | Path, folder: str | Path, paper: Paper | None = None) -
     spent = {"seconds": cost.seconds, "compilations": cost.compilations}
     told = {name: entry for name, entry in table.manifest.items() if name != "seal"}
     told |= computed_on(store)
+    told["command"] = _repeated(told.get("command", ""))
     manifest = sealed(told | spent | {"compile_seconds": cost.compiling})
     place = Path(folder) / figure.paper / figure.name
     place.mkdir(parents=True, exist_ok=True)
@@ -288,3 +289,19 @@ def cost_of_run(store: str | Path, table: Table) -> StudyCost:
         compilations=compiled or table.manifest.get("compilations"),
         compiling=waited if facts else table.manifest.get("compile_seconds"),
     )
+
+
+def _repeated(command: str) -> str:
+    """A command without the words that say where it ran: folders, clusters and their addresses."""
+    try:
+        words = iter(shlex.split(command))
+    except ValueError:
+        return command
+    kept = []
+    for word in words:
+        name, given, _ = word.partition("=")
+        if name not in ("--store", "--on", "--workers", "--with"):
+            kept.append(word)
+        elif not given:
+            next(words, None)
+    return shlex.join(kept)
