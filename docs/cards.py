@@ -85,7 +85,8 @@ def pages(text: str) -> dict[str, str]:
         "# Errata\n\nWhat the papers print that does not hold, what holds instead, and the command"
         " that shows it. Most cards name a command that evaluates the printed and the corrected"
         " statement side by side. *By hand* marks what is read off the page: a slip of notation, or"
-        " a line of algebra. All of them in one table per paper: `docs/errata.md` in the repository.\n\n"
+        " a line of algebra. All of them in one table per paper: `docs/errata.md` in the"
+        " repository.\n\n"
         f"| paper | cards |\n| --- | ---: |\n{counts}\n\n```{{toctree}}\n:hidden:\n\n{toc}\n```\n"
     )
     return made

@@ -214,8 +214,7 @@ def test_without_images_that_fit_only_positions_are_read(call, tmp_path):
     found = call("probe", path, "--json").json
     assert found["page"] == "larger.probe.html"
     assert found["positions"]["draws"] == 200
-    # Similarity stands beside what the cluster model of xu2022 says of each block; nothing else.
-    assert all(set(block) == {"block", "cluster_model"} for block in found["blocks"])
+    assert "blocks" not in found
     page = Path("larger.probe.html").read_text(encoding="utf-8")
     assert "Positions" in page
     assert "Noise, block by block" not in page

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from limelight import models
+from limelight import models, worlds
 from limelight._core.types import Example
 
 RNG = np.random.default_rng(0)
@@ -210,18 +210,38 @@ def layer_of(filters):
     return models.Convolution(nothing, jnp.ones(filters), jnp.zeros(filters), 3, 1, 1)
 
 
+def test_linear_attention_in_its_three_forms():
+    """Against the layer as it is written: tokens in columns, no softmax, a residual."""
+    x, y, q = draw(TOKENS, DIMENSION), draw(TOKENS), draw(DIMENSION)
+    value, U = draw(2), draw(2, DIMENSION, DIMENSION)
+    K, Q = draw(2, KEY, DIMENSION), draw(2, KEY, DIMENSION)
+    P, W = draw(2, DIMENSION + 1, DIMENSION + 1), draw(2, DIMENSION + 1, DIMENSION + 1)
+    prompt = worlds.Prompt(jnp.asarray(x), jnp.asarray(y), jnp.asarray(q), jnp.array(0.0))
+    beta = sum(y[i] * x[i] for i in range(TOKENS)) / TOKENS
+    merged = models.MergedAttention(jnp.asarray(value), jnp.asarray(U))
+    wanted = sum(value[h] * q @ U[h] @ beta for h in range(2))
+    np.testing.assert_allclose(merged(prompt), wanted, **TIGHT)
+    separate = models.SeparateAttention(*map(jnp.asarray, (value, K, Q)))
+    wanted = sum(value[h] * (Q[h] @ q) @ (K[h] @ beta) for h in range(2))
+    np.testing.assert_allclose(separate(prompt), wanted, **TIGHT)
+    E = np.concatenate([np.vstack([x.T, y[None]]), np.append(q, 0)[:, None]], axis=1)
+    moved = E + sum(P[h] @ E @ (E.T @ W[h] @ E) for h in range(2)) / TOKENS
+    full = models.FullAttention(jnp.asarray(P), jnp.asarray(W))
+    np.testing.assert_allclose(full(prompt), moved[-1, -1], rtol=2e-4)
+
+
 def test_no_model_is_left_out():
     """The classes that are built above are all that there are."""
     from limelight.models import base
 
     for name in models.__all__:
         getattr(models, name)  # loads every module
+    # Not those of examples in docstrings, which other tests run.
+    kept = lambda cls: getattr(sys.modules[cls.__module__], cls.__name__, None) is cls
     every = {
         cls.__name__
         for cls in base.Model.__subclasses__()
-        if "limelight" in cls.__module__
-        and "<" not in cls.__qualname__
-        and cls.__name__ in vars(sys.modules[cls.__module__])
+        if "limelight" in cls.__module__ and kept(cls)
     }
     assert every <= set(models.__all__)
-    assert len(every) == 9
+    assert len(every) == 12
