@@ -102,6 +102,25 @@ def verdicts(key: str, *names: str) -> str:
     return "\n" + "\n".join(rows) + "\n"
 
 
+def undecided() -> str:
+    """The papers' own claims that are open, each with the reason: all of them, and no other."""
+    told = json.loads((ROOT / "docs" / "papers" / "open.json").read_text(encoding="utf-8"))
+    found = {
+        f"{key} {name}": v
+        for key in KEYS
+        for name, v in decided(key).items()
+        if v.verdict == "inconclusive" and not v.ours
+    }
+    if set(found) != set(told):
+        raise SystemExit(f"docs/papers/open.json is not the list of {sorted(found)}")
+    rows = ["| claim | says | value | why it is open |", "| --- | --- | --- | --- |"]
+    for name, v in found.items():
+        ends = "" if v.interval is None else " [{:.3g}, {:.3g}]".format(*v.interval)
+        number = "" if v.value != v.value else f"{v.value:.3g}{ends}"
+        rows.append(f"| `{name}` | {_cell(v.statement)} | {number} | {told[name]} |")
+    return "\n" + "\n".join(rows) + "\n"
+
+
 def sizes(key: str) -> str:
     """What the scale `paper` is, figure by figure."""
     found: dict[str, list[str]] = {}
@@ -168,7 +187,7 @@ def guided() -> str:
 ASKED = {
     f.__name__: f
     for f in (claims, figures, firm, tables, value, interval, verdict, verdicts, sizes, items)
-} | {f.__name__: f for f in (mutants, machines, guided)}
+} | {f.__name__: f for f in (mutants, machines, guided, undecided)}
 #: The two rounds of mutants: the tests as they were, and as they are.
 ROUNDS = ("before", "after")
 
