@@ -6,6 +6,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
 import pytest
 
 from limelight._core.errors import InputError
@@ -128,3 +131,19 @@ def test_a_program_has_one_trial_at_least():
     assert len(Dice().sweep({"sides": [6.0]}, trials=2, width=1)) == 2
     with pytest.raises(InputError, match="width = 0"):
         Dice().sweep({"sides": [6.0]}, trials=2, width=0)
+
+
+def test_short_runs_are_compiled_in_haste_and_compute_the_same(monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    function = jax.jit(lambda x: jnp.tanh(x @ x.T).sum(0))
+    x = jr.normal(jr.key(0), (8, 8))
+    quick = function.lower(x).compile(device.in_haste(1.0))
+    np.testing.assert_allclose(quick(x), np.tanh(np.asarray(x) @ np.asarray(x).T).sum(0), 1e-5)
+
+
+def test_long_runs_and_the_users_own_level_are_left_alone(monkeypatch):
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    assert device.in_haste(1.0) is not None
+    assert device.in_haste(10 * device.SHORT) is None
+    monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=3")
+    assert device.in_haste(1.0) is None

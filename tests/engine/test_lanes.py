@@ -152,7 +152,7 @@ def test_a_device_may_be_ahead_of_the_host(table, monkeypatch, ahead, fragile):
 def test_what_goes_wrong_on_the_device_is_told(monkeypatch):
     """A failing filling program, for one, is not waited for."""
 
-    def broken(self):
+    def broken(self, more=None):
         self.fill = lambda *a: 1 / 0
         self.advance = None
         return self

@@ -1,7 +1,10 @@
 """`limelight run`: a figure's study, from nothing or from where it stopped."""
 
+import functools
+import importlib
 import shlex
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,6 +133,12 @@ def work(
     """Run, then print what was found."""
     check_stall(stall)
     bar = Bar(f"{recipe.paper} {recipe.name}")
+
+    def progress(now) -> None:
+        if now.compiling:
+            load_drawing()
+        bar(now)
+
     try:
         with bar:
             table = recipe.run(
@@ -138,7 +147,7 @@ def work(
                 seed=seed,
                 settings=chosen,
                 width=width,
-                progress=bar,
+                progress=progress,
                 stall=stall,
                 same_code=same_code,
                 command="limelight " + shlex.join(sys.argv[1:]),
@@ -146,6 +155,13 @@ def work(
     except KeyboardInterrupt:
         raise stopped(place, bar.last) from None
     show(recipe, place, scale, table, bar.last, took(bar.last, len(table)), json, paper)
+
+
+@functools.cache
+def load_drawing() -> None:
+    """Load what will draw the figure while the compiler, which needs no Python, is at work."""
+    load = lambda: importlib.import_module("limelight.plot._draw")
+    threading.Thread(target=load, name="drawing", daemon=True).start()
 
 
 def show(recipe, place: Path, scale: str, table, last, took: str, json: bool, paper: str) -> None:

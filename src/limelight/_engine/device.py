@@ -55,6 +55,26 @@ def for_gpu(options: Mapping[str, str | bool]) -> dict[str, str | bool] | None:
     return dict(options) if options and on_gpu() else None
 
 
+#: Seconds of computing, as planned, up to which a CPU's compiler should hurry.
+SHORT = 300.0
+
+
+def in_haste(seconds: float) -> dict[str, str | bool | int] | None:
+    """What to tell a CPU's compiler about a run of so many seconds; nothing to any other.
+
+    With few passes it needs a third of the time, and what it makes runs as fast or up to a seventh
+    slower (`benchmarks/compiling.py`), which only a long run would notice. A level that the user
+    chose stands.
+    """
+    chosen = "xla_backend_optimization_level" in os.environ.get("XLA_FLAGS", "")
+    if chosen or jax.default_backend() != "cpu" or seconds > SHORT:
+        return None
+    options: dict[str, str | bool | int] = {"xla_backend_optimization_level": 1}
+    if jax.__version_info__ < (0, 11):  # later compilers do not know it, and stop there
+        options["xla_cpu_use_fusion_emitters"] = False
+    return options
+
+
 @functools.cache
 def by_library(function: Callable) -> Callable:
     """The function of arrays compiled, on a GPU with `LIBRARY`.

@@ -7,7 +7,7 @@ segment behind, so that the device never waits for it.
 
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -184,10 +184,11 @@ class Lanes:
         self.repair = in_place(repair)
         self.shapes = states
 
-    def compile(self) -> "Lanes":
-        """Compile the two side by side."""
+    def compile(self, more: Mapping[str, Any] | None = None) -> "Lanes":
+        """Compile the two side by side, with `more` told to the compiler."""
+        told = {**(options() or {}), **(more or {})} or None
         with ThreadPoolExecutor(len(self.traced), "compiler") as pool:
-            self.advance, self.fill = pool.map(lambda one: one.compile(options()), self.traced)
+            self.advance, self.fill = pool.map(lambda one: one.compile(told), self.traced)
         return self
 
     def __call__(

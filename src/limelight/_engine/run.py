@@ -335,7 +335,7 @@ class Engine:
             with self.tracing:
                 ready = self.executor.trace(self.plan.groups[group], arguments)
             with self.turn(group):
-                program = ready.compile()
+                program = ready.compile(device.in_haste(self.plan.seconds))
         self.progress.compilations += 1
         compiling.remember(self.cache, self.plan.name, time.monotonic() - began)
         return program
