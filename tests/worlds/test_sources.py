@@ -266,10 +266,24 @@ def test_folders_of_images_by_class(tmp_path):
     assert (found.names, found.official, found.training) == (("cat", "dog"), False, 3)
     assert load_pictures(str(tmp_path / "all"), side=4).side == 4
     (tmp_path / "all" / "dog" / "bad.png").write_bytes(b"\x89PNG\r\n\x1a\n damaged")
-    os.utime(tmp_path / "all", (1, 1))
     refused(tmp_path / "all", "not a readable image")
     (tmp_path / "empty").mkdir()
     refused(tmp_path / "empty", "no images in folders by class")
+
+
+def test_an_image_replaced_deep_in_a_folder_is_read_anew(tmp_path):
+    """The folder's own time stays as it was; what was read before must not be shown again."""
+    for split in ("train", "test"):
+        for name in ("cat", "dog"):
+            (tmp_path / split / name).mkdir(parents=True)
+            Image.new("RGB", (4, 4), "black").save(tmp_path / split / name / "1.png")
+    before = load_pictures(str(tmp_path)).images
+    file = tmp_path / "train" / "cat" / "1.png"
+    Image.new("RGB", (4, 4), "white").save(file)
+    os.utime(file, ns=(1, 1))
+    after = load_pictures(str(tmp_path)).images
+    assert np.max(before) == 0
+    assert np.max(after) > 0
 
 
 def test_npz_and_idx(tmp_path):

@@ -12,7 +12,7 @@ from limelight._cli.text import emit, print_table, say
 def bound(
     key: str = typer.Argument(help="The paper whose bound: edelman2022."),
     file: Path = typer.Argument(
-        help="A .safetensors file, a folder or hf:ID: a ViT, BERT, GPT-2 or ours."
+        help="A .safetensors file, a folder or hf:ID. A ViT, BERT, GPT-2 or ours."
     ),
     tokens: int | None = typer.Option(
         None, "--tokens", "-T", help="Tokens that attention runs over."

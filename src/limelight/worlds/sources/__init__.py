@@ -59,15 +59,22 @@ def load_pictures(
     if not (path.is_dir() or path.is_file()):
         raise InputError(f"{source} is neither a file nor a folder", WHERE)
     fit = Fit(side) if isinstance(side, int) else side
-    found = _read(path, fit, coarse, labelled, skip_bad, path.stat().st_mtime)
+    found = _read(path, fit, coarse, labelled, skip_bad, _stamp(path))
     if labelled and not found.testing:
         raise InputError(f"{found.name} has no image to test on", "at least two images are needed")
     return found
 
 
+def _stamp(path: Path) -> tuple:
+    """What changes when any of the files there does; a folder's own time would not tell."""
+    held = sorted(path.rglob("*")) if path.is_dir() else [path]
+    facts = ((str(file), file.lstat()) for file in held)
+    return tuple((name, fact.st_size, fact.st_mtime_ns) for name, fact in facts)
+
+
 @functools.lru_cache(maxsize=4)
 def _read(
-    path: Path, fit: Fit | None, coarse: bool, labelled: bool, skip_bad: bool, changed: float
+    path: Path, fit: Fit | None, coarse: bool, labelled: bool, skip_bad: bool, stamp: tuple
 ) -> Pictures:
     if cifar.is_folder(path):
         return cifar.load_folder(path, coarse)
