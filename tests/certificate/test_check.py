@@ -194,6 +194,7 @@ def test_a_certificate_that_lies_is_caught(folder):
         report = check(path)
         assert report.verdict == "pass"
         assert report.code == 1
+        assert str(report).startswith("fail: ")
         assert report.certificate != "ok", field
     for name in ("W_Q", "W_K", "W_V", "W_C", "W_1", "W_2", "w"):
         certificate = json.loads(json.dumps(made.certificate))

@@ -105,8 +105,12 @@ class CheckReport:
         )
 
     def __str__(self) -> str:
+        every = f"all {self.inputs_covered} inputs"
+        said = f"{self.verdict}: {self.file}, {every}"
+        if self.code != EXITS[self.verdict]:  # the function is right, what is said of it is not
+            said = f"fail: {self.file} computes its function, {every}, but was altered"
         lines = [
-            f"{self.verdict}: {self.file}, all {self.inputs_covered} inputs",
+            said,
             f"  output error <= {self.output_error_upper:.3g} (allowed {self.tolerance:.3g})",
             f"  head error   <= {self.head_error_upper:.4g}, slack {self.slack:.4g}",
         ]
