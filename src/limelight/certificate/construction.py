@@ -85,7 +85,7 @@ class CheckReport:
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values."""
-        return finite(asdict(self))
+        return finite(asdict(self)) | {"passed": self.code == 0}
 
     def _repr_html_(self) -> str:
         """For notebooks: what was proved, both sides of each condition, and what is wrong."""
