@@ -92,7 +92,7 @@ def test_a_merged_network_is_that_of_numpy(double, pool):
     repeated = np.repeat(np.arange(len(x)), sizes)
     for b in (1, 2):  # a token of s patches is s equal tokens
         x = by_hand(model, x[repeated], b)["leaving"][np.searchsorted(repeated, np.arange(len(x)))]
-    behind = np.asarray(jax.jit(model.norm)(jnp.asarray(x)))
+    behind = np.asarray(eqx.filter_jit(model.norm)(jnp.asarray(x)))
     place = next(i for i, (_, _, who) in enumerate(rows) if 0 in who)
     pooled = behind[place] if pool == "class" else behind[repeated].mean(0)
     want = pooled @ np.asarray(model.head.weight) + np.asarray(model.head.bias)

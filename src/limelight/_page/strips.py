@@ -12,7 +12,7 @@ def strip(verdict: Verdict) -> str:
     """The strip as an SVG element, which says itself in words; nothing without a number."""
     if not math.isfinite(verdict.value):
         return ""
-    scale = _Scale(verdict)
+    scale = _Ruler(verdict)
     low, high = verdict.region
     parts = [f'<line class="axis" x1="{LEFT:g}" x2="{RIGHT:g}" y1="{LINE:g}" y2="{LINE:g}"/>']
     a, b = scale(low), scale(high)
@@ -82,7 +82,7 @@ def number(value: float) -> str:
     return text.replace("-", "−")
 
 
-class _Scale:
+class _Ruler:
     """From a number to its place on the strip; logarithmic where everything is far apart."""
 
     def __init__(self, verdict: Verdict):
