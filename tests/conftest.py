@@ -12,11 +12,14 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("LIMELIGHT_CACHE", "off")
 
 import jax
+import jaxtyping
 import pytest
 from hypothesis import settings
 
+from tests import typed
 from tests.page.browser import MISSING, find_chromium
 
+jaxtyping.jaxtyped = typed.checked  # nothing of limelight is imported yet
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 #: Bytes beyond which a worker forgets its compiled programs, and by how many it may then grow.

@@ -78,6 +78,21 @@ def test_no_page_is_empty_or_unfinished(page):
     assert not re.search(r"\b[A-Z]{3,}_[A-Z]{3,}\b", re.sub(r"`[^`]*`", "", text))
 
 
+#: A ratio without its "per", as in "trials a cell".
+RATIO = re.compile(
+    r"\b(trials|seconds|ms|ns|images|bytes|MB|GB|FLOPs|examples|draws|numbers?|columns)\s+an? "
+    r"(cell|trial|image|token|step|second|draw|size|row|head|class|patch|worker)\b",
+    re.I,
+)
+
+
+def test_a_ratio_says_per():
+    assert RATIO.search("50 trials a cell")
+    files = [*(ROOT / page for page in PAGES), *(ROOT / "src").rglob("*.py")]
+    said = {str(f.relative_to(ROOT)): RATIO.search(f.read_text(encoding="utf-8")) for f in files}
+    assert {name: found[0] for name, found in said.items() if found} == {}
+
+
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *PAGES[1:]])
 def test_links_inside_the_repository_lead_somewhere(page):
     text = (ROOT / page).read_text()
