@@ -1,6 +1,7 @@
 # Nothing but Python 3.11+ and make is needed: every target builds .venv first.
 PYTHON ?= python3
 VENV := .venv
+WORKERS ?= 2
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export MPLBACKEND := Agg
@@ -20,7 +21,7 @@ demo: $(READY)  ## the main job: three figures of li2023 with verdicts, then a p
 	@echo "Open $(CURDIR)/demo/report.html: move the criterion of figure 1(a), play figure 4"
 
 test: check  ## everything that stands between a change and main
-	$(BIN)/pytest -n 2 --dist worksteal
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 check: $(READY)  ## style, types and the direction of imports
 	$(BIN)/ruff check .

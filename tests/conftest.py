@@ -1,20 +1,25 @@
-"""Settings of the whole suite: strict ranks, quick compilation, no cache, no display."""
+"""Settings of the whole suite: strict ranks, quick compilation, one cache for a run, no display."""
 
 import contextlib
 import ctypes
 import gc
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("LIMELIGHT_CACHE", "off")
 
 import jax
+import jaxtyping
 import pytest
 from hypothesis import settings
 
+from tests import typed
 from tests.page.browser import MISSING, find_chromium
 
+jaxtyping.jaxtyped = typed.checked  # nothing of limelight is imported yet
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 #: Bytes beyond which a worker forgets its compiled programs, and by how many it may then grow.
@@ -37,6 +42,26 @@ def pytest_configure(config):
         if jax.__version_info__ < (0, 11):  # later releases do not know the flag, and stop at it
             quick += " --xla_cpu_use_fusion_emitters=false"
         os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + quick
+    _share_programs(config)
+
+
+#: Where the programs of one run of the suite are kept, and what is kept there: all of them.
+PROGRAMS, ALL = "JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
+
+
+def _share_programs(config):
+    """Compile no program twice: not in the other worker, nor in a process that a test starts.
+
+    The first process makes the folder and removes it; workers inherit it. A folder that is named
+    from outside stays, and makes the next run quicker.
+    """
+    if PROGRAMS not in os.environ:
+        os.environ[PROGRAMS] = folder = tempfile.mkdtemp(prefix="limelight-programs-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        config.add_cleanup(lambda: os.environ.pop(PROGRAMS))
+    os.environ.setdefault(ALL, "0")
+    jax.config.update(PROGRAMS.lower(), os.environ[PROGRAMS])
+    jax.config.update(ALL.lower(), float(os.environ[ALL]))
 
 
 @pytest.fixture(autouse=True)

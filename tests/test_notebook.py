@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limelight._core.notebook import grid
-from limelight._core.strip import WIDTH, strip
+from limelight._core.strip import WIDE, strip
 from limelight.certificate import certify, check
 from limelight.claims import Verdict, Verdicts
 from limelight.experiments import Study
@@ -134,13 +134,13 @@ def test_a_strip_keeps_the_order_of_its_numbers(value, half, region, open_end):
     low, high = region[0], region[0] + region[1]
     ends = (-math.inf if open_end == "low" else low, math.inf if open_end == "high" else high)
     interval = (value - half, value + half)
-    drawn = strip(value, interval, ends, "fails")
+    drawn = strip(verdict(value=value, interval=interval, region=ends))
     [dot] = numbers(drawn, "circle")
-    bar = numbers(drawn, "line")[1]
+    bar = numbers(drawn, "line")[-1]
     [box] = numbers(drawn, "rect")
     left, right = float(box["x"]), float(box["x"]) + float(box["width"])
     assert float(bar["x1"]) <= float(dot["cx"]) <= float(bar["x2"])
-    assert 0 <= left <= right + 0.1 <= WIDTH + 0.1
+    assert 0 <= left <= right + 0.1 <= WIDE + 0.1
     # What is drawn outside the shaded part lies outside the region.
     if float(dot["cx"]) > right + 0.2:
         assert value > ends[1]

@@ -1,7 +1,11 @@
 """What stands on the shelves: every part has a stable name, every name leads somewhere."""
 
+import ast
+import re
 import subprocess
 import sys
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +18,7 @@ def names(shelf, *leave_out):
 
 
 def test_every_measure_has_a_kind():
-    for name, part in names(measures, "Begun"):
+    for name, part in names(measures):
         label = kind_of(part if isinstance(part, type) else type(part))
         assert (label or "").startswith("measure."), name
 
@@ -46,31 +50,45 @@ def test_every_name_of_a_shelf_leads_somewhere(shelf):
         shelf.nowhere  # noqa: B018
 
 
-def test_class_names_are_unique():
-    """One name, one class: in the library's own shelves, read off their files."""
-    import ast
-    from collections import Counter
-    from pathlib import Path
+SOURCE = Path(worlds.__file__).parents[1]
+#: What `limelight new` writes stands alone: each start brings its own world and model.
+STARTS = SOURCE / "start"
 
-    root = Path(worlds.__file__).parents[1]
-    owned = (
-        "worlds",
-        "models",
-        "measures",
-        "theory",
-        "certificate",
-        "instruments",
-        "_page",
-        "_core",
-    )
-    found = Counter(
-        node.name
-        for shelf in owned
-        for path in (root / shelf).rglob("*.py")
-        for node in ast.parse(path.read_text()).body
-        if isinstance(node, ast.ClassDef)
-    )
-    assert [name for name, count in found.items() if count > 1] == []
+
+def sources():
+    """Every file of the library with its text."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        if not path.is_relative_to(STARTS):
+            yield path.relative_to(SOURCE), path.read_text(encoding="utf-8")
+
+
+def test_class_names_are_unique():
+    """One name, one class, read off the files."""
+    found = defaultdict(list)
+    for path, text in sources():
+        for name in re.findall(r"^ *class (\w+)[(:]", text, re.M):
+            found[name].append(str(path))
+    assert len(found) > 300
+    assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+FLAG = re.compile(r"(?<![\w-])--[a-z]")
+
+
+def flags_in_errors(text):
+    """Flags in whatever a text raises."""
+    raised = [n.exc for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Raise) and n.exc]
+    parts = [
+        part.value for exc in raised for part in ast.walk(exc) if isinstance(part, ast.Constant)
+    ]
+    return [part for part in parts if isinstance(part, str) and FLAG.search(part)]
+
+
+def test_errors_below_the_command_line_name_no_flag():
+    """They speak of fields and values; the command line adds its flag."""
+    assert flags_in_errors('raise InputError(f"{x} is no size", "another --size")')
+    below = [(p, text) for p, text in sources() if p.parts[0] != "_cli" and FLAG.search(text)]
+    assert {str(path): told for path, text in below if (told := flags_in_errors(text))} == {}
 
 
 @pytest.mark.parametrize("key", ["edelman2022", "jelassi2022", "li2023", "xu2022", "zhang2024"])

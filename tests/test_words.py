@@ -29,14 +29,21 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)
 
 
+#: With fewer trials the README's study is the same program on less; the slow tests run it whole.
+FEWER = "trials=16", "trials=2"
+
+
 def scripts() -> list:
     """What must run by itself: each block of the README, and every other page as a whole.
 
     Other pages are slow; tutorials are notebooks, which `make docs` executes.
     """
     readme = [(f"README.md {i}", block) for i, block in enumerate(blocks("README.md"), 1)]
+    quick = [(name, block.replace(*FEWER)) for name, block in readme]
+    assert sum(one != other for one, other in zip(quick, readme, strict=True)) == 1
     others = [(page, "\n".join(blocks(page))) for page in PAGES[1:] if blocks(page)]
-    return readme + [pytest.param(*other, marks=pytest.mark.slow) for other in others]
+    whole = [(f"{name}, whole", block) for name, block in readme if FEWER[0] in block]
+    return quick + [pytest.param(*other, marks=pytest.mark.slow) for other in whole + others]
 
 
 @pytest.mark.parametrize(("name", "script"), scripts(), ids=lambda value: value[:20])
@@ -69,6 +76,21 @@ def test_no_page_is_empty_or_unfinished(page):
     assert len(text) > 100
     assert "<!--" not in fill.MARK.sub("", text)  # a mark that `docs/fill.py` fills in
     assert not re.search(r"\b[A-Z]{3,}_[A-Z]{3,}\b", re.sub(r"`[^`]*`", "", text))
+
+
+#: A ratio without its "per", as in "trials a cell".
+RATIO = re.compile(
+    r"\b(trials|seconds|ms|ns|images|bytes|MB|GB|FLOPs|examples|draws|numbers?|columns)\s+an? "
+    r"(cell|trial|image|token|step|second|draw|size|row|head|class|patch|worker)\b",
+    re.I,
+)
+
+
+def test_a_ratio_says_per():
+    assert RATIO.search("50 trials a cell")
+    files = [*(ROOT / page for page in PAGES), *(ROOT / "src").rglob("*.py")]
+    said = {str(f.relative_to(ROOT)): RATIO.search(f.read_text(encoding="utf-8")) for f in files}
+    assert {name: found[0] for name, found in said.items() if found} == {}
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *PAGES[1:]])
@@ -138,7 +160,7 @@ def test_the_idea_fits_in_one_file(tmp_path, monkeypatch):
     assert len(script.read_text().splitlines()) < 100
     assert "limelight" not in re.sub(r'""".*?"""', "", script.read_text(), flags=re.S)
     space = runpy.run_path(str(script))
-    success = space["main"](str(tmp_path / "out.png"), trials=4)
+    success = space["main"](str(tmp_path / "out.png"), trials=2)
     assert success.shape == (4, 5)
     assert success[-1, -1] > success[0, 0]
     assert (tmp_path / "out.png").exists()

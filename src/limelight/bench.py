@@ -46,7 +46,7 @@ def measure(trials: int = 4, loop: int = 2, tokens: int = 16) -> list[Row]:
     """Every row of the benchmark.
 
     Args:
-        trials: Trials a cell for the grouped trainer.
+        trials: Trials per cell for the grouped trainer.
         loop: Trials of the ordinary loop.
         tokens: Trials, at least, of the token-level trainer.
     """
@@ -73,7 +73,7 @@ def measure(trials: int = 4, loop: int = 2, tokens: int = 16) -> list[Row]:
 
 
 def _engine(study: Study, axes, trials: int) -> tuple[float, float, float]:
-    """Trials per second once compiled, seconds to compile, bytes a trial."""
+    """Trials per second once compiled, seconds to compile, bytes per trial."""
     plan = make_plan(study, axes, trials=trials)
     chunks = [plan.arguments(chunk) for chunk in plan.chunks]
     began = time.perf_counter()

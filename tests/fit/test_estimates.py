@@ -34,6 +34,18 @@ def test_a_share_from_outcomes_and_from_counts(method):
     np.testing.assert_allclose(ends(found), (test.low, test.high), rtol=1e-6)
 
 
+@pytest.mark.parametrize("n", [1, 2, 7, 12, 333])
+def test_medians_of_resamples_are_those_of_their_values(n, monkeypatch):
+    """To the last bit, for any kind of number, however few are resampled at a time."""
+    monkeypatch.setattr(estimates, "RESAMPLED", 1000)
+    values = np.random.default_rng(n).normal(size=n)
+    picks = np.random.default_rng(5).integers(n, size=(50, n))
+    for array in (values, values.astype(np.float32), np.round(values).astype(int), values > 0,
+                  np.where(values < -1, np.nan, values)):  # fmt: skip
+        found = estimates._medians(array, 50, 5)
+        np.testing.assert_array_equal(found, np.median(array[picks], axis=1))
+
+
 def test_a_median_is_bootstrapped():
     found = estimates.median(VALUES, draws=2000)
     other = stats.bootstrap((VALUES,), np.median, n_resamples=2000, method="percentile", rng=1)

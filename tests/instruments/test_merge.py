@@ -65,7 +65,8 @@ def matched(rows: np.ndarray, keys: np.ndarray, first: int, count: int):
 def test_merging_is_that_of_loops(double, first, count):
     rng = np.random.default_rng(10 * first + count)
     x, keys = rng.normal(size=(16 + first, 6)), rng.normal(size=(16 + first, 4))
-    found = merge(jnp.asarray(x), jnp.asarray(keys), first, count)
+    found = eqx.filter_jit(merge)(jnp.asarray(x), jnp.asarray(keys), first, count)
+    found = jax.tree.map(np.asarray, found)
     want = matched(x, keys, first, count)
     assert len(found.rows) == count + first == len(want)
     np.testing.assert_allclose(found.rows, [row for row, _, _ in want], rtol=1e-9, atol=1e-12)
@@ -91,7 +92,7 @@ def test_a_merged_network_is_that_of_numpy(double, pool):
     repeated = np.repeat(np.arange(len(x)), sizes)
     for b in (1, 2):  # a token of s patches is s equal tokens
         x = by_hand(model, x[repeated], b)["leaving"][np.searchsorted(repeated, np.arange(len(x)))]
-    behind = np.asarray(model.norm(jnp.asarray(x)))
+    behind = np.asarray(eqx.filter_jit(model.norm)(jnp.asarray(x)))
     place = next(i for i, (_, _, who) in enumerate(rows) if 0 in who)
     pooled = behind[place] if pool == "class" else behind[repeated].mean(0)
     want = pooled @ np.asarray(model.head.weight) + np.asarray(model.head.bias)
@@ -101,8 +102,12 @@ def test_a_merged_network_is_that_of_numpy(double, pool):
 def test_nothing_to_merge_changes_nothing(double):
     model = shaken(Vision(width=12, depth=2, heads=2, hidden=24, pool="class", outputs=10), True)
     x = jnp.asarray(np.random.default_rng(0).normal(size=(16, 4)))
-    np.testing.assert_allclose(merged_output(model, x, 1, 16), output(model, x, None), rtol=1e-12)
-    assert keys_of(model.blocks[0], model.embedded(x)).shape == (17, 6)
+    merged, whole = eqx.filter_jit(
+        lambda model, x: (merged_output(model, x, 1, 16), output(model, x, None))
+    )(model, x)
+    np.testing.assert_allclose(merged, whole, rtol=1e-12)
+    keys = eqx.filter_eval_shape(lambda m, x: keys_of(m.blocks[0], m.embedded(x)), model, x)
+    assert keys.shape == (17, 6)
 
 
 def test_norm_keeps_the_longest(double):
@@ -110,9 +115,13 @@ def test_norm_keeps_the_longest(double):
     cut = dataclasses.replace(model, keep=((0, 5),))
     x = np.random.default_rng(0).normal(size=(16, 4))
     lengths = np.linalg.norm(by_hand(model, embedded(model, x), 0)["leaving"], axis=1)
-    scored = output(cut, jnp.asarray(x), jnp.asarray(lengths))
-    np.testing.assert_allclose(output(cut, jnp.asarray(x), None, "norm"), scored, rtol=1e-10)
-    assert not np.allclose(scored, output(cut, jnp.asarray(x), None))
+    scored, normed, plain = eqx.filter_jit(
+        lambda cut, x, scores: (
+            output(cut, x, scores), output(cut, x, None, "norm"), output(cut, x, None)
+        )
+    )(cut, jnp.asarray(x), jnp.asarray(lengths))  # fmt: skip
+    np.testing.assert_allclose(normed, scored, rtol=1e-10)
+    assert not np.allclose(scored, plain)
 
 
 @pytest.mark.parametrize("policy", ["similarity", "norm"])

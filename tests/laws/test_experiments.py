@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.experimental.compilation_cache import compilation_cache
 
 from limelight._core.errors import InputError
 from limelight._core.keys import fingerprint, trial_key
@@ -39,19 +38,6 @@ def test_it_is_the_kind_it_says_and_is_rebuilt_from_its_description(name):
     assert describe(rebuild(describe(one))) == describe(one)
 
 
-@pytest.fixture
-def compiled_once(tmp_path):
-    """Programs are kept on disk, so that resuming need not compile again."""
-    names = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
-    before = {name: getattr(jax.config, name) for name in names}
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path / "programs"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    yield
-    for name, value in before.items():
-        jax.config.update(name, value)
-    compilation_cache.reset_cache()
-
-
 #: These compile for long and are held to this law by the slow tests alone.
 HEAVY = {
     "Classify",
@@ -70,7 +56,7 @@ HEAVY = {
     "name",
     [pytest.param(name, marks=[pytest.mark.slow] * (name in HEAVY)) for name in EXPERIMENTS],
 )
-def test_alone_as_in_a_batch_and_resumed_to_the_same_bytes(name, tmp_path, compiled_once):
+def test_alone_as_in_a_batch_and_resumed_to_the_same_bytes(name, tmp_path):
     """Two chunks of two trials; the second is removed and comes again; a trial by itself agrees."""
     one = experiment(name)
     sweep = lambda: one.sweep({}, trials=3, store=tmp_path / "run", width=2, name="law")

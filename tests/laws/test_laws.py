@@ -1,5 +1,6 @@
 """The laws that every world, model, measure and statement meets by standing on its shelf."""
 
+import functools
 import json
 
 import equinox as eqx
@@ -11,7 +12,7 @@ import pytest
 
 from limelight._core.kinds import kind_of
 from limelight._core.types import Example
-from limelight.models.base import split
+from limelight.models.base import Recipe
 from limelight.papers import KEYS, load
 from limelight.theory.base import Bound
 from limelight.worlds import dataset, example
@@ -29,44 +30,45 @@ from tests.laws.members import (
 STATEMENTS = [(key, s.label) for key in KEYS for s in load(key).statements]
 
 
+def bits(leaf):
+    return jr.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
+
+
 def same(a, b):
-    data = lambda leaf: (
-        jr.key_data(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else leaf
-    )
     for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
-        np.testing.assert_array_equal(data(x), data(y))
+        np.testing.assert_array_equal(bits(x), bits(y))
+
+
+def drawn(name):
+    """A truth, sixteen examples at once, and the first four one by one: all as one program."""
+    world = WORLDS[name]
+    world.check()
+
+    def program(k_truth, k_data):
+        truth = world.draw(k_truth)
+        alone = lambda index: example(world, k_data, truth, index)
+        return truth, dataset(world, k_data, truth, 16), jax.lax.map(alone, jnp.arange(4))
+
+    return jax.jit(program)(jr.key(1), jr.key(2))
+
+
+@functools.cache
+def drawn_once(name):
+    return drawn(name)
 
 
 @pytest.mark.parametrize("name", WORLDS)
 class TestWorlds:
     def test_the_same_key_gives_the_same_example(self, name):
-        world = WORLDS[name]
-        world.check()
-        truth = world.draw(jr.key(1))
-        same(truth, world.draw(jr.key(1)))
-        one = lambda: example(world, jr.key(2), truth, jnp.array(3))
-        same(one(), one())
+        same(drawn_once(name), drawn(name))  # traced anew, so nothing is remembered
 
     def test_compiled_and_batched_examples_are_the_plain_ones(self, name):
-        world = WORLDS[name]
-        truth = world.draw(jr.key(1))
-        data = dataset(world, jr.key(2), truth, 4)
-        traces = []
-
-        @jax.jit
-        def one(index):
-            traces.append(1)
-            return example(world, jr.key(2), truth, index)
-
-        for index in range(4):
-            alone = one(jnp.array(index))
-            for whole, part in zip(jax.tree.leaves(data), jax.tree.leaves(alone), strict=True):
-                np.testing.assert_allclose(whole[index], part, rtol=1e-6, atol=1e-7)
-        assert len(traces) == 1
+        _, data, alone = drawn_once(name)
+        for whole, parts in zip(jax.tree.leaves(data), jax.tree.leaves(alone), strict=True):
+            np.testing.assert_allclose(whole[:4], parts, rtol=1e-6, atol=1e-7)
 
     def test_examples_are_finite_and_labelled(self, name):
-        world = WORLDS[name]
-        data = jax.jit(lambda: dataset(world, jr.key(2), world.draw(jr.key(1)), 16))()
+        _, data, _ = drawn_once(name)
         for leaf in jax.tree.leaves(data):
             assert np.isfinite(np.asarray(leaf)).all()
         if isinstance(data, Example):
@@ -74,47 +76,74 @@ class TestWorlds:
             assert data.roles.shape == data.kept.shape == data.tokens.shape[:2]
 
 
+def made(world, recipe):
+    """What makes a truth and a model of two keys, as one program."""
+    if isinstance(recipe, Recipe):
+        recipe.check(world)
+
+    @eqx.filter_jit
+    def program(k_truth, k_model):
+        truth = world.draw(k_truth)
+        return truth, recipe.init(k_model, world, truth)
+
+    return program
+
+
+@functools.cache
+def made_once(name):
+    return made(*MODELS[name])
+
+
 @pytest.mark.parametrize("name", MODELS)
 class TestModels:
-    def make(self, name, seed=1):
-        world, recipe = MODELS[name]
-        recipe.check(world)
-        truth = world.draw(jr.key(0))
-        return world, truth, recipe.init(jr.key(seed), world, truth)
-
     def test_the_same_key_gives_the_same_model(self, name):
-        same(split(self.make(name)[2])[0], split(self.make(name)[2])[0])
+        keys = jr.key(0), jr.key(1)
+        same(made_once(name)(*keys), made(*MODELS[name])(*keys))
 
     def test_one_example_compiled_and_batched_agree(self, name):
-        world, truth, model = self.make(name)
-        data = dataset(world, jr.key(2), truth, 5)
-        call = lambda e: model(model.prepare(e))
-        batch = jax.jit(jax.vmap(call))(data)
-        for i in (0, 4):
-            alone = call(jax.tree.map(lambda leaf, i=i: leaf[i], data))
-            np.testing.assert_allclose(batch[i], alone, rtol=1e-5, atol=1e-6)
+        world, _ = MODELS[name]
+        truth, model = made_once(name)(jr.key(0), jr.key(1))
+
+        @eqx.filter_jit
+        def program(model, truth, key):
+            data = dataset(world, key, truth, 5)
+            call = lambda e: model(model.prepare(e))
+            return jax.vmap(call)(data), jax.lax.map(call, data)
+
+        batch, alone = program(model, truth, jr.key(2))
+        np.testing.assert_allclose(batch, alone, rtol=1e-5, atol=1e-6)
         assert np.isfinite(np.asarray(batch)).all()
 
     def test_it_survives_a_save_and_a_load(self, name, tmp_path):
-        _, _, model = self.make(name)
+        _, model = made_once(name)(jr.key(0), jr.key(1))
+        _, other = made_once(name)(jr.key(0), jr.key(9))
         eqx.tree_serialise_leaves(tmp_path / "model", model)
-        again = eqx.tree_deserialise_leaves(tmp_path / "model", self.make(name, seed=9)[2])
-        same(model, again)
+        same(model, eqx.tree_deserialise_leaves(tmp_path / "model", other))
 
 
 #: Each measure once, also where it has a second name with its usual settings.
 MEASURES = list({(repr(measure_members()[name]), repr(READ[name])): name for name in READ}.values())
 
 
+@functools.cache
+def read_off(where):
+    """The model that a measure reads, with its truth."""
+    return made(*where)(jr.key(0), jr.key(1))
+
+
 @pytest.mark.parametrize("name", MEASURES)
 def test_measures_are_numbers_of_their_key(name):
-    """Compiled and for several keys at once as plainly for one."""
-    measure, (world, recipe) = measure_members()[name], READ[name]
-    truth = world.draw(jr.key(0))
-    made = recipe.init(jr.key(1), world, truth)
-    read = lambda key: measure(key, world, truth, made)
-    many = jax.tree.leaves(jax.jit(jax.vmap(read))(jr.split(jr.key(5), 3)))
-    plain = jax.tree.leaves(read(jr.split(jr.key(5), 3)[1]))
+    """For several keys at once as for one by itself."""
+    measure, where = measure_members()[name], READ[name]
+    world, _ = where
+    truth, model = read_off(where)
+
+    @eqx.filter_jit
+    def program(keys, truth, model):
+        read = lambda key: measure(key, world, truth, model)
+        return jax.vmap(read)(keys), read(keys[1])
+
+    many, plain = map(jax.tree.leaves, program(jr.split(jr.key(5), 3), truth, model))
     for several, one in zip(many, plain, strict=True):
         assert one.ndim <= 1  # a number, or a trace
         np.testing.assert_allclose(several[1], one, rtol=1e-5, atol=1e-6)

@@ -22,9 +22,16 @@ WORLD = Patterns(tokens=20, relevant=0.4, confusing=0.1)
 RECIPE = Shallow(width=8, output_scale=0.3)
 
 
+@eqx.filter_jit
 def start(world=WORLD, recipe=RECIPE):
     truth = world.draw(jr.key(0))
     return truth, recipe.init(jr.key(1), world, truth)
+
+
+@eqx.filter_jit
+def fit(train, world, truth, model, *look):
+    """Train on the data of one key, as one program."""
+    return train(jr.key(2), world, truth, model, *look)
 
 
 @pytest.mark.usefixtures("double")
@@ -32,22 +39,21 @@ def test_sgd_is_algorithm_1():
     """Batches drawn with replacement, all four maps updated together, plain steps."""
     train = Train(steps=6, batch=5, rate=0.7, examples=9, every=3)
     truth, model = start()
-    ours, record, _ = train(jr.key(2), WORLD, truth, model)
+    ours, record, _ = fit(train, WORLD, truth, model)
     assert int(record.steps) == 6
 
     k_data, k_batch, _ = named(jr.key(2), "data", "batch", "drop")
-    pool = [example(WORLD, k_data, truth, jnp.array(i)) for i in range(9)]
+    draw = jax.jit(lambda index: example(WORLD, k_data, truth, index))
+    pool = [draw(jnp.array(i)) for i in range(9)]
     trained, rest = split(model)
+    gradient = jax.jit(jax.grad(lambda t, e: hinge(eqx.combine(t, rest)(e), e.label)))
     for step in range(6):
         u = np.asarray(jr.uniform(jr.fold_in(k_batch, step), (5,)))
         index = np.floor(u * 9).astype(int)
         assert index.max() < 9
-        grads = [
-            jax.grad(lambda t, e=pool[i]: hinge(eqx.combine(t, rest)(e), e.label))(trained)
-            for i in index
-        ]
+        grads = [jax.tree.map(np.asarray, gradient(trained, pool[i])) for i in index]
         mean = jax.tree.map(lambda *g: sum(g) / 5, *grads)
-        trained = jax.tree.map(lambda w, g: w - 0.7 * g, trained, mean)
+        trained = jax.tree.map(lambda w, g: np.asarray(w) - 0.7 * g, trained, mean)
     for a, b in zip(jax.tree.leaves(trained), jax.tree.leaves(split(ours)[0]), strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-10)
 
@@ -61,7 +67,7 @@ def test_adam_with_a_traced_rate_is_plain_adam():
     ours = jax.jit(run)(jnp.array(0.01))
 
     k_data = named(jr.key(2), "data")[0]
-    pool = jax.vmap(lambda i: example(WORLD, k_data, truth, i))(jnp.arange(6))
+    pool = jax.jit(jax.vmap(lambda i: example(WORLD, k_data, truth, i)))(jnp.arange(6))
     trained, rest = split(model)
     optimizer = optax.adam(0.01)
 
@@ -74,7 +80,7 @@ def test_adam_with_a_traced_rate_is_plain_adam():
         change, state = optimizer.update(jax.grad(loss)(t), state, t)
         return eqx.apply_updates(t, change), state
 
-    state = optimizer.init(trained)
+    state = jax.jit(optimizer.init)(trained)
     for _ in range(40):
         trained, state = step(trained, state)
     for a, b in zip(jax.tree.leaves(trained), jax.tree.leaves(split(ours)[0]), strict=True):
@@ -85,8 +91,8 @@ def test_adam_with_a_traced_rate_is_plain_adam():
 def test_room_for_more_examples_changes_nothing(batch):
     truth, model = start()
     train = Train(steps=10, batch=batch, examples=5, every=10)
-    small = train(jr.key(2), WORLD, truth, model)
-    roomy = dataclasses.replace(train, capacity=17)(jr.key(2), WORLD, truth, model)
+    small = fit(train, WORLD, truth, model)
+    roomy = fit(dataclasses.replace(train, capacity=17), WORLD, truth, model)
     for a, b in zip(jax.tree.leaves(small), jax.tree.leaves(roomy), strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
 
@@ -97,8 +103,8 @@ def test_early_exit_changes_nothing_but_the_steps():
     truth, model = start(world, recipe)
     look = lambda net: {"size": jnp.linalg.norm(net.weights.value)}
     train = Train(steps=300, batch=8, rate=1.0, examples=6, every=10)
-    early = train(jr.key(2), world, truth, model, look)
-    full = dataclasses.replace(train, early_exit=False)(jr.key(2), world, truth, model, look)
+    early = fit(train, world, truth, model, look)
+    full = fit(dataclasses.replace(train, early_exit=False), world, truth, model, look)
     assert int(early[1].steps) < int(full[1].steps) == 300
     assert float(early[1].loss) == 0.0
     for a, b in zip(jax.tree.leaves(early[0]), jax.tree.leaves(full[0]), strict=True):
@@ -112,13 +118,15 @@ def test_a_diverging_trial_is_flagged_and_harms_no_neighbour():
     truth, model = start()
     train = Train(steps=20, batch=4, examples=6, every=5)
 
+    @jax.jit
+    @jax.vmap
     def run(rate):
         net, record, _ = dataclasses.replace(train, rate=rate)(jr.key(2), WORLD, truth, model)
         return split(net)[0], record
 
-    together = jax.vmap(run)(jnp.array([0.5, 1e30, 0.5]))
+    together = run(jnp.array([0.5, 1e30, 0.5]))
     assert np.asarray(together[1].diverged).tolist() == [False, True, False]
-    calm = jax.vmap(run)(jnp.array([0.5, 0.5, 0.5]))
+    calm = run(jnp.array([0.5, 0.5, 0.5]))
     for a, b in zip(jax.tree.leaves(together[0]), jax.tree.leaves(calm[0]), strict=True):
         np.testing.assert_array_equal(np.asarray(a)[[0, 2]], np.asarray(b)[[0, 2]])
         assert np.isfinite(np.asarray(a)).all()
@@ -135,7 +143,7 @@ def test_divergence_is_for_good_with_or_without_early_exit():
             net, record, _ = dataclasses.replace(train, rate=rate)(jr.key(2), WORLD, truth, model)
             return split(net)[0], record.diverged
 
-        outcomes.append(jax.vmap(run)(rates))
+        outcomes.append(jax.jit(jax.vmap(run))(rates))
     for a, b in zip(*map(jax.tree.leaves, outcomes), strict=True):
         np.testing.assert_array_equal(a, b)
     assert np.asarray(outcomes[0][1]).any()
@@ -146,7 +154,7 @@ def test_a_loss_that_overflows_is_a_divergence_even_when_the_weights_are_finite(
     maps = lambda m: (m.weights.output, m.weights.value)
     huge = eqx.tree_at(maps, model, tuple(1e30 * w for w in maps(model)))  # their product is not
     train = Train(steps=5, batch=4, rate=1e-38, examples=6, every=5)
-    trained, record, _ = train(jr.key(2), WORLD, truth, huge)
+    trained, record, _ = fit(train, WORLD, truth, huge)
     assert bool(record.diverged)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(split(trained)[0]))
 

@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from limelight._cli.options import Crew
+from limelight._cli.options import CrewOrder
 from limelight._cli.progress import Bar, Stopped, busy
 from limelight._cli.run import Order, named, show, stopped
 from limelight._cli.text import clock, emit, plural, quoted, say, tell
 
 
-def crewed(order: Order, crew: Crew, dry_run: bool, json: bool) -> None:
+def crewed(order: Order, crew: CrewOrder, dry_run: bool, json: bool) -> None:
     """Lay the study out, start workers, wait for the whole and print what was found."""
     from limelight._workers.crew import workers
     from limelight._workers.launcher import launcher

@@ -73,7 +73,7 @@ def settings(pairs: Iterable[str]) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Crew:
+class CrewOrder:
     """Workers that were asked for: where, how many, with which options."""
 
     on: str
@@ -81,7 +81,7 @@ class Crew:
     options: dict[str, str]
 
 
-def orders(on: str | None, workers: int | None, options: Iterable[str]) -> Crew | None:
+def orders(on: str | None, workers: int | None, options: Iterable[str]) -> CrewOrder | None:
     """The workers that were asked for; none where no word speaks of them."""
     given = list(options)
     if on is None and workers is None and not given:
@@ -96,7 +96,7 @@ def orders(on: str | None, workers: int | None, options: Iterable[str]) -> Crew 
         if not equals or not name:
             raise InputError(f"--with {pair!r} is not NAME=VALUE", "for example --with time=60")
         found[name.replace("-", "_")] = value
-    return Crew(on or "local", workers, found)
+    return CrewOrder(on or "local", workers, found)
 
 
 def check_stall(seconds: float) -> None:

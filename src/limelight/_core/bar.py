@@ -18,10 +18,10 @@ def in_notebook() -> bool:
 
 def default() -> Callable[[Any], None]:
     """What shows how far a run is by default: a bar in a notebook, elsewhere nothing."""
-    return Bar() if in_notebook() else lambda _: None
+    return NotebookBar() if in_notebook() else lambda _: None
 
 
-class Bar:
+class NotebookBar:
     """One line of output that is written anew as a run goes on."""
 
     def __init__(self) -> None:

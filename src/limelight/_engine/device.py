@@ -21,7 +21,7 @@ SHARE = 0.4
 #: Trials in a chunk at most.
 WIDEST = {"cpu": 128, "gpu": 4096, "tpu": 4096}
 #: Bytes of a chunk at most: on a CPU a chunk that stays near the cache is the fast one (token by
-#: token at 24 MB a trial, CPU time a step was 1.3 to 2.5 ms at width 4, 2.5 to 2.9 ms at 16).
+#: token at 24 MB per trial, CPU time per step was 1.3 to 2.5 ms at width 4, 2.5 to 2.9 ms at 16).
 ROOM = {"cpu": 128 * 2**20}
 #: Rough sustained FLOP/s of these small programs on one device, for time estimates only.
 PACE = {"cpu": 5e9, "gpu": 2e12, "tpu": 2e12}

@@ -229,7 +229,7 @@ def make_plan(
     grid.check(experiment)
     grid = Grid(fitting(experiment, axes))
     if trials < 1:
-        raise InputError(f"trials = {trials}", "at least one a cell")
+        raise InputError(f"trials = {trials}", "at least one per cell")
     if not 0 <= seed < 2**32:
         raise InputError(f"seed = {seed}", "between 0 and 2^32 - 1")
     for path in shared:

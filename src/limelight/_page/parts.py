@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from limelight._core.errors import InputError
+from limelight._core.strip import number, strip, where
 from limelight._page.shell import data, packed, text, typeset
-from limelight._page.strips import number, strip, where
 from limelight.chart import Chart
 from limelight.claims import Verdict
 

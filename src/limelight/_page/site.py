@@ -9,11 +9,11 @@ from pathlib import Path
 
 from limelight._core.files import write_whole
 from limelight._core.maths import in_text
+from limelight._core.strip import strip
 from limelight._page import parts
 from limelight._page.parts import outcome
 from limelight._page.report import Anchors, Section, section_html
 from limelight._page.shell import page, shared_files, text, typeset
-from limelight._page.strips import strip
 from limelight.claims import KINDS, Verdict, most_surprising
 
 

@@ -22,7 +22,7 @@ GPU_MEMORY = 16 * 2**30
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CostEstimate:
     """What a run by workers will cost.
 
     Args:
@@ -54,10 +54,10 @@ def fitted(make: Callable[..., Plan], count: int, gpus: bool) -> Plan:
     return make(width=1 << (wide.bit_length() - 1))
 
 
-def estimate(plan: Plan, count: int, gpus: bool) -> Estimate:
+def estimate(plan: Plan, count: int, gpus: bool) -> CostEstimate:
     """What it will cost, from counted FLOPs and a rough pace."""
     seconds = plan.cost.flops / pace_of(plan, gpus)
-    return Estimate(
+    return CostEstimate(
         programs=plan.compilations,
         chunks=len(plan.chunks),
         each=len(plan.chunks) / count,

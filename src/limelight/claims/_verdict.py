@@ -168,9 +168,8 @@ class Verdict:
             ("from", f"{self.source}, n = {self.n}"),
             *([("note", self.note)] if self.note else []),
         ]
-        drawn = strip(float(self.value), self.interval, self.region, self.verdict)
         head = notebook.line(f"{self.claim}: {self.verdict}", strong=True)
-        return head + drawn + notebook.grid(("", ""), rows)
+        return head + strip(self) + notebook.grid(("", ""), rows)
 
     def __str__(self) -> str:
         ends = "" if self.interval is None else " [{:.3g}, {:.3g}]".format(*self.interval)
@@ -192,7 +191,7 @@ class Verdicts(tuple[Verdict, ...]):
 
     def _repr_html_(self) -> str:
         titles = ("claim", "says", "verdict", "value", "rule strip: shaded where it holds")
-        strips = [strip(float(v.value), v.interval, v.region, v.verdict) for v in self]
+        strips = [strip(v) for v in self]
         rows = [
             (v.claim, v.statement, v.verdict, "" if math.isnan(v.value) else f"{v.value:.3g}")
             for v in self

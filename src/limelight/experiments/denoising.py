@@ -46,7 +46,7 @@ class Denoising(Experiment):
         sigma: Noise of a clean patch.
         loud: Noise of a corrupted patch in training; equal to `sigma` for none.
         share: Probability that a patch is corrupted.
-        batch: Images a step.
+        batch: Images per step.
         steps: Steps.
         images: Test images.
 

@@ -1,7 +1,7 @@
 r"""Training linear attention on drawn prompts: a fixed set, or fresh ones at every step."""
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -16,6 +16,7 @@ from limelight._core.types import Number, PRNGKey
 from limelight.experiments.base import Experiment
 from limelight.experiments.prompt_flow import PromptFlow
 from limelight.models.linear_attention import LinearAttention
+from limelight.train._loop import Moved, run_blocks
 from limelight.worlds.prompts import Prompts
 
 
@@ -74,22 +75,24 @@ class PromptDescent(Experiment):
         middles = (law.levels[:-1] + law.levels[1:]) / 2
         pull, fitted = self._fixed(k_data) if self.prompts else (self._fresh(k_steps), None)
 
-        def step(number: Array, carry):
-            model, times = carry
+        def step(model: Any, times: Array, numbers: Array) -> Moved:
+            (number,) = numbers
             matrix, back = jax.vjp(lambda m: m.matrix, model)
             (move,) = back(pull(number, matrix))
             model = jax.tree.map(lambda w, v: w + self.rate * v, model, move)
             below = law.loss(model.matrix) < middles
             now = jnp.where(jnp.isnan(times) & below, (number + 1) * self.rate, times)
-            return model, now
+            return Moved(model, now, {})
 
-        begun = (self.flow.begin(key, law), jnp.full(self.dimension, jnp.nan))
-        model, times = jax.lax.fori_loop(0, self.steps, step, begun)
-        over = lambda matrix: law.loss(matrix) / law.levels[-1] - 1
+        def over(matrix: Array) -> Array:
+            return law.loss(matrix) / law.levels[-1] - 1
+
+        never = jnp.full(self.dimension, jnp.nan)
+        end = run_blocks(step, self.flow.begin(key, law), never, self.steps)
         return {
-            "over": over(model.matrix),
+            "over": over(end.weights.matrix),
             "fitted": jnp.asarray(jnp.nan) if fitted is None else over(fitted),
-            "time": times,
+            "time": end.memory,
             "flow.time": flowed["time"],
             "flow.finished": flowed["finished"],
         }

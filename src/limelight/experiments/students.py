@@ -51,7 +51,7 @@ class Students(Experiment):
         world: Gaussian patches and the filter that labels them.
         student: `free`, `gram` or `vit`.
         steps: Updates.
-        batch: Images a step.
+        batch: Images per step.
         examples: Images of the training set.
         tests: Fresh images for the error.
 

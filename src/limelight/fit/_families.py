@@ -58,7 +58,7 @@ def quantile(points: int, draws: int) -> float:
 
 
 def mean_point(name: str, draws: np.ndarray, points: int) -> Point:
-    """The mean of one number a draw."""
+    """The mean of one number per draw."""
     draws = np.asarray(draws, dtype=float)
     mean = float(draws.mean())
     half = quantile(points, len(draws)) * _error(draws)

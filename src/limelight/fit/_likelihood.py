@@ -45,7 +45,7 @@ class Curve:
     limits: tuple[float, float]
 
     def eta(self, t: Draws, k: Draws) -> Counts:
-        """Log odds of success at every size, one row a draw."""
+        """Log odds of success at every size, one row per draw."""
         return k[:, None] * (self.u - t[:, None]) + logit(self.rate)
 
     def maximise(self, s: Counts, n: Counts, slopes: tuple[float, float] | None = None):

@@ -68,7 +68,7 @@ def compare_predictors(
     for name, given in predictors.items():
         column = numbers(given, name)
         if column.ndim not in (1, 2) or len(column) != len(values):
-            raise InputError(f"predictor {name!r} has not one row a point")
+            raise InputError(f"predictor {name!r} has not one row per point")
         columns[name] = column.reshape(len(values), -1)
     known = np.isfinite(values)
     for column in columns.values():

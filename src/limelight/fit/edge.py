@@ -179,7 +179,7 @@ def threshold(
     diverged (the `diverged` column, where the table has one) or whose measure is NaN has failed.
 
     Args:
-        table: One row a trial.
+        table: One row per trial.
         along: The axis to find thresholds on, such as `train.examples`.
         measure: The column that decides success.
         level: The level it is compared with.
@@ -248,7 +248,7 @@ def successes(
     values = table[measure]
     if values.ndim != 1 or values.dtype.kind not in "biuf":
         raise InputError(
-            f"{measure!r} is not one number a trial", "pick a logged step of a trace first"
+            f"{measure!r} is not one number per trial", "pick a logged step of a trace first"
         )
     ok = values < level if below else values >= level
     if "diverged" in table.columns:

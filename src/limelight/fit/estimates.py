@@ -28,6 +28,8 @@ from limelight.fit.resample import DRAWS, percentile_interval, resample_means
 LEAST = 5
 #: Bootstrap draws of a median, which takes few values.
 MEDIAN_DRAWS = 10_000
+#: Trials that are resampled at one time.
+RESAMPLED = 2**17
 
 
 # --- over trials --------------------------------------------------------------------------------
@@ -115,10 +117,30 @@ def median(
     array = np.asarray(values)
     if not len(array):
         return missing(note)
-    picks = np.random.default_rng(seed).integers(len(array), size=(draws, len(array)))
     tail = 50 * (1 - level)
-    ends = _floats(np.percentile(np.median(array[picks], axis=1), [tail, 100 - tail]))
+    ends = _floats(np.percentile(_medians(array, draws, seed), [tail, 100 - tail]))
     return enough(Estimate(float(np.median(array)), ends, len(array), note, level), least)
+
+
+def _medians(array: np.ndarray, draws: int, seed: int) -> np.ndarray:
+    """The median of every resample, found among ranks: they are short, and quick to select.
+
+    The same to the last bit as the median of the values: the middle ranks are those of the middle
+    values. Some resamples at a time, so that many trials need little memory.
+    """
+    n, generator = len(array), np.random.default_rng(seed)
+    if n > np.iinfo(np.uint16).max or np.isnan(array).any():  # a NaN has no rank among numbers
+        return np.median(array[generator.integers(n, size=(draws, n))], axis=1)
+    order = np.argsort(array, kind="stable")
+    ranks = np.empty(n, np.uint16)
+    ranks[order] = np.arange(n, dtype=np.uint16)
+    middle = [n // 2] if n % 2 else [n // 2 - 1, n // 2]
+    chosen, rows = [], max(1, RESAMPLED // n)
+    for first in range(0, draws, rows):
+        taken = ranks[generator.integers(n, size=(min(rows, draws - first), n))]
+        taken.partition(middle, axis=1)
+        chosen.append(taken[:, middle])
+    return np.mean(array[order][np.concatenate(chosen)], axis=1)
 
 
 def paired(first: Numbers, second: Numbers, **options) -> Estimate:

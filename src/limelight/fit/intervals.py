@@ -125,7 +125,7 @@ def mean_interval(values: Numbers, level: float = 0.95, draws: int = DRAWS, seed
         seed: Fixes the draws.
 
     Returns:
-        Lower and upper ends, one a cell; NaN where there are fewer than two trials or a NaN.
+        Lower and upper ends, one per cell; NaN where there are fewer than two trials or a NaN.
 
     Example:
         >>> low, high = mean_interval([1.0, 2.0, 3.0, 4.0])

@@ -252,7 +252,7 @@ def merge(x: Numbers, successes: Numbers, trials: Numbers):
     if s.ndim != 2 or s.shape[1] != sizes.size or n.shape not in (s.shape, sizes.shape):
         raise InputError(
             f"{sizes.size} sizes do not match successes {s.shape} and trials {n.shape}",
-            "successes is draws by sizes, trials is one number a size",
+            "successes is draws by sizes, trials is one number per size",
         )
     s, n = counts(s, n)
     distinct, place = np.unique(sizes, return_inverse=True)

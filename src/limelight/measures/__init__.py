@@ -17,7 +17,6 @@ of noise in real networks.
 
 from limelight.measures.accuracy import Accuracy, FreshLoss, Margins, accuracy, fresh_loss
 from limelight.measures.attention import AttentionMass, KeptTokens, RoleMass
-from limelight.measures.base import Begun
 from limelight.measures.features import (
     FeatureNorms,
     FeatureTurns,
@@ -56,8 +55,6 @@ from limelight.measures.noise import (
 from limelight.measures.values import ValueParts, ValuePull
 
 __all__ = [
-    # The contract.
-    "Begun",
     # Any world with labels.
     "Accuracy",
     "FreshLoss",

@@ -4,7 +4,6 @@ All matrices come out as `x @ weight`, float64, and fit each other: a tensor of 
 refused, because a bound made of norms would take it silently.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,15 +14,8 @@ from jaxtyping import Float
 
 from limelight._core.arrays import Real
 from limelight._core.errors import InputError
-from limelight.models._layouts import (
-    GPT2,
-    LAYOUTS,
-    OWN,
-    Place,
-    is_position_table,
-    recognise,
-    why_skipped,
-)
+from limelight.models._layouts import GPT2, LAYOUTS, OWN, Place, recognise, why_skipped
+from limelight.models._tokens import own_tokens, positions, vit_tokens
 from limelight.models.pretrained._configs import CONFIG
 from limelight.models.pretrained._names import rename
 from limelight.models.pretrained._refused import refusal, text_model
@@ -190,7 +182,7 @@ def _of_vit(opened: Opened) -> Checkpoint:
         source=opened.name,
         layout=opened.renamed.layout.name,
         blocks=tuple(_labelled(block, tensors) for block in blocks),
-        tokens=_vit_tokens(tensors),
+        tokens=vit_tokens(tensors),
         skipped={reason: tuple(names) for reason, names in skipped.items()},
         notes=tuple(notes),
     )
@@ -227,33 +219,18 @@ def _labelled(block: AttentionBlock, tensors: Tensors) -> AttentionBlock:
     return replace(block, name=name, keys=keys)
 
 
-def _vit_tokens(tensors: Tensors) -> int | None:
-    """Rows that attention runs over: patches, and those before them, with a position or without."""
-    shape = tensors.shape("pos_embed")
-    if len(shape) < 2:
-        return None
-    count = lambda name: math.prod(tensors.shape(name)[:-1]) if name in tensors else 0
-    classed = count("cls_token")
-    prefix = classed + count("dist_token") + count("reg_token")
-    square = lambda n: n > 0 and math.isqrt(n) ** 2 == n
-    covers = {k for k in (0, classed, prefix) if square(shape[-2] - k)}
-    if len(covers) == 1:
-        return shape[-2] - covers.pop() + prefix
-    return shape[-2] if not prefix else None
-
-
 def _assemble(layout: str, places: list[Place], found: Source, heads: int | None) -> Checkpoint:
     """The blocks of a network for text, or of our own."""
     tensors, config = found.tensors, found.configs.get(CONFIG, {})
     notes: list[str] = []
     if layout == OWN:
-        table = _own_tokens(tensors)
+        table = own_tokens(tensors)
         blocks, tokens = [_own_block(tensors, table)], len(table) + 1  # [CLS] is attended to
     else:
         _plain_scores(layout, found.name, config)
         count = _count_heads(found, heads, notes)
         blocks = [_block(tensors, place, count) for place in places]
-        tokens = _positions(tensors)
+        tokens = positions(tensors)
         if tokens is not None and config.get("model_type") in PADDED:
             tokens -= 2
     used = {key for block in blocks for key in block.keys}
@@ -359,23 +336,6 @@ def _count_heads(found: Source, heads: int | None, notes: list[str]) -> int:
         f"{found.name}: how many heads share the columns is not in the file",
         "put its config.json beside it, or say heads=...",
     )
-
-
-def _positions(tensors: Tensors) -> int | None:
-    for name in filter(is_position_table, tensors):
-        shape = tensors.shape(name)
-        return shape[-2] if len(shape) >= 2 else None
-    return None
-
-
-def _own_tokens(tensors: Tensors) -> np.ndarray:
-    """Both values of every token of one of our own files; a bag's other value is 0."""
-    d = len(tensors.need("cls", None))
-    if "tokens" in tensors:
-        return tensors.need("tokens", None, 2, d)
-    if "V" in tensors:
-        return tensors.need("V", None, d)[:, None]
-    return tensors.need("P", None, d)[:, None] + tensors.need("E", 2, d)[None]
 
 
 def _own_block(tensors: Tensors, table: np.ndarray) -> AttentionBlock:

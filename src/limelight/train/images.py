@@ -59,7 +59,7 @@ class ImageTraining(eqx.Module):
 
     Args:
         steps: Updates.
-        batch: Images a step, drawn with replacement.
+        batch: Images per step, drawn with replacement.
         rate: Peak step size.
         examples: Training images used, the first of a trial's own order; 0 for all.
         optimizer: `adamw`, or `sgd` with Nesterov momentum 0.9; an Optax optimizer, used as it is

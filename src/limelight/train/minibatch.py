@@ -93,7 +93,7 @@ class Train(eqx.Module):
 
     Args:
         steps: Updates.
-        batch: Examples a step; `None` for the whole training set.
+        batch: Examples per step; `None` for the whole training set.
         rate: Step size.
         examples: Size of the training set.
         capacity: Largest training set a program has room for; what an axis over `examples` needs

@@ -36,8 +36,8 @@ class Cloud(eqx.Module):
     """Tokens around centres.
 
     Args:
-        tokens: One a row, in the coordinates of the sampler.
-        centres: One a row, in the same coordinates.
+        tokens: One per row, in the coordinates of the sampler.
+        centres: One per row, in the same coordinates.
         labels: The cluster of each token.
     """
 

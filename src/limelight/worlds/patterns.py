@@ -24,7 +24,7 @@ class PatternTruth(eqx.Module):
     """What one trial keeps fixed.
 
     Args:
-        patterns: One a row.
+        patterns: One per row.
         duals: Rows whose products with the patterns are 1 and 0; `None` for orthonormal patterns,
             which are their own.
     """

@@ -13,13 +13,7 @@ import numpy as np
 
 from limelight._core.arrays import Real, Reals
 from limelight._core.errors import InputError
-from limelight.theory.covering import (
-    LinearMap,
-    at_least_zero,
-    linear_map,
-    parameter_count,
-    zhang,
-)
+from limelight.theory.covering import LinearMap, at_least_zero, linear_map, parameter_count, zhang
 
 #: A log covering number as a function of resolution and number of points.
 Cover = Callable[[Real, Real], Real]

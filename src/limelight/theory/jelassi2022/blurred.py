@@ -28,7 +28,7 @@ def blurred_error(
     of 0 is possible it counts one half, as if a coin decided.
 
     Args:
-        weights: One a patch, $a_j$.
+        weights: One per patch, $a_j$.
         members: The patches of each set.
         density: Probability of a random mark, $q$.
         blur: Standard deviation of the blur, $h$; the finest difference of sums that is seen.

@@ -39,7 +39,7 @@ class Rates(NamedTuple):
     attention: Number
 
 
-class Watch(NamedTuple):
+class Watched(NamedTuple):
     r"""What is followed at every step.
 
     Args:
@@ -124,7 +124,7 @@ def descend(
     reads: Sequence[int] | Int[Array, " reads"],
     *,
     stop: bool | Bool[Array, ""] = False,
-) -> tuple[LayerState, Watch, Snapshot]:
+) -> tuple[LayerState, Watched, Snapshot]:
     r"""Run the recursion, and read everything at the given steps; the first should be 0.
 
     A state that is not finite ends the run: later readings repeat the step at which it did.
@@ -151,7 +151,7 @@ def descend(
     """
     start = LayerState(*(jnp.asarray(x, float) for x in start))
 
-    def done(state: LayerState, watch: Watch):
+    def done(state: LayerState, watch: Watched):
         return stop & (state.gamma > 1) & (state.alpha < watch.top)
 
     def advance(carry):
@@ -189,20 +189,20 @@ def curvature(population: Population, layer: Layer, state: LayerState) -> Scalar
     return jax.grad(jax.grad(at))(jnp.asarray(state.alpha, float))
 
 
-def _watch(start: LayerState) -> Watch:
+def _watch(start: LayerState) -> Watched:
     yes, never = jnp.array(True), jnp.array(-1)
     alpha = jnp.asarray(start.alpha)
     infinite = jnp.full_like(alpha, jnp.inf)
-    return Watch(jnp.array(0), infinite, yes, yes, yes, alpha, never, infinite, never)
+    return Watched(jnp.array(0), infinite, yes, yes, yes, alpha, never, infinite, never)
 
 
-def _follow(watch: Watch, before: LayerState, move: LayerState, wrong: Scalar) -> Watch:
+def _follow(watch: Watched, before: LayerState, move: LayerState, wrong: Scalar) -> Watched:
     """Take in one step; `wrong` is the error before it."""
     after = LayerState(*map(jnp.add, before, move))
     begun = (watch.onset < 0) & (before.gamma - before.rho >= ONSET)
     level = jnp.where(begun, wrong, watch.level)
     halved = (watch.halved < 0) & ((watch.onset >= 0) | begun) & (wrong <= level / 2)
-    return Watch(
+    return Watched(
         step=watch.step + 1,
         gap=jnp.minimum(watch.gap, after.gamma - after.rho),
         rising=watch.rising & (move.gamma > 0),
@@ -216,7 +216,7 @@ def _follow(watch: Watch, before: LayerState, move: LayerState, wrong: Scalar) -
 
 
 def _snapshot(
-    population: Population, layer: Layer, rates: Rates, state: LayerState, watch: Watch
+    population: Population, layer: Layer, rates: Rates, state: LayerState, watch: Watched
 ) -> Snapshot:
     return Snapshot(
         watch.step,

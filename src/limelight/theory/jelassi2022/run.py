@@ -12,7 +12,7 @@ from jaxtyping import Array
 from limelight._core.errors import InputError
 from limelight._core.types import Number
 from limelight.models.positional import Activation
-from limelight.theory.jelassi2022.descent import Rates, Snapshot, Watch, descend, spaced
+from limelight.theory.jelassi2022.descent import Rates, Snapshot, Watched, descend, spaced
 from limelight.theory.jelassi2022.layer import Layer, LayerState
 from limelight.theory.jelassi2022.optimum import Optimum, best_alpha
 from limelight.theory.jelassi2022.population import Population, enumerated
@@ -37,7 +37,7 @@ class Run:
     """
 
     path: Snapshot
-    watch: Watch
+    watch: Watched
     best: Optimum
     lost: float
 
