@@ -66,7 +66,7 @@ def test_a_bound_shows_both_sides(bound):
     shown = Cells(bound._repr_html_())
     assert shown.tags <= {"table", "tr", "th", "td", "p", "strong"}
     at = shown.texts.index("0.25")
-    assert shown.texts[at - 2 : at + 4] == ["holds", HOSTILE, "0.25", "<=", "0.5", HOSTILE]
+    assert shown.texts[at - 2 : at + 4] == ["holds", HOSTILE, "0.25", "≤", "0.5", HOSTILE]
     at = shown.texts.index("too far")
     assert shown.texts[at - 1 : at + 4] == ["FAILS", "too far", "nan", "<", "1"]
     assert "void here, and does not apply: too far" in shown.texts[0]

@@ -1,5 +1,6 @@
 """`limelight run`: a figure's study, from nothing or from where it stopped."""
 
+import re
 import shlex
 import sys
 from dataclasses import dataclass
@@ -35,8 +36,12 @@ from limelight._cli.text import (
     sentence,
     size,
     speaks_unicode,
+    typeset,
     visible,
 )
+
+#: A row of a table, whose columns must stay where they are.
+_ROW = re.compile(r"\S {2,}\S")
 
 
 def run(
@@ -157,7 +162,7 @@ def show(recipe, place: Path, scale: str, table, last, took: str, json: bool, pa
     if json:
         emit(as_json(recipe, scale, place, table, last, verdicts, picture, drawn))
         return
-    say(f"{recipe.paper} {recipe.name}: {recipe.title}")
+    say(f"{recipe.paper} {recipe.name}: {typeset(recipe.title)}")
     say(took)
     if table.diverged.any():
         from limelight.papers.published import divergence
@@ -166,7 +171,7 @@ def show(recipe, place: Path, scale: str, table, last, took: str, json: bool, pa
     if picture is not None:
         print_small(picture)
     for line in lines:
-        say(line, hang=4)
+        say(line if _ROW.search(line) else typeset(line), hang=4)
     if why := undecided(verdicts):
         say(f"\n{open_claims(recipe, verdicts, why, scale)}", hang=2)
     else:

@@ -12,6 +12,8 @@ from typing import Any
 
 import typer
 
+from limelight._core.maths import in_text
+
 #: Control characters other than new line and tab, and halves of pairs that no terminal can show.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -56,6 +58,11 @@ def visible(text: str) -> str:
         'a\\x1b[2J'
     """
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def typeset(text: str) -> str:
+    """Words with maths in them as one reads them, `α∗⁻²`; as they are where a terminal cannot."""
+    return in_text(text) if speaks_unicode(sys.stdout) else text
 
 
 def columns() -> int:
@@ -134,11 +141,11 @@ def print_group(verdicts, rules: bool) -> None:
         text = Text("  ".join(cells).rstrip())
         text.stylize(colour.get(v.verdict, "yellow"), widths[0] + 2, widths[0] + 2 + len(v.verdict))
         console().print(text, soft_wrap=True)
-        say(v.statement, indent=4)
+        say(typeset(v.statement), indent=4)
         if rules:
-            say(sentence(f"Rule: {v.rule}"), indent=4, hang=2)
+            say(typeset(sentence(f"Rule: {v.rule}")), indent=4, hang=2)
         if v.note:
-            say(sentence(f"Note: {v.note}"), indent=4, hang=2)
+            say(typeset(sentence(f"Note: {v.note}")), indent=4, hang=2)
 
 
 def sentence(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight._core.maths import in_text
 from limelight.claims import Estimate, Undecided
 from limelight.fit._families import Point
 from limelight.table import Table
@@ -55,10 +56,11 @@ def tabulate(
         ]
         for at, part in cells[:most]
     ]
-    lines = aligned([[*names.values(), *columns], *rows])
+    heads = [in_text(head) for head in (*names.values(), *columns)]
+    lines = aligned([heads, *rows])
     left = len(cells) - len(rows)
     more = [f"  and {left} more cells"] if left else []
-    return [*([title] if title else []), *lines, *more]
+    return [*([in_text(title)] if title else []), *lines, *more]
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

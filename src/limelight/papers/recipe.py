@@ -12,6 +12,8 @@ from typing import Any
 
 from limelight._core import notebook
 from limelight._core.errors import InputError, suggest
+from limelight._core.maths import in_text
+from limelight._core.notebook import Maths
 from limelight._core.words import parse
 from limelight._engine.grid import Axes, assign, fitting, lookup, read
 from limelight._engine.plan import Plan, make_plan
@@ -140,12 +142,13 @@ class Figure:
 
     def __repr__(self) -> str:
         claims = "".join(f"\n  {claim.name}: {claim.statement}" for claim in self.claims)
-        return f"{self.paper} {self.name}: {self.title}\n{self.lead}\nclaims{claims}"
+        return in_text(f"{self.paper} {self.name}: {self.title}\n{self.lead}\nclaims{claims}")
 
     def _repr_html_(self) -> str:
-        rows = [(claim.name, claim.statement, claim.rule_text) for claim in self.claims]
-        head = notebook.line(f"{self.paper} {self.name}: {self.title}", strong=True)
-        return head + notebook.line(self.lead) + notebook.grid(("claim", "says", "rule"), rows)
+        rows = [(c.name, Maths(c.statement), Maths(c.rule_text)) for c in self.claims]
+        head = notebook.line(Maths(f"{self.paper} {self.name}: {self.title}"), strong=True)
+        lead = notebook.line(Maths(self.lead))
+        return head + lead + notebook.grid(("claim", "says", "rule"), rows)
 
     # --- the study ----------------------------------------------------------------------------
 
