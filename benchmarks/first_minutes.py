@@ -38,7 +38,7 @@ STEPS = [
         "pip install --quiet -c constraints.txt -e .",
         "limelight, JAX and what they need.",
     ),
-    ("What can it do?", "limelight", "Every command in a line."),
+    ("What can it do?", "limelight --help", "Every command in a line."),
     ("What is here?", "limelight papers", "The papers, their figures and their statements."),
     ("One figure", "limelight show li2023 fig1a", "What it claims, by which rule, at what cost."),
     (

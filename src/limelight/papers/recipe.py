@@ -42,6 +42,10 @@ class Scale:
         trials: Trials per cell.
         grid: Axes with other values; an axis with `None` is not swept.
         settings: Fields of the trial with other values, by dotted path.
+
+    Example:
+        >>> Scale(trials=4, grid={"train.examples": [2, 8]}).trials
+        4
     """
 
     trials: int | None = None
@@ -50,7 +54,13 @@ class Scale:
 
 
 def scales(*, smoke: Scale, small: Scale) -> dict[str, Scale]:
-    """The two smaller scales; the paper's own is the recipe itself."""
+    """The two smaller scales; the paper's own is the recipe itself.
+
+    Example:
+        >>> found = scales(smoke=Scale(trials=4), small=Scale(trials=20))
+        >>> {name: scale.trials for name, scale in found.items()}
+        {'smoke': 4, 'small': 20, 'paper': None}
+    """
     return {"smoke": smoke, "small": small, "paper": Scale()}
 
 
@@ -118,6 +128,12 @@ class Figure:
         paper: The paper's key.
         once: The name that it had before, if it was renamed: its study keeps that name, from which
             its random numbers come.
+
+    Example:
+        >>> from limelight.papers import load
+        >>> figure = load("li2023").figure("fig2")
+        >>> figure.reference, len(figure.claims) > 0
+        ('Figure 2', True)
     """
 
     statement: str
