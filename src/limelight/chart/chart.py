@@ -79,7 +79,7 @@ class Chart:
         renderer: `canvas` where there are thousands of marks.
 
     Example:
-        >>> points = {"data": {"name": "points"}, "mark": "point", "encoding": {"x": {"field": "n"}}}
+        >>> points = {"data": {"name": "points"}, "mark": "point"}
         >>> moved = Control("level", "loss below", ["0.1", "0.01"])
         >>> chart = Chart([points], {"points": [{"n": 8}]}, [moved], title="Examples needed")
         >>> chart

@@ -83,7 +83,8 @@ def one_task(
     Example:
         >>> one_task(np.array([1.0]), 2, np.array([3.0]))  # nine times that of a unit task
         ErrorParts(best=0.0, short=4.5, bias=2.25)
-        >>> round(one_task(np.array([1.0]), 2, np.array([3.0]), response="sign").best, 4)  # 1 - 2/pi
+        >>> signs = one_task(np.array([1.0]), 2, np.array([3.0]), response="sign")
+        >>> round(signs.best, 4)  # 1 - 2/pi
         0.3634
     """
     q = float((spectrum * task**2).sum())
