@@ -1,7 +1,7 @@
 """The drawings of the concepts: boxes and arrows as SVG, written beside the pages that show them.
 
-    python docs/diagrams.py            write every drawing anew
-    python docs/diagrams.py --check    leave with 1 and say which drawing is out of date
+Run as it is, this writes every drawing anew; with `--check` it leaves with 1 and says which drawing
+is out of date.
 """
 
 import html
@@ -58,7 +58,8 @@ def drawing(wide: int, high: int, title: str, *parts: str) -> str:
             f' height="{high}" role="img" font-family="{FONT}">',
             f"<title>{html.escape(title)}</title>",
             '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8"'
-            f' markerHeight="8" orient="auto"><path d="M0 0L8 4L0 8z" fill="{INK}"/></marker></defs>',
+            ' markerHeight="8" orient="auto">'
+            f'<path d="M0 0L8 4L0 8z" fill="{INK}"/></marker></defs>',
             f'<rect width="{wide}" height="{high}" rx="8" fill="{PAPER}"/>',
             *parts,
             "</svg>",

@@ -127,6 +127,20 @@ def test_cards_of_errata_keep_every_row():
     assert all(page.count(":::{card}") == page.count("**Printed.**") for page in made.values())
 
 
+def test_drawings_are_those_of_their_script():
+    drawings = runpy.run_path(str(ROOT / "docs" / "diagrams.py"))
+    for name, draw in drawings["DRAWINGS"].items():
+        assert (drawings["HERE"] / name).read_text() == draw(), name
+    assert "&lt;" in drawings["text"](0, 0, "<")
+
+
+def test_the_changelog_has_one_section_per_heading():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    for release in re.split(r"^## ", text, flags=re.M)[1:]:
+        headings = re.findall(r"^### (.+)$", release, re.M)
+        assert len(headings) == len(set(headings)), headings
+
+
 def test_a_link_that_leads_nowhere_is_found(tmp_path):
     links = runpy.run_path(str(ROOT / "docs" / "links.py"))
     (tmp_path / "a.html").write_text('<a href="b.html#here">b</a><a href="https://x.y">x</a>')
