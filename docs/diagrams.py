@@ -132,7 +132,29 @@ def rules() -> str:
     return drawing(660, 200, "Three rule strips: holds, fails, inconclusive", *parts)
 
 
-DRAWINGS = {"trial.svg": trial, "sweep.svg": sweep, "rules.svg": rules}
+def groups() -> str:
+    """From a grid to files: groups, programs, chunks."""
+    parts = []
+    for i, (shade, words) in enumerate(((SOFT, "16 tokens"), ("#cfe4db", "32 tokens"))):
+        y = 40 + 76 * i
+        for column in range(5):
+            for row in range(2):
+                parts.append(
+                    f'<rect x="{16 + 24 * column}" y="{y + 24 * row}" width="21" height="21" rx="2"'
+                    f' fill="{shade}" stroke="{LINE}"/>'
+                )
+        parts.append(text(76, y + 62, f"group: {words}", 12))
+        parts.append(arrow(142, y + 23, 178, y + 23))
+        parts.append(box(184, y - 4, 160, 54, "one program", "compiled once"))
+        parts.append(arrow(348, y + 23, 384, y + 23))
+        for chunk in range(3):
+            parts.append(box(390 + 92 * chunk, y - 4, 84, 54, "chunk", "one file"))
+    parts.append(text(16, 24, "cells of a grid", 13, "start"))
+    parts.append(text(390, 24, "trials, computed and stored together", 13, "start"))
+    return drawing(676, 192, "A grid, its groups, their programs, their chunks", *parts)
+
+
+DRAWINGS = {"trial.svg": trial, "sweep.svg": sweep, "rules.svg": rules, "groups.svg": groups}
 
 
 def main(words: list[str]) -> int:
