@@ -187,6 +187,12 @@ def run(out: Path, screens: Path | None, source: str) -> None:
             shown = command.format(source="https://.../limelight")
             for part in ("screen", "meanwhile"):
                 told[part] = json.loads(json.dumps(told[part]).replace(str(clone), "~/limelight"))
+            # Where packages come from is an affair of this machine.
+            told["screen"] = "\n".join(
+                line
+                for line in told["screen"].splitlines()
+                if name != "Install" or "://" not in line
+            )
             record["steps"].append({"name": name, "typed": shown, "why": why, **told})
             print(f"{told['seconds']:7.1f} s  {shown}", flush=True)
             if told["exit"]:
