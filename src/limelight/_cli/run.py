@@ -173,7 +173,7 @@ def show(recipe, place: Path, scale: str, table, last, took: str, json: bool, pa
     for line in lines:
         say(line if _ROW.search(line) else typeset(line), hang=4)
     if why := undecided(verdicts):
-        say(f"\n{open_claims(recipe, verdicts, why, scale)}", hang=2)
+        say(f"\n{open_claims(recipe, verdicts, why, scale, paper)}", hang=2)
     else:
         print_verdicts(verdicts)
     say(f"\nFigure: {drawn}" if picture is not None else f"\nNot drawn: {drawn}")
@@ -212,14 +212,15 @@ def undecided(verdicts) -> str:
     return reasons.pop() if len(reasons) == 1 else ""
 
 
-def open_claims(recipe, verdicts, why: str, scale: str) -> str:
+def open_claims(recipe, verdicts, why: str, scale: str, paper: str) -> str:
     """One line for the claims that a run leaves open, and the command that decides them."""
+    key = paper.removeprefix(" --paper ") or recipe.paper
     many = plural(len(verdicts), "claim")
     if scale != "smoke":
         return sentence(f"{many} left open: {why}")
     return (
         f"A smoke run shows that all works and decides nothing: {many} left open. To decide:"
-        f" limelight run {recipe.paper} {recipe.name} --scale small"
+        f" limelight run {key} {recipe.name} --scale small"
     )
 
 
@@ -240,10 +241,14 @@ def took(last, rows: int) -> str:
     """What this run computed, and how quickly."""
     if not last.computed:
         return f"all {rows} trials were there already"
+    computing = max(last.seconds - last.compile_seconds, 1e-9)
+    pace = f"{last.computed / computing:.3g} trials per second"
+    if not last.compilations:
+        return f"{last.computed} of {rows} trials computed in {clock(last.seconds)}: {pace}"
     return (
-        f"{last.computed} of {rows} trials computed in {clock(last.seconds)}"
-        f" ({last.trials_per_second:.3g} per second;"
-        f" {plural(last.compilations, 'compilation')}, {clock(last.compile_seconds)} of it)"
+        f"{last.computed} of {rows} trials computed in {clock(last.seconds)}:"
+        f" {clock(last.compile_seconds)} for {plural(last.compilations, 'compilation')},"
+        f" otherwise {pace}"
     )
 
 

@@ -175,10 +175,18 @@ def interval(ends: tuple[float, float] | None) -> str:
     Example:
         >>> interval((0.5, 1.25)), interval(None), interval((float("nan"), float("nan")))
         ('0.5 to 1.25', '', 'n/a')
+        >>> interval((0.15901, 0.15914))  # as many digits as tell the ends apart
+        '0.159 to 0.1591'
     """
     if ends is None:
         return ""
-    return "n/a" if any(map(math.isnan, ends)) else " to ".join(number(end) for end in ends)
+    if any(map(math.isnan, ends)):
+        return "n/a"
+    for digits in range(3, 8):
+        low, high = (f"{end:.{digits}g}" for end in ends)
+        if low != high:
+            break
+    return f"{low} to {high}"
 
 
 def clock(seconds: int | float) -> str:

@@ -51,7 +51,7 @@ def tabulate(
     cells = list(table.cells(*names) if isinstance(table, Table) else table)
     rows = [
         [
-            *(in_words(at[name]) for name in names),
+            *(_named(at[name]) for name in names),
             *(_entry(read, part) for read in columns.values()),
         ]
         for at, part in cells[:most]
@@ -98,6 +98,11 @@ def in_words(value: Any) -> str:
         ends = "" if value.interval is None else " [{:.4g}, {:.4g}]".format(*value.interval)
         return f"{value.value:.4g}{ends}"
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+
+
+def _named(value: Any) -> str:
+    """A coordinate; one in words may hold maths."""
+    return in_text(value) if isinstance(value, str) else in_words(value)
 
 
 def _entry(read: str | Callable[[Any], Any], part: Any) -> str:
