@@ -117,8 +117,14 @@ class Screen:
 
     @property
     def text(self) -> str:
-        """What is left on the screen."""
-        return "\n".join(line.rstrip() for line in self.lines).strip("\n")
+        """What is left on the screen; a line that is too long goes on in the next one."""
+        lines = [line.rstrip() for line in self.lines]
+        rows = [
+            line[at : at + COLUMNS].rstrip()
+            for line in lines
+            for at in range(0, max(1, len(line)), COLUMNS)
+        ]
+        return "\n".join(rows).strip("\n")
 
 
 def typed(command: str, folder: Path, env: dict[str, str]) -> dict:
@@ -187,12 +193,10 @@ def run(out: Path, screens: Path | None, source: str) -> None:
             shown = command.format(source="https://.../limelight")
             for part in ("screen", "meanwhile"):
                 told[part] = json.loads(json.dumps(told[part]).replace(str(clone), "~/limelight"))
-            # Where packages come from is an affair of this machine.
-            told["screen"] = "\n".join(
-                line
-                for line in told["screen"].splitlines()
-                if name != "Install" or "://" not in line
-            )
+            if name == "Install":  # where packages come from is an affair of this machine
+                lines = told["screen"].splitlines()
+                told["screen"] = "\n".join(line for line in lines if "://" not in line)
+                told["meanwhile"] = []
             record["steps"].append({"name": name, "typed": shown, "why": why, **told})
             print(f"{told['seconds']:7.1f} s  {shown}", flush=True)
             if told["exit"]:
@@ -239,15 +243,15 @@ def page(record: dict) -> str:
         f" {record['commit']}; before it began {record['load']:g} processes were running on"
         " average.*",
         "",
-        "| | typed | seconds | since the start |",
-        "| --- | --- | ---: | ---: |",
+        "| | typed | seconds | of a processor | since the start |",
+        "| --- | --- | ---: | ---: | ---: |",
     ]
     so_far = 0.0
     for step in record["steps"]:
         so_far += step["seconds"]
         lines.append(
             f"| [{step['name']}](#{anchor(step['name'])}) | `{step['typed']}` |"
-            f" {step['seconds']:.1f} | {clock(so_far)} |"
+            f" {step['seconds']:.1f} | {step['cpu_seconds']:.1f} | {clock(so_far)} |"
         )
     for step in record["steps"]:
         lines += ["", f"## {step['name']}", "", step["why"], ""]

@@ -63,6 +63,8 @@ def test_a_screen_keeps_what_is_left_on_it_and_what_was_shown_meanwhile(minutes)
     screen.feed("\r\x1b[2K- fig1a ━━━ 0/36 compiling for 3 s (usually 3 s)")
     screen.feed("\r\x1b[2K\x1b[1A\x1b[2K\x1b[32mdone\x1b[0m\r\nnext ░▒▓\r\n")
     assert screen.text == "done\nnext ░▒▓"
+    screen.feed("x" * 90)
+    assert screen.text.endswith("▓\n" + "x" * 80 + "\n" + "x" * 10)
     assert list(screen.passed.values()) == ["- fig1a ━━━ 0/36 compiling for 2 s (usually 3 s)"]
 
 
