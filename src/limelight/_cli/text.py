@@ -133,7 +133,8 @@ def print_group(verdicts, rules: bool) -> None:
 
     colour = {"holds": "green", "fails": "red"}
     rows = [
-        (v.claim, v.verdict, number(v.value), interval(v.interval), f"n = {v.n}") for v in verdicts
+        (v.claim, v.verdict, number(v.value, v.interval), interval(v.interval), f"n = {v.n}")
+        for v in verdicts
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for v, row in zip(verdicts, rows, strict=True):
@@ -159,14 +160,14 @@ def sentence(text: str) -> str:
     return text if text.endswith("?") else text + "."
 
 
-def number(value: int | float) -> str:
-    """A number for people.
+def number(value: int | float, ends: tuple[float, float] | None = None) -> str:
+    """A number for people, with as many digits as the ends of its interval have.
 
     Example:
-        >>> number(0.12345), number(float("nan"))
-        ('0.123', 'n/a')
+        >>> number(0.12345), number(float("nan")), number(0.99954, (0.99951, 0.99962))
+        ('0.123', 'n/a', '0.9995')
     """
-    return "n/a" if math.isnan(value) else f"{value:.3g}"
+    return "n/a" if math.isnan(value) else f"{value:.{_digits(ends)}g}"
 
 
 def interval(ends: tuple[float, float] | None) -> str:
@@ -182,11 +183,14 @@ def interval(ends: tuple[float, float] | None) -> str:
         return ""
     if any(map(math.isnan, ends)):
         return "n/a"
-    for digits in range(3, 8):
-        low, high = (f"{end:.{digits}g}" for end in ends)
-        if low != high:
-            break
-    return f"{low} to {high}"
+    return " to ".join(number(end, ends) for end in ends)
+
+
+def _digits(ends: tuple[float, float] | None) -> int:
+    """As many as tell the ends of an interval apart, three at least and seven at most."""
+    if ends is None:
+        return 3
+    return next((n for n in range(3, 7) if f"{ends[0]:.{n}g}" != f"{ends[1]:.{n}g}"), 7)
 
 
 def clock(seconds: int | float) -> str:

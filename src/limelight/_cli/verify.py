@@ -154,7 +154,7 @@ def print_surprises(verdicts) -> None:
         return
     say("\nMost surprising: claims of the papers that fail most clearly")
     for v in chosen:
-        found = f"{number(v.value)} ({interval(v.interval)})" if v.interval else number(v.value)
+        found = number(v.value, v.interval) + (f" ({interval(v.interval)})" if v.interval else "")
         say(f"{v.paper} {v.claim}: {found}. {typeset(v.statement)}", indent=2, hang=2)
 
 
