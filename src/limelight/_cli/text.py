@@ -188,7 +188,7 @@ def interval(ends: tuple[float, float] | None) -> str:
 
 def _digits(ends: tuple[float, float] | None) -> int:
     """As many as tell the ends of an interval apart, three at least and seven at most."""
-    if ends is None:
+    if ends is None or ends[0] == ends[1]:
         return 3
     return next((n for n in range(3, 7) if f"{ends[0]:.{n}g}" != f"{ends[1]:.{n}g}"), 7)
 
