@@ -40,6 +40,7 @@ docs: $(READY)  ## the site: notebooks executed, warnings are errors, nothing is
 	$(BIN)/python docs/fill.py --check
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	$(BIN)/python docs/links.py docs/_build/html
+	$(BIN)/python docs/narrow.py docs/_build/html
 	@echo "Open $(CURDIR)/docs/_build/html/index.html"
 
 torture: $(READY)  ## kills, full disks, lost files, a hundred thousand hostile inputs: an hour or two

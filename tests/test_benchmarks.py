@@ -46,3 +46,39 @@ def test_nonsense_is_refused(decoder, monkeypatch, capsys, bad):
     with pytest.raises(SystemExit):
         decoder.main()
     assert "error:" in capsys.readouterr().err
+
+
+# --- the first five minutes ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def minutes(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return __import__("first_minutes")
+
+
+def test_a_screen_keeps_what_is_left_on_it_and_what_was_shown_meanwhile(minutes):
+    screen = minutes.Screen()
+    screen.feed("\x1b[?25l- fig1a ━━━ 0/36 compiling for 2 s (usually 3 s)")
+    screen.feed("\r\x1b[2K- fig1a ━━━ 0/36 compiling for 3 s (usually 3 s)")
+    screen.feed("\r\x1b[2K\x1b[1A\x1b[2K\x1b[32mdone\x1b[0m\r\nnext ░▒▓\r\n")
+    assert screen.text == "done\nnext ░▒▓"
+    screen.feed("x" * 90)
+    assert screen.text.endswith("▓\n" + "x" * 80 + "\n" + "x" * 10)
+    assert list(screen.passed.values()) == ["- fig1a ━━━ 0/36 compiling for 2 s (usually 3 s)"]
+
+
+def test_a_command_is_typed_into_a_terminal_of_eighty_columns(minutes, tmp_path):
+    code = "import os, sys; print(os.get_terminal_size().columns, sys.stdout.isatty(), 'é' * 3)"
+    told = minutes.typed(f'{sys.executable} -c "{code}"', tmp_path, dict(minutes.os.environ))
+    assert (told["exit"], told["screen"]) == (0, "80 True ééé")
+    whole, rest = minutes._decoded("é".encode()[:1])
+    assert (whole, rest) == ("", "é".encode()[:1])  # half a letter waits for the rest
+
+
+def test_the_account_of_the_first_minutes_is_written_from_its_record(minutes):
+    record = json.loads((ROOT / "results" / "benchmarks" / "first-minutes.json").read_text())
+    assert [step["name"] for step in record["steps"]] == [name for name, _, _ in minutes.STEPS]
+    assert all(step["exit"] == 0 for step in record["steps"])
+    written = (ROOT / "docs" / "start" / "stopwatch.md").read_text()
+    assert written == minutes.page(record)

@@ -66,7 +66,7 @@ def test_a_bound_shows_both_sides(bound):
     shown = Cells(bound._repr_html_())
     assert shown.tags <= {"table", "tr", "th", "td", "p", "strong"}
     at = shown.texts.index("0.25")
-    assert shown.texts[at - 2 : at + 4] == ["holds", HOSTILE, "0.25", "<=", "0.5", HOSTILE]
+    assert shown.texts[at - 2 : at + 4] == ["holds", HOSTILE, "0.25", "≤", "0.5", HOSTILE]
     at = shown.texts.index("too far")
     assert shown.texts[at - 1 : at + 4] == ["FAILS", "too far", "nan", "<", "1"]
     assert "void here, and does not apply: too far" in shown.texts[0]
@@ -196,13 +196,19 @@ def test_a_notebook_shows_it_all_in_a_real_kernel(tmp_path):
         "figure = ll.papers.li2023.figure('fig1a')\nfigure",
         "ll.theory.li2023.learning(relevant=0.4, confusing=0.1, rate=0.5)",
         "figure.unknown('no table')",
+        "study.plan({'world.label_noise': [0.0, 0.1]}, trials=2)",
+        "ll.construct('and', 8, 2, positions=[1, 5]).save('and.safetensors')\n"
+        "ll.check('and.safetensors')",
         "ll.plot.plain(table, 'heads')",
+        "ll.chart.player([0, 1], [ll.chart.Film('a map', [[[0, 1]], [[1, 0]]])])",
     ]
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in cells])
     nbclient.NotebookClient(book, timeout=120, kernel_name="python3").execute(cwd=str(tmp_path))
-    for number, cell in enumerate(book.cells):
-        shown = cell.outputs[-1]["data"]
-        assert "image/png" in shown if number == len(cells) - 1 else "text/html" in shown
+    *words, picture, chart = [cell.outputs[-1]["data"] for cell in book.cells]
+    assert all("text/html" in shown for shown in words)
+    assert "image/png" in picture
+    assert "vega" in chart["text/html"]
+    assert "α<sub>∗</sub>" in words[2]["text/html"]  # maths is typeset, in claims and rules
     shown = [one for one in book.cells[1].outputs if one.output_type == "display_data"]
     bars = [one["data"]["text/html"] for one in shown]
     assert len(bars) == 1  # written anew in its place

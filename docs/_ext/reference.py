@@ -5,7 +5,9 @@ import importlib
 import inspect
 from pathlib import Path
 
-#: The shelves, and what one finds there.
+from limelight.papers import KEYS
+
+#: The shelves, and what one finds there. A paper's theory has a page of its own.
 SHELVES = {
     "limelight": "The door",
     "limelight.worlds": "Worlds: where examples come from",
@@ -16,21 +18,40 @@ SHELVES = {
     "limelight.fit": "Statistics: intervals, thresholds, laws",
     "limelight.claims": "Claims, rules and verdicts",
     "limelight.plot": "Pictures",
+    "limelight.chart": "Charts that answer to a reader",
     "limelight.theory": "Theory: conditions and bounds",
-    "limelight.theory.li2023": "Theory of li2023",
-    "limelight.theory.xu2022": "Theory of xu2022",
-    "limelight.theory.edelman2022": "Theory of edelman2022",
-    "limelight.theory.jelassi2022": "Theory of jelassi2022",
+    **{f"limelight.theory.{key}": f"Theory of {key}" for key in KEYS},
+    "limelight.papers": "Papers: recipes of figures",
+    "limelight.instruments": "Instruments for real ViTs",
     "limelight.certificate": "Certificates",
 }
+#: Public names that live in modules below a shelf, where each module has one subject.
+BELOW = {
+    "limelight.papers": (
+        *("load", "known", "contents.Paper", "contents.Statement"),
+        *("recipe.Figure", "recipe.Scale", "recipe.scales"),
+    ),
+    "limelight.instruments": (
+        *("sight.Sight", "gallery.Gallery", "probe.probe", "probe.Probe", "findings.findings"),
+        *("draw.pictures", "prune.prune", "prune.Pruned"),
+    ),
+}
+#: Shelves whose names are shown at work on another page, which is executed.
+SHOWN = {"limelight.instruments": "../tutorials/vit.md"}
 
 
 @functools.cache
 def public(module: str) -> dict[str, object]:
-    """The public names of a shelf that are not shelves themselves."""
+    """The public names of a shelf that are not shelves themselves, and what they stand for."""
     shelf = importlib.import_module(module)
-    named = {name: getattr(shelf, name) for name in shelf.__all__}
+    named = {name: _below(module, name) for name in BELOW.get(module, ())}
+    named |= {name: getattr(shelf, name) for name in getattr(shelf, "__all__", ())}
     return {name: thing for name, thing in named.items() if not inspect.ismodule(thing)}
+
+
+def _below(module: str, name: str) -> object:
+    path, _, last = f"{module}.{name}".rpartition(".")
+    return getattr(importlib.import_module(path), last)
 
 
 def entry(module: str, name: str, thing: object) -> str:
@@ -45,6 +66,8 @@ def entry(module: str, name: str, thing: object) -> str:
 def page(module: str, title: str) -> str:
     """A shelf."""
     parts = [f"# {title}\n\n```{{eval-rst}}\n.. automodule:: {module}\n```\n"]
+    if module in SHOWN:
+        parts.append(f"All of it at work, with its output: [a tutorial]({SHOWN[module]}).\n")
     for name, thing in public(module).items():
         home = shelf_of(name, thing) if module == "limelight" else module
         if home != module:

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import runpy
 
 import numpy as np
 import pytest
@@ -318,3 +319,14 @@ def test_a_paper_is_one_page_in_its_own_order(tmp_path):
     shown = re.sub(r"<(script|style|code|pre)[ >].*?</\1>", "", text, flags=re.DOTALL)
     assert not re.search(r"alpha_|\^-?\d|>=|&lt;=", shown)
     assert math.isclose(len(text), 1.2e6, rel_tol=0.4)
+
+
+def test_a_page_of_the_docs_that_is_too_wide_is_named(tmp_path):
+    narrow = runpy.run_path("docs/narrow.py")
+    start = '<meta name="viewport" content="width=device-width"><body>'
+    (tmp_path / "wide.html").write_text(f'{start}<p style="width:600px">too wide</p>')
+    scrolls = '<div style="overflow-x:auto"><p style="width:600px">scrolls by itself</p></div>'
+    (tmp_path / "fine.html").write_text(start + scrolls)
+    wrong, pages = narrow["wide"](tmp_path, [420])
+    assert pages == 2
+    assert wrong == ["wide.html at 420: p: too wide"]

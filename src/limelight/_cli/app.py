@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from limelight._cli import (
     bench,
@@ -40,8 +41,29 @@ from limelight._cli.text import console, tell
 from limelight._core.errors import LimelightError
 from limelight._core.words import shortened
 
+
+class Quiet:
+    """A command whose option for help does not say that it is a `bool`."""
+
+    def get_help_option(self, ctx):
+        """The option, without the name of a type behind it."""
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
+class Command(Quiet, TyperCommand):
+    """One command."""
+
+
+class Group(Quiet, TyperGroup):
+    """Several commands under one name."""
+
+
 app = typer.Typer(
     name="limelight",
+    cls=Group,
     help="The executable theory of attention: run, check and redraw theory papers.",
     no_args_is_help=True,
     add_completion=False,
@@ -51,26 +73,33 @@ app = typer.Typer(
     epilog="Start with: limelight run li2023 fig1a --scale smoke",
 )
 
-#: Every command, in the order of the help page.
-COMMANDS = {
-    "papers": papers.papers,
-    "show": show.show,
-    "run": run.run,
-    "resume": resume.resume,
-    "status": status.status,
-    "plot": plot.plot,
-    "report": report.report,
-    "site": site.site,
-    "verify": verify.verify,
-    "publish": publish.publish,
-    "weights": weights.weights,
-    "bound": bound.bound,
-    "construct": construct.construct,
-    "probe": probe.probe,
-    "prune": prune.prune,
-    "bench": bench.bench,
-    "cite": cite.cite,
+#: Every command under its heading of the help page, in its order.
+HEADINGS = {
+    "Papers": {
+        "papers": papers.papers,
+        "show": show.show,
+        "run": run.run,
+        "verify": verify.verify,
+        "cite": cite.cite,
+    },
+    "Runs and results": {
+        "resume": resume.resume,
+        "status": status.status,
+        "plot": plot.plot,
+        "report": report.report,
+        "weights": weights.weights,
+        "publish": publish.publish,
+        "site": site.site,
+        "bench": bench.bench,
+    },
+    "Networks": {
+        "probe": probe.probe,
+        "prune": prune.prune,
+        "bound": bound.bound,
+        "construct": construct.construct,
+    },
 }
+COMMANDS = {name: command for these in HEADINGS.values() for name, command in these.items()}
 #: What does something useful without arguments; the others then show their help.
 BARE = ("papers", "verify", "bench")
 
@@ -103,13 +132,15 @@ def help_page(command: Callable) -> str:
     return (first + "\n\n\n" + "\n\n".join(rest)).replace("[", r"\[")
 
 
-for name, command in COMMANDS.items():
-    app.command(name, help=help_page(command), no_args_is_help=name not in BARE)(command)
+for heading, commands in HEADINGS.items():
+    for name, command in commands.items():
+        settings = {"help": help_page(command), "no_args_is_help": name not in BARE}
+        app.command(name, cls=Command, rich_help_panel=heading, **settings)(command)
 
 
 for command in new.new.registered_commands:
-    command.help = help_page(command.callback) if command.callback else None
-app.add_typer(new.new, name="new")
+    command.help, command.cls = help_page(command.callback) if command.callback else None, Command
+app.add_typer(new.new, name="new", cls=Group, rich_help_panel="Your own")
 
 
 @app.callback(invoke_without_command=True)

@@ -99,5 +99,7 @@ def told(files: list[Path], json: bool, *commands: str) -> None:
     if json:
         emit({"files": [str(path) for path in files], "next": list(commands)})
         return
-    say("written: " + ", ".join(map(str, files)))
+    say("Written:")
+    for path in files:
+        say(str(path), indent=2)
     say("\n".join(["\nNext:", *(f"  {command}" for command in commands)]))

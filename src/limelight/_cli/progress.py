@@ -1,6 +1,7 @@
 """What is shown while one waits: a spinner, a bar, and how to go on after Ctrl-C."""
 
 import contextlib
+import datetime
 import sys
 import time
 from typing import Any
@@ -9,7 +10,7 @@ from limelight._cli.text import clock, console, tell, watched
 from limelight._core.errors import LimelightError
 
 #: What is said of a machine on which nothing has been compiled yet.
-USUALLY = "usually 2 to 30 s, once"
+USUALLY = "usually 2 to 30 s"
 
 
 class Stopped(LimelightError):
@@ -32,6 +33,7 @@ class Bar:
         self.last: Any = None
         self.bar: Any = None
         self.title, self.word = title, word
+        self.began = time.monotonic()
 
     def __enter__(self):
         if watched(sys.stderr):
@@ -51,7 +53,7 @@ class Bar:
             rich.BarColumn(bar_width=None),
             rich.TextColumn("{task.fields[bar].count}"),
             rich.TextColumn("{task.fields[bar].pace}"),
-            rich.TimeElapsedColumn(),
+            rich.TextColumn("{task.fields[bar].since}"),
             console=console(stderr=True),
             transient=True,
             expand=True,
@@ -82,6 +84,13 @@ class Bar:
         return f"{self.last.done + self.last.under_way}/{self.last.total} {self.word}"
 
     @property
+    def since(self) -> str:
+        """How long it has been going on; while a program compiles, `pace` says for how long."""
+        if self.last is not None and self.last.compiling:
+            return ""
+        return str(datetime.timedelta(seconds=int(time.monotonic() - self.began)))
+
+    @property
     def pace(self) -> str:
         """What the engine does now, or how quick it is once it computes."""
         if self.last is None:
@@ -98,7 +107,7 @@ class Bar:
 def compiling(progress) -> str:
     """That a program is being compiled, for how long now, and how long that usually takes."""
     which = f" {progress.compilations + 1} of {progress.programs}" if progress.programs > 1 else ""
-    waited = clock(max(0.0, time.monotonic() - progress.compiling_since))
+    waited = max(0, int(time.monotonic() - progress.compiling_since))
     usual = progress.compiling_usually
     often = USUALLY if usual is None else f"usually {clock(usual)}"
-    return f"compiling{which} for {waited} ({often})"
+    return f"compiling{which} for {clock(waited) if waited else '0 s'} ({often})"

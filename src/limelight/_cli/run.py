@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import re
 import shlex
 import sys
 import threading
@@ -38,8 +39,12 @@ from limelight._cli.text import (
     sentence,
     size,
     speaks_unicode,
+    typeset,
     visible,
 )
+
+#: A row of a table, whose columns must stay where they are.
+_ROW = re.compile(r"\S {2,}\S")
 
 
 def run(
@@ -173,7 +178,7 @@ def show(recipe, place: Path, scale: str, table, last, took: str, json: bool, pa
     if json:
         emit(as_json(recipe, scale, place, table, last, verdicts, picture, drawn))
         return
-    say(f"{recipe.paper} {recipe.name}: {recipe.title}")
+    say(f"{recipe.paper} {recipe.name}: {typeset(recipe.title)}")
     say(took)
     if table.diverged.any():
         from limelight.papers.published import divergence
@@ -182,9 +187,9 @@ def show(recipe, place: Path, scale: str, table, last, took: str, json: bool, pa
     if picture is not None:
         print_small(picture)
     for line in lines:
-        say(line, hang=4)
+        say(line if _ROW.search(line) else typeset(line), hang=4)
     if why := undecided(verdicts):
-        say(f"\n{open_claims(recipe, verdicts, why, scale)}", hang=2)
+        say(f"\n{open_claims(recipe, verdicts, why, scale, paper)}", hang=2)
     else:
         print_verdicts(verdicts)
     say(f"\nFigure: {drawn}" if picture is not None else f"\nNot drawn: {drawn}")
@@ -223,14 +228,15 @@ def undecided(verdicts) -> str:
     return reasons.pop() if len(reasons) == 1 else ""
 
 
-def open_claims(recipe, verdicts, why: str, scale: str) -> str:
+def open_claims(recipe, verdicts, why: str, scale: str, paper: str) -> str:
     """One line for the claims that a run leaves open, and the command that decides them."""
+    key = paper.removeprefix(" --paper ") or recipe.paper
     many = plural(len(verdicts), "claim")
     if scale != "smoke":
         return sentence(f"{many} left open: {why}")
     return (
         f"A smoke run shows that all works and decides nothing: {many} left open. To decide:"
-        f" limelight run {recipe.paper} {recipe.name} --scale small"
+        f" limelight run {key} {recipe.name} --scale small"
     )
 
 
@@ -251,10 +257,14 @@ def took(last, rows: int) -> str:
     """What this run computed, and how quickly."""
     if not last.computed:
         return f"all {rows} trials were there already"
+    computing = max(last.seconds - last.compile_seconds, 1e-9)
+    pace = f"{last.computed / computing:.3g} trials per second"
+    if not last.compilations:
+        return f"{last.computed} of {rows} trials computed in {clock(last.seconds)}: {pace}"
     return (
-        f"{last.computed} of {rows} trials computed in {clock(last.seconds)}"
-        f" ({last.trials_per_second:.3g} per second;"
-        f" {plural(last.compilations, 'compilation')}, {clock(last.compile_seconds)} of it)"
+        f"{last.computed} of {rows} trials computed in {clock(last.seconds)}:"
+        f" {clock(last.compile_seconds)} for {plural(last.compilations, 'compilation')},"
+        f" otherwise {pace}"
     )
 
 

@@ -3,7 +3,7 @@
 import typer
 
 from limelight._cli.options import Json, Key, settings
-from limelight._cli.text import emit, plural, print_title, say, sentence
+from limelight._cli.text import emit, plural, print_title, say, sentence, typeset
 
 
 def show(
@@ -51,7 +51,7 @@ def show(
         if json:
             emit(bound.as_json())
         else:
-            say(f"{paper.key} {item.label}: {item.title}\n\n{bound}", hang=4)
+            say(f"{paper.key} {item.label}: {typeset(item.title)}\n\n{typeset(str(bound))}", hang=4)
             if item.settings:
                 taken = {**item.settings, **chosen}
                 say("\nSettings: " + ", ".join(f"{k}={v}" for k, v in taken.items()), hang=4)
@@ -84,12 +84,17 @@ def print_paper(paper, key: str, everything: bool = False) -> None:
         "Statements": {statement.label: statement.title for statement in paper.statements},
         "Symbols, and their names here": dict(paper.symbols),
     }
+    # Symbols are letters, all others are names that one types.
+    parts = {
+        title: {typeset(name) if "Symbols" in title else name: text for name, text in these.items()}
+        for title, these in parts.items()
+    }
     width = max(14, *(len(name) for entries in parts.values() for name in entries))
     for title, entries in parts.items():
         if entries:
             say(f"\n{title}")
         for name, text in entries.items():
-            say(f"  {name:{width}} {text}", hang=width + 1)
+            say(f"  {name:{width}} {typeset(text)}", hang=width + 1)
     if paper.items:
         print_items(paper.items, key, everything)
     first = next(iter(paper.titles), "FIGURE")
@@ -106,25 +111,26 @@ def print_items(items, key: str, everything: bool) -> None:
         say(f"  each of them: limelight show {key} --all")
         return
     for item in items:
-        say(f"  {item.label}: {item.says}", hang=4)
-        say(", ".join(item.where) or f"not here: {item.why}", indent=6, hang=2)
+        say(f"  {item.label}: {typeset(item.says)}", hang=4)
+        say(", ".join(item.where) or f"not here: {typeset(item.why)}", indent=6, hang=2)
 
 
 def print_figure(paper, card, key: str) -> None:
     """A figure for people."""
-    print_title(f"{paper.key} {card['name']}", f"{card['title']} ({card['reference']})")
-    say(sentence(f"\n{card['lead']}"), hang=2)
-    say(sentence(f"Departures: {card['departures']}"), hang=2)
+    title = f"{card['title']} ({card['reference']})"
+    print_title(f"{paper.key} {card['name']}", typeset(title))
+    say(typeset(sentence(f"\n{card['lead']}")), hang=2)
+    say(typeset(sentence(f"Departures: {card['departures']}")), hang=2)
     say("\nClaims")
     for claim in card["claims"]:
-        say(f"{claim['claim']}: {claim['statement']}", indent=2, hang=4)
-        say(sentence(claim["rule"]), indent=6)
+        say(f"{claim['claim']}: {typeset(claim['statement'])}", indent=2, hang=4)
+        say(typeset(sentence(claim["rule"])), indent=6)
     say("\nScales")
     for name, scale in card["scales"].items():
         axes = "; ".join(f"{k}: {plural(len(v), 'value')}" for k, v in scale["axes"].items())
         say(f"{name:6} {axes}; {plural(scale['trials'], 'trial')} per cell.", indent=2, hang=7)
         if name == "paper":
-            say(sentence(f"Sizes: {card['sizes']}"), indent=9)
+            say(typeset(sentence(f"Sizes: {card['sizes']}")), indent=9)
         if scale["cost"]:
             say(f"Published run: {scale['cost']}.", indent=9)
     say(f"\nRun it: limelight run {key} {card['name']} --scale smoke")

@@ -12,6 +12,8 @@ from typing import Any
 
 import typer
 
+from limelight._core.maths import in_text
+
 #: Control characters other than new line and tab, and halves of pairs that no terminal can show.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -56,6 +58,11 @@ def visible(text: str) -> str:
         'a\\x1b[2J'
     """
     return _CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def typeset(text: str) -> str:
+    """Words with maths in them as one reads them, `α∗⁻²`; as they are where a terminal cannot."""
+    return in_text(text) if speaks_unicode(sys.stdout) else text
 
 
 def columns() -> int:
@@ -126,7 +133,8 @@ def print_group(verdicts, rules: bool) -> None:
 
     colour = {"holds": "green", "fails": "red"}
     rows = [
-        (v.claim, v.verdict, number(v.value), interval(v.interval), f"n = {v.n}") for v in verdicts
+        (v.claim, v.verdict, number(v.value, v.interval), interval(v.interval), f"n = {v.n}")
+        for v in verdicts
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for v, row in zip(verdicts, rows, strict=True):
@@ -134,11 +142,11 @@ def print_group(verdicts, rules: bool) -> None:
         text = Text("  ".join(cells).rstrip())
         text.stylize(colour.get(v.verdict, "yellow"), widths[0] + 2, widths[0] + 2 + len(v.verdict))
         console().print(text, soft_wrap=True)
-        say(v.statement, indent=4)
+        say(typeset(v.statement), indent=4)
         if rules:
-            say(sentence(f"Rule: {v.rule}"), indent=4, hang=2)
+            say(typeset(sentence(f"Rule: {v.rule}")), indent=4, hang=2)
         if v.note:
-            say(sentence(f"Note: {v.note}"), indent=4, hang=2)
+            say(typeset(sentence(f"Note: {v.note}")), indent=4, hang=2)
 
 
 def sentence(text: str) -> str:
@@ -152,14 +160,14 @@ def sentence(text: str) -> str:
     return text if text.endswith("?") else text + "."
 
 
-def number(value: int | float) -> str:
-    """A number for people.
+def number(value: int | float, ends: tuple[float, float] | None = None) -> str:
+    """A number for people, with as many digits as the ends of its interval have.
 
     Example:
-        >>> number(0.12345), number(float("nan"))
-        ('0.123', 'n/a')
+        >>> number(0.12345), number(float("nan")), number(0.99954, (0.99951, 0.99962))
+        ('0.123', 'n/a', '0.9995')
     """
-    return "n/a" if math.isnan(value) else f"{value:.3g}"
+    return "n/a" if math.isnan(value) else f"{value:.{_digits(ends)}g}"
 
 
 def interval(ends: tuple[float, float] | None) -> str:
@@ -168,10 +176,21 @@ def interval(ends: tuple[float, float] | None) -> str:
     Example:
         >>> interval((0.5, 1.25)), interval(None), interval((float("nan"), float("nan")))
         ('0.5 to 1.25', '', 'n/a')
+        >>> interval((0.15901, 0.15914))  # as many digits as tell the ends apart
+        '0.159 to 0.1591'
     """
     if ends is None:
         return ""
-    return "n/a" if any(map(math.isnan, ends)) else " to ".join(number(end) for end in ends)
+    if any(map(math.isnan, ends)):
+        return "n/a"
+    return " to ".join(number(end, ends) for end in ends)
+
+
+def _digits(ends: tuple[float, float] | None) -> int:
+    """As many as tell the ends of an interval apart, three at least and seven at most."""
+    if ends is None or ends[0] == ends[1]:
+        return 3
+    return next((n for n in range(3, 7) if f"{ends[0]:.{n}g}" != f"{ends[1]:.{n}g}"), 7)
 
 
 def clock(seconds: int | float) -> str:

@@ -14,6 +14,7 @@ from limelight._cli.text import (
     print_verdicts,
     say,
     tell,
+    typeset,
 )
 
 #: Most surprising verdicts that are told before the rest.
@@ -153,8 +154,8 @@ def print_surprises(verdicts) -> None:
         return
     say("\nMost surprising: claims of the papers that fail most clearly")
     for v in chosen:
-        found = f"{number(v.value)} ({interval(v.interval)})" if v.interval else number(v.value)
-        say(f"{v.paper} {v.claim}: {found}. {v.statement}", indent=2, hang=2)
+        found = number(v.value, v.interval) + (f" ({interval(v.interval)})" if v.interval else "")
+        say(f"{v.paper} {v.claim}: {found}. {typeset(v.statement)}", indent=2, hang=2)
 
 
 def decide_all(

@@ -68,7 +68,8 @@ def words(progress: Any) -> str:
         return f"{done:,} of {progress.total:,} trials, {progress.seconds:.0f} s"
     if not progress.computed:
         return f"all {progress.total:,} trials were there already"
+    word = "trial" if progress.computed == 1 else "trials"
     return (
-        f"{progress.computed:,} trials in {progress.seconds:.1f} s,"
+        f"{progress.computed:,} {word} in {progress.seconds:.1f} s,"
         f" of which {progress.compile_seconds:.1f} s compiling"
     )

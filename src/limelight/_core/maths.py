@@ -1,7 +1,7 @@
 r"""Our plain notation for maths, and TeX between dollars, as HTML or as Unicode.
 
-Claims are written for a terminal (`alpha_*^-2`), labels of pictures in TeX (`$\alpha_*^{-2}$`). A
-reader of a page sees neither: `in_html` and `in_text` typeset both.
+Claims are written plainly (`alpha_*^-2`), labels of pictures in TeX (`$\alpha_*^{-2}$`). A reader
+of a page, a notebook or a terminal sees neither: `in_html` and `in_text` typeset both.
 """
 
 import html
@@ -39,9 +39,11 @@ _SMALL = [
 ]
 GREEK = {name: chr(0x3B1 + i) for i, name in enumerate(_SMALL) if name not in ("final", "omicron")}
 GREEK |= {name.capitalize(): chr(ord(letter) - 32) for name, letter in GREEK.items()}
+GREEK["eps"] = GREEK["epsilon"]
 _WORDS = "|".join(sorted(GREEK, key=len, reverse=True))
-# `beta` is a letter, `beta-binomial` and `alphabet` are words; `eta` is not the end of `beta`.
-_GREEK = re.compile(rf"(?<![A-Za-z\\])({_WORDS})(?![A-Za-z]|-[a-z])")
+# `beta` is a letter, `beta-binomial` and `alphabet` are words; `eta` is not the end of `beta`, and
+# the field `world.sigma` keeps the name by which it is asked for.
+_GREEK = re.compile(rf"(?<![A-Za-z\\])(?<!\w\.)({_WORDS})(?![A-Za-z=]|-[a-z])")
 _LETTER = "A-Za-zα-ωΑ-Ω"
 _PLAIN = (
     (re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)(?!\w)"), r"\1×10^{\2\3}"),
@@ -54,6 +56,7 @@ _PLAIN = (
     (re.compile(r"<="), "≤"),
     (re.compile(r">="), "≥"),
     (re.compile(r"(?<=\S) - (?=\S)"), " − "),
+    (re.compile(r"(?<=[\d)])-(?=[α-ω])"), "−"),
     (re.compile(r"(?<![\w)\]}.-])-(?=[\d.])"), "−"),
     (re.compile(r"1×10\^"), "10^"),
 )

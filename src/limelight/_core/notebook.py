@@ -4,15 +4,21 @@ import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from limelight._core.maths import in_html
+
+
+class Maths(str):
+    """Words with maths in them, which is typeset; a plain text stays as it is."""
+
 
 def line(text: Any, strong: bool = False) -> str:
     """One paragraph.
 
     Example:
-        >>> line("a < b")
-        '<p>a &lt; b</p>'
+        >>> line("a < b"), line(Maths("D^2 <= 4"))
+        ('<p>a &lt; b</p>', '<p>D<sup>2</sup> ≤ 4</p>')
     """
-    inside = html.escape(str(text))
+    inside = _inside(text)
     return f"<p><strong>{inside}</strong></p>" if strong else f"<p>{inside}</p>"
 
 
@@ -37,5 +43,9 @@ def grid(
 
 
 def _row(cell: str, values: Sequence[Any], more: str = "") -> str:
-    inside = "".join(f"<{cell}>{html.escape(str(value))}</{cell}>" for value in values)
+    inside = "".join(f"<{cell}>{_inside(value)}</{cell}>" for value in values)
     return f"<tr>{inside}{more}</tr>"
+
+
+def _inside(text: Any) -> str:
+    return in_html(text) if isinstance(text, Maths) else html.escape(str(text))

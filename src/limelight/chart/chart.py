@@ -51,6 +51,10 @@ class Control:
         options: What each place means.
         start: The place at the beginning.
         form: A slider; a slider that plays; buttons of which one is pressed; or on and off.
+
+    Example:
+        >>> Control("level", "loss below", ["0.1", "0.01"], start=1).options[1]
+        '0.01'
     """
 
     name: str
@@ -73,6 +77,15 @@ class Chart:
         caption: How to read it.
         margin: Pixels beside the wide views: axes, and names of lines.
         renderer: `canvas` where there are thousands of marks.
+
+    Example:
+        >>> points = {"data": {"name": "points"}, "mark": "point"}
+        >>> moved = Control("level", "loss below", ["0.1", "0.01"])
+        >>> chart = Chart([points], {"points": [{"n": 8}]}, [moved], title="Examples needed")
+        >>> chart
+        Chart: Examples needed (controls: loss below)
+        >>> chart.spec()["datasets"]
+        {'points': [{'n': 8}]}
     """
 
     rows: Sequence[View | Sequence[View]]

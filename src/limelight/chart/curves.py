@@ -34,6 +34,12 @@ def of_picture(picture: Picture) -> Chart:
 
     Raises:
         InputError: Where it holds what Vega-Lite does not draw: images, contours.
+
+    Example:
+        >>> from limelight import plot
+        >>> line = plot.Series("accuracy", [8, 16, 32], [0.6, 0.8, 0.9])
+        >>> of_picture(plot.lines([line], x_label="examples", y_label="accuracy", title="It grows"))
+        Chart: It grows
     """
     for panel in picture.panels:
         for mark in panel.content:

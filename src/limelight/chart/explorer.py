@@ -45,6 +45,21 @@ class Explorer:
         marked: What is said of cells to be marked, and which rows are of such cells.
         log: Whether the axis upwards is logarithmic at first.
         ends: The axis of the trials of one cell, from and to; around the ladder when not given.
+
+    Example:
+        >>> from limelight import fit
+        >>> explorer = Explorer(
+        ...     upwards="train.examples",
+        ...     measure="accuracy",
+        ...     edge=lambda table, level: fit.threshold(
+        ...         table, along="train.examples", measure="accuracy", level=level
+        ...     ),
+        ...     across={"label noise": lambda cell: cell["world.label_noise"]},
+        ...     levels=(0.8, 0.9),
+        ...     below=False,
+        ... )  # then explorer.chart(table)
+        >>> explorer.label
+        'training examples'
     """
 
     upwards: str

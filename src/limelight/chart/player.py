@@ -30,6 +30,10 @@ class Film:
         dark: Whether low or high values are dark.
         width: Pixels.
         height: Pixels.
+
+    Example:
+        >>> Film("attention", np.zeros((3, 4, 4)), low=0.0, high=1.0).title
+        'attention'
     """
 
     title: str
@@ -55,6 +59,10 @@ class Strip:
         label: The axis in words.
         low: Its lower end.
         high: Its upper end.
+
+    Example:
+        >>> Strip("all runs", [[0.5, 0.6], [0.9, 1.0]], "accuracy", low=0.0, high=1.0).label
+        'accuracy'
     """
 
     title: str
@@ -90,6 +98,11 @@ def player(
         word: What a step is.
         title: What it is.
         caption: How to read it.
+
+    Example:
+        >>> attention = Film("attention", [[[1, 0], [0, 1]], [[0.5, 0.5], [0.5, 0.5]]])
+        >>> player([0, 100], [attention])
+        Chart: The course of training (controls: training step)
     """
     at = flat(steps)
     for one in (*films, *strips):

@@ -9,6 +9,7 @@ import numpy as np
 
 from limelight._core import notebook
 from limelight._core.errors import InputError
+from limelight._core.maths import in_text
 from limelight._core.strip import strip
 from limelight.claims._rules import Decision, Span
 
@@ -160,21 +161,21 @@ class Verdict:
         ends = "" if self.interval is None else "{:.3g} to {:.3g}".format(*self.interval)
         value = f"{self.value:.3g}" + (f" ({ends})" if ends else "")
         rows = [
-            ("claim", self.statement),
+            ("claim", notebook.Maths(self.statement)),
             ("value", value),
-            ("rule", self.rule),
+            ("rule", notebook.Maths(self.rule)),
             ("claimed by", self.reference),
             ("kind", self.kind + ("" if self.fixed == "before" else f", rule: {self.fixed}")),
             ("from", f"{self.source}, n = {self.n}"),
-            *([("note", self.note)] if self.note else []),
+            *([("note", notebook.Maths(self.note))] if self.note else []),
         ]
         head = notebook.line(f"{self.claim}: {self.verdict}", strong=True)
         return head + strip(self) + notebook.grid(("", ""), rows)
 
     def __str__(self) -> str:
         ends = "" if self.interval is None else " [{:.3g}, {:.3g}]".format(*self.interval)
-        line = f"{self.claim}: {self.verdict}, {self.value:.3g}{ends}, n = {self.n}; {self.rule}"
-        return f"{line}; {self.note}" if self.note else line
+        line = f"{self.claim}: {self.verdict}, {self.value:.3g}{ends}, n = {self.n}"
+        return "; ".join([line, *(in_text(words) for words in (self.rule, self.note) if words)])
 
 
 class Verdicts(tuple[Verdict, ...]):
@@ -193,7 +194,8 @@ class Verdicts(tuple[Verdict, ...]):
         titles = ("claim", "says", "verdict", "value", "rule strip: shaded where it holds")
         strips = [strip(v) for v in self]
         rows = [
-            (v.claim, v.statement, v.verdict, "" if math.isnan(v.value) else f"{v.value:.3g}")
+            (v.claim, notebook.Maths(v.statement), v.verdict)
+            + ("" if math.isnan(v.value) else f"{v.value:.3g}",)
             for v in self
         ]
         return notebook.grid(titles, rows, last=strips)

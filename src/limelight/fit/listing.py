@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from limelight._core.maths import in_text
 from limelight.claims import Estimate, Undecided
 from limelight.fit._families import Point
 from limelight.table import Table
@@ -50,15 +51,16 @@ def tabulate(
     cells = list(table.cells(*names) if isinstance(table, Table) else table)
     rows = [
         [
-            *(in_words(at[name]) for name in names),
+            *(_named(at[name]) for name in names),
             *(_entry(read, part) for read in columns.values()),
         ]
         for at, part in cells[:most]
     ]
-    lines = aligned([[*names.values(), *columns], *rows])
+    heads = [in_text(head) for head in (*names.values(), *columns)]
+    lines = aligned([heads, *rows])
     left = len(cells) - len(rows)
     more = [f"  and {left} more cells"] if left else []
-    return [*([title] if title else []), *lines, *more]
+    return [*([in_text(title)] if title else []), *lines, *more]
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -96,6 +98,11 @@ def in_words(value: Any) -> str:
         ends = "" if value.interval is None else " [{:.4g}, {:.4g}]".format(*value.interval)
         return f"{value.value:.4g}{ends}"
     return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+
+
+def _named(value: Any) -> str:
+    """A coordinate; one in words may hold maths."""
+    return in_text(value) if isinstance(value, str) else in_words(value)
 
 
 def _entry(read: str | Callable[[Any], Any], part: Any) -> str:

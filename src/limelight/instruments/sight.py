@@ -28,6 +28,10 @@ class Sight:
         patch: Pixels along the side of one.
         channels: Numbers per pixel.
         pixels: How the network wants images, where that is known.
+
+    Example:
+        >>> Sight(grid=14, patch=16, channels=3).side  # pixels along an image
+        224
     """
 
     grid: int

@@ -13,19 +13,34 @@ from limelight._core.errors import InputError, suggest
 if TYPE_CHECKING:
     from limelight.papers.contents import Paper
 
+__all__ = ["KEYS", "known", "load"]
+
 #: Every paper that is here, in order of arrival.
 KEYS = ("li2023", "edelman2022", "xu2022", "jelassi2022", "zhang2024")
 
 
 def known() -> list[str]:
-    """The key of every paper that is here or in an installed package; none is loaded."""
+    """The key of every paper that is here or in an installed package; none is loaded.
+
+    Example:
+        >>> "li2023" in known()
+        True
+    """
     from limelight.papers._outside import installed
 
     return [*KEYS, *(key for key in installed() if key not in KEYS)]
 
 
 def load(key: str) -> "Paper":
-    """A paper by key; or by the path of the file or folder that holds it."""
+    """A paper by key; or by the path of the file or folder that holds it.
+
+    Example:
+        >>> paper = load("li2023")
+        >>> paper.venue
+        'ICLR 2023, arXiv 2302.06015'
+        >>> paper.find("theorem1").title
+        'samples, batch, steps and width that suffice'
+    """
     from limelight.papers import _outside as outside
 
     if outside.is_path(key):

@@ -35,6 +35,11 @@ class Statement:
         defaults: Defaults other than the function's own.
         most: The largest value of settings that are counted through one by one: far beyond it an
             answer would take hours, or all memory.
+
+    Example:
+        >>> examples = lambda relevant=0.5: Bound("examples", relevant**-2, "sufficient")
+        >>> print(Statement("theorem1", "examples that suffice", examples).evaluate({}))
+        examples = 4  [sufficient; applies]
     """
 
     label: str
@@ -123,6 +128,14 @@ class Paper:
         package: The package whose modules are the figures; `limelight.papers.<key>` unless given.
         bibtex: The paper's BibTeX entry; ours stand in `references.bib`.
         renamed: Earlier names of figures, to today's; both are understood.
+
+    Example:
+        >>> paper = Paper(
+        ...     key="smith2026", title="On Needles", authors="A. Smith", venue="2026",
+        ...     symbols={"N": "train.examples"}, statements=(), figures={"fig1": "accuracy"},
+        ... )
+        >>> paper.titles
+        {'fig1': 'accuracy'}
     """
 
     def __init__(

@@ -12,6 +12,8 @@ from typing import Any
 
 from limelight._core import notebook
 from limelight._core.errors import InputError, suggest
+from limelight._core.maths import in_text
+from limelight._core.notebook import Maths
 from limelight._core.words import parse
 from limelight._engine.grid import Axes, assign, fitting, lookup, read
 from limelight._engine.plan import Plan, make_plan
@@ -40,6 +42,10 @@ class Scale:
         trials: Trials per cell.
         grid: Axes with other values; an axis with `None` is not swept.
         settings: Fields of the trial with other values, by dotted path.
+
+    Example:
+        >>> Scale(trials=4, grid={"train.examples": [2, 8]}).trials
+        4
     """
 
     trials: int | None = None
@@ -48,7 +54,13 @@ class Scale:
 
 
 def scales(*, smoke: Scale, small: Scale) -> dict[str, Scale]:
-    """The two smaller scales; the paper's own is the recipe itself."""
+    """The two smaller scales; the paper's own is the recipe itself.
+
+    Example:
+        >>> found = scales(smoke=Scale(trials=4), small=Scale(trials=20))
+        >>> {name: scale.trials for name, scale in found.items()}
+        {'smoke': 4, 'small': 20, 'paper': None}
+    """
     return {"smoke": smoke, "small": small, "paper": Scale()}
 
 
@@ -116,6 +128,12 @@ class Figure:
         paper: The paper's key.
         once: The name that it had before, if it was renamed: its study keeps that name, from which
             its random numbers come.
+
+    Example:
+        >>> from limelight.papers import load
+        >>> figure = load("li2023").figure("fig2")
+        >>> figure.reference, len(figure.claims) > 0
+        ('Figure 2', True)
     """
 
     statement: str
@@ -140,12 +158,13 @@ class Figure:
 
     def __repr__(self) -> str:
         claims = "".join(f"\n  {claim.name}: {claim.statement}" for claim in self.claims)
-        return f"{self.paper} {self.name}: {self.title}\n{self.lead}\nclaims{claims}"
+        return in_text(f"{self.paper} {self.name}: {self.title}\n{self.lead}\nclaims{claims}")
 
     def _repr_html_(self) -> str:
-        rows = [(claim.name, claim.statement, claim.rule_text) for claim in self.claims]
-        head = notebook.line(f"{self.paper} {self.name}: {self.title}", strong=True)
-        return head + notebook.line(self.lead) + notebook.grid(("claim", "says", "rule"), rows)
+        rows = [(c.name, Maths(c.statement), Maths(c.rule_text)) for c in self.claims]
+        head = notebook.line(Maths(f"{self.paper} {self.name}: {self.title}"), strong=True)
+        lead = notebook.line(Maths(self.lead))
+        return head + lead + notebook.grid(("claim", "says", "rule"), rows)
 
     # --- the study ----------------------------------------------------------------------------
 

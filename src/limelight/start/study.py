@@ -1,8 +1,7 @@
 """A study of your own: a world, a model, a measure, a sweep and a claim.
 
-    python FILE              run it; run again, it reads what it has
-    pytest FILE              test it
-    limelight plot RUN       draw every measure of the run plainly
+Run it with `python FILE`; run again, it reads what it has. Test it with `pytest FILE`. Draw every
+measure of its run plainly with `limelight plot runs/needle`.
 
 Change what you like: a changed world, model or measure is never mixed with results of the old one.
 """
@@ -13,9 +12,8 @@ import jax.random as jr
 import optax
 
 import limelight as ll
-from limelight.claims import Above
+from limelight.claims import Above, claim
 from limelight.fit import estimates
-from limelight.papers.recipe import claim
 
 TOKENS, WIDTH = 16, 8
 

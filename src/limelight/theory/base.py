@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from limelight._core.notebook import grid, line
+from limelight._core.notebook import Maths, grid, line
 
 RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -132,17 +132,17 @@ class Bound:
     def _repr_html_(self) -> str:
         """For notebooks: every condition with both sides."""
         conditions = [
-            ("holds" if c.holds else "FAILS", c.name)
-            + (f"{c.left:.4g}", c.relation, f"{c.right:.4g}", c.note)
+            ("holds" if c.holds else "FAILS", Maths(c.name))
+            + (f"{c.left:.4g}", Maths(c.relation), f"{c.right:.4g}", Maths(c.note))
             for c in self.conditions
         ]
         quantities = [(name, f"{value:.6g}") for name, value in self.quantities.items()]
         below = [self._taken, *(f"note: {note}" for note in self.notes), self.reference]
         return (
-            line(self._headline, strong=True)
+            line(Maths(self._headline), strong=True)
             + grid(("quantity", "value"), quantities)
             + grid(("", "condition", "left side", "", "right side", "note"), conditions)
-            + "".join(line(text) for text in below if text)
+            + "".join(line(Maths(text)) for text in below if text)
         )
 
     def __str__(self) -> str:

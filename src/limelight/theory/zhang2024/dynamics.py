@@ -13,6 +13,11 @@ def white_course(times: Any, dimension: int, eigenvalue: Any, examples: Any, sta
     r"""$a(t)$ with $A = a I$: merged weights, $\Lambda = \lambda I$, $v = w$, $U = wI/\sqrt d$.
 
     $$a(t) = \frac{e^{kt}}{\sqrt d/w^2 + \gamma(e^{kt} - 1)}, \qquad k = 2\sqrt d\lambda^2.$$
+
+    Example:
+        >>> limit = 1 / (1 + 5 / 31)  # 1 over gamma
+        >>> round(white_course(half_way(4, 1.0, 31, 1e-3), 4, 1.0, 31, 1e-3) / limit, 6)
+        0.5
     """
     rate, bend = _rates(dimension, eigenvalue, examples)
     decayed = math.e ** (-rate * times)
@@ -40,6 +45,10 @@ def wait(eigenvalue: Real, bend: Real, start: Real, share: Real = 0.5) -> float:
 
     About $1/(\lambda^2 r_0)$: a power of the start, not a logarithm. With $u = r\gamma^{1/3}$ the
     time is $\gamma^{1/3}\lambda^{-2}\int du / (u^2 (1 - u^3))$, which partial fractions give.
+
+    Example:
+        >>> round(wait(1.0, 1.0, 1e-2)), round(wait(1.0, 1.0, 1e-4))  # about 1 over the start
+        (99, 9999)
     """
     root = bend ** (1 / 3)
 

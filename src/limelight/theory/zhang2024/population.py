@@ -53,6 +53,13 @@ class PromptLoss(NamedTuple):
         constant: $c$, the loss of predicting 0.
         slope: $b$.
         curvature: $K$.
+
+    Example:
+        >>> loss = one_covariance(np.array([1.0]), 2)  # gamma = 1 + 1/2 + 1/2
+        >>> loss.minimum, loss.levels
+        (array([0.5]), array([1. , 0.5]))
+        >>> loss.loss(np.array([[0.5]])), loss.excess(np.array([[0.5]]))
+        (np.float64(0.5), np.float64(0.0))
     """
 
     constant: Any
@@ -101,6 +108,11 @@ def exponential_covariances(dimension: int, examples: Any) -> PromptLoss:
 
     $E\lambda_i^2 = 2$, $E\lambda_i^2\gamma_i = 6 + (2d + 10)/N$,
     $E\lambda_i\lambda_j\gamma_j = 2 + (d + 4)/N$.
+
+    Example:
+        >>> exponential_covariances(2, 14).curvature  # 6 + 14/14, 2 + 6/14
+        array([[7.        , 2.42857143],
+               [2.42857143, 7.        ]])
     """
     d, same = dimension, np.eye(dimension)
     inside, across = 6 + (2 * d + 10) / examples, 2 + (d + 4) / examples
@@ -134,6 +146,13 @@ def risk(matrix: Any, context: Any, query: Any, task: Any, length: Any) -> Any:
         query: $S_q$, covariance of the query.
         task: $W = E ww^\\top$.
         length: $M$, examples of the prompt.
+
+    Example:
+        >>> one = np.eye(1)
+        >>> risk(0.5 * one, one, one, one, 2)  # 1 - 2/2 + (1 + 2/2)/4
+        np.float64(0.5)
+        >>> risk(one, one, one, one, 1e9) < 1e-8  # a long prompt, and the inverse of the covariance
+        np.True_
     """
     seen = context @ task @ context
     seen = seen + ((task @ context).trace() * context + seen) / length

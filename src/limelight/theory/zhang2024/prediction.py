@@ -24,6 +24,10 @@ class ErrorParts(NamedTuple):
         best: Error of the best linear predictor.
         short: What a prompt of one example adds; it falls as 1 / length.
         bias: What training at a finite length leaves, however long the prompt.
+
+    Example:
+        >>> ErrorParts(best=0.1, short=2.0, bias=0.05).at(length=20)
+        0.25
     """
 
     best: float
@@ -57,7 +61,12 @@ def error_of(
 
 
 def random_tasks(spectrum: np.ndarray, examples: Real, noise: Real = 0.0) -> ErrorParts:
-    r"""$y = w^\top x + \sigma\epsilon$ with $w \sim N(0, I)$."""
+    r"""$y = w^\top x + \sigma\epsilon$ with $w \sim N(0, I)$.
+
+    Example:
+        >>> random_tasks(np.array([1.0]), 2)  # gamma = 2: (1 + 1)/4, and (1 + 1)^2/(4 * 2^2)
+        ErrorParts(best=0.0, short=0.5, bias=0.25)
+    """
     second = (spectrum.sum() + noise**2) * spectrum + spectrum**2
     return error_of(spectrum, examples, noise**2, second, np.ones_like(spectrum))
 
@@ -69,7 +78,15 @@ def one_task(
     noise: Real = 0.0,
     response: str = "linear",
 ) -> ErrorParts:
-    r"""$y = f(w^\top x) + \sigma\epsilon$ for one $w$, with $f$ linear, the sign or the cube."""
+    r"""$y = f(w^\top x) + \sigma\epsilon$ for one $w$, with $f$ linear, the sign or the cube.
+
+    Example:
+        >>> one_task(np.array([1.0]), 2, np.array([3.0]))  # nine times that of a unit task
+        ErrorParts(best=0.0, short=4.5, bias=2.25)
+        >>> signs = one_task(np.array([1.0]), 2, np.array([3.0]), response="sign")
+        >>> round(signs.best, 4)  # 1 - 2/pi
+        0.3634
+    """
     q = float((spectrum * task**2).sum())
     along = (spectrum * task) ** 2  # the diagonal of $\Lambda ww^\top\Lambda$
     best, first, second = {
