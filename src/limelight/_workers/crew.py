@@ -35,6 +35,8 @@ from limelight.table import Table
 
 #: Seconds of silence, or of waiting for room, after which whoever waits is told.
 SILENCE = 60.0
+#: Seconds between two looks at most.
+RAREST = 30.0
 #: Seconds before workers that were refused are asked for again.
 AGAIN = 30.0
 
@@ -177,7 +179,8 @@ class Crew:
                 continue
             self._tend(seen)
             # Where a look takes long, such as at very many chunks, it is taken less often.
-            time.sleep(max(self.launcher.interval, 4 * (time.monotonic() - looked)))
+            pause = min(4 * (time.monotonic() - looked), RAREST)
+            time.sleep(max(self.launcher.interval, pause))
 
     def cancel(self) -> None:
         """Ask all workers to leave, and wait until they have; what is finished stays."""
