@@ -35,6 +35,7 @@ slow: $(READY)  ## the long tests
 test-cluster: $(READY)  ## workers on a real SLURM (if sbatch finds one) and a real Ray: ten minutes
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[slurm,ray]'
 	$(BIN)/pytest -m cluster tests/cluster
+
 docs: $(READY)  ## the site: notebooks executed, warnings are errors, nothing is fetched
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group docs
 	$(BIN)/python docs/fill.py --check

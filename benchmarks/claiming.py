@@ -23,7 +23,7 @@ from timing import about
 
 from limelight._core.files import atomic
 from limelight._engine.claims import BEAT, Claims
-from limelight._engine.reading import chunk_name
+from limelight._engine.reading import chunk_name, stored_chunks
 from limelight._workers.share import GLANCE, LINGER, POLL, SLOWEST, STRETCH
 
 #: Calls of the file system in each operation that reach a server, counted with `strace`: what is
@@ -59,7 +59,7 @@ def measured(folder: Path, chunks: int, repeats: int = 300) -> dict[str, float]:
         "lock": median(lambda name: claim(locks, name), some),
         "lease": median(lambda name: claim(leases, name), some),
         "write": median(write, some),
-        "list": median(lambda _: [p.name for p in place.glob("*.parquet")], some[:3]),
+        "list": median(lambda _: stored_chunks(folder), some[:3]),
     }
 
 

@@ -9,6 +9,7 @@ the call to a worker's first line, and to its first chunk under way.
 
 import argparse
 import datetime
+import importlib
 import json
 import os
 import statistics
@@ -60,6 +61,8 @@ def crew(store: Path, figure, settings, on: str) -> dict[str, float]:
     options = {"time": "30"} if on == "slurm" else {}
     ll.workers(store, on=on, count=2, **options).wait()
     seconds = time.perf_counter() - began
+    if on == "ray":  # so that the next round starts one too
+        importlib.import_module("ray").shutdown()
     lines = [line for log in store.glob("workers/*.log") for line in log.read_text().splitlines()]
     said = lambda words: min(_moment(line) for line in lines if words in line) - clock
     return {

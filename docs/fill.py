@@ -184,10 +184,57 @@ def guided() -> str:
     return "\n" + "\n".join(rows) + "\n"
 
 
+def claiming(part: str) -> str:
+    """What claims cost: the operations as measured, or the simulation of many workers."""
+    record = _benchmark("claiming")
+    if part == "measured":
+        times, calls = record["measured_seconds"], record["calls"]
+        of = lambda name: f"{1e3 * times[name]:.2g} ms"
+        listing = 2 * record["chunks"] // 1000
+        rows = [
+            f"| a look whether a chunk is there | {of('look')} | {calls['look']} |",
+            f"| a claim and its release, by lock | {of('lock')} | {calls['lock']} |",
+            f"| the same, by lease | {of('lease')} | {calls['lease']}, and one every 10 s |",
+            f"| a chunk and its facts, whole and flushed | {of('write')} | {calls['write']} |",
+            f"| a list of the chunks | {times['list']:.2g} s | {listing} |",
+        ]
+        head = "| operation | median time | calls that reach a server (`strace`) |"
+        return "\n" + "\n".join([head, "| --- | ---: | ---: |", *rows]) + "\n"
+    names = "claims | server, calls per second | chunk | wall | computing"
+    names += " | claim, median (99 %) | calls per second, mean (peak)"
+    rows = [f"| {names} |", "| --- " + "| ---: " * 6 + "|"]
+    for row in record["simulated"]:
+        middle, last = row["claim_median_ms"], row["claim_99_ms"]
+        mean, peak = row["calls_per_second"], row["calls_per_second_peak"]
+        rows.append(
+            f"| {row['claim']} | {row['server_calls_per_second']:,} | {row['chunk_seconds']:g} s"
+            f" | {row['wall_seconds']:,.0f} s | {row['computing']:.3f}"
+            f" | {middle:.0f} ms ({last:.0f} ms) | {mean:,} ({peak:,}) |"
+        )
+    return "\n" + "\n".join(rows) + "\n"
+
+
+def workers() -> str:
+    """The pace of two workers beside that of one process, and how long they take to start."""
+    record = _benchmark("workers-cpu")
+    names = "| | trials per second | of one process | first line | first chunk | load |"
+    rows = [names, "| --- " + "| ---: " * 5 + "|"]
+    for way, found in record["median"].items():
+        name = way if way == "one process" else f"two workers, `{way}`"
+        took = [f"{found[n]:.1f} s" if n in found else "" for n in ("first_line", "first_chunk")]
+        rows.append(
+            f"| {name} | {found['pace']:.3g} | {found['against_one_process']:.2f}"
+            f" | {took[0]} | {took[1]} | {found['load']:.1f} |"
+        )
+    made = f"{record['date'][:10]}, {record['device']['cores']} cores, median of"
+    made += f" {len(record['rounds']['one process'])}: `{record['command']}`"
+    return "\n" + "\n".join(rows) + f"\n\n*{made}*\n"
+
+
 ASKED = {
     f.__name__: f
     for f in (claims, figures, firm, tables, value, interval, verdict, verdicts, sizes, items)
-} | {f.__name__: f for f in (mutants, machines, guided, undecided)}
+} | {f.__name__: f for f in (mutants, machines, guided, undecided, claiming, workers)}
 #: The two rounds of mutants: the tests as they were, and as they are.
 ROUNDS = ("before", "after")
 

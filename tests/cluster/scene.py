@@ -9,7 +9,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import limelight as ll
+from limelight._engine.run import lay_out
 from limelight._workers.status import Status, status
+from limelight.papers._outside import from_path
 
 ROOT = Path(__file__).parents[2]
 PAPER = ROOT / "tests" / "cluster" / "dice.py"
@@ -23,6 +26,7 @@ class Scene:
 
     def __init__(self, folder: Path, seconds: float = 0.5):
         self.store, self.faults = folder / "run", folder / "faults"
+        self.process: subprocess.Popen | None = None
         self.faults.mkdir()
         self.environment = os.environ | {
             "PYTHONPATH": f"{ROOT / 'src'}:{os.environ.get('PYTHONPATH', '')}",
@@ -49,18 +53,35 @@ class Scene:
         )
         return self.process
 
+    def crew(self, on: str, count: int = 2, **options):
+        """The same from Python, in this process, whose environment must be the scene's."""
+        figure = from_path(str(PAPER)).figure("dice")
+        lay_out(figure.plan("small", width=WIDTH), self.store, figure.about("small", 0, {}))
+        return ll.workers(self.store, on=on, count=count, paper=str(PAPER), **options)
+
+    def end(self) -> None:
+        """Leave no process behind, whatever happened."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
     def until(self, true, what: str = "it") -> Status:
         """Wait until something is true of the run's status."""
         deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline and self.process.poll() is None:
+        while time.monotonic() < deadline and not self._ended():
             if (self.store / "manifest.json").exists():
                 seen = status(self.store)
                 if true(seen):
                     return seen
             time.sleep(0.05)
-        self.process.kill()
-        said = self.process.communicate()
+        said = ""
+        if self.process is not None:
+            self.process.kill()
+            said = self.process.communicate()
         raise AssertionError(f"{what} did not happen: {said}; logs: {self.logs()}")
+
+    def _ended(self) -> bool:
+        return self.process is not None and self.process.poll() is not None
 
     def until_at_work(self) -> dict:
         """Wait until a chunk is there and another is being computed; by whom."""

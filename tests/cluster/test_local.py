@@ -5,6 +5,7 @@ import json
 import pytest
 
 import limelight as ll
+from limelight._cli.publish import publish
 from limelight._core.errors import InputError, RunError
 from limelight._engine.run import lay_out
 from limelight.papers._outside import from_path
@@ -46,7 +47,7 @@ def test_without_locks_leases_share_the_work_and_outlive_a_kill(scene, reference
 
 
 def test_a_failing_measure_is_named_with_its_log_and_the_rest_is_kept(
-    scene, reference, monkeypatch
+    scene, reference, monkeypatch, tmp_path, capsys
 ):
     for name in ("DICE_FAULTS", "DICE_SECONDS", "PYTHONPATH"):
         monkeypatch.setenv(name, scene.environment[name])
@@ -64,10 +65,19 @@ def test_a_failing_measure_is_named_with_its_log_and_the_rest_is_kept(
     assert any("no die has 8 sides" in line for line in seen.failures[0].lines)
     assert seen.done == TRIALS - 2 * WIDTH
     assert seen.workers == {"ended": 1}
+    results = tmp_path / "results"
+    with pytest.raises(InputError, match="only 12 of 16 trials are there"):
+        publish([scene.store], results, str(PAPER), json=True)
     (scene.faults / "fail-8").unlink()
-    table = ll.workers(scene.store, count=2, paper=str(PAPER)).wait()
+    table = ll.workers(scene.store, count=1, paper=str(PAPER)).wait()
     assert len(table) == TRIALS
     scene.assert_same(reference, died=4)
+    publish([scene.store], results, str(PAPER), json=True)
+    (told,) = json.loads(capsys.readouterr().out)
+    place = results / "dice2000" / "dice"
+    assert told == {"store": str(scene.store), "published": str(place)}
+    assert {"table.parquet", "manifest.json", "means.png"} == {f.name for f in place.iterdir()}
+    assert (ll.open(place)["mean"] == table["mean"]).all()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The same on a real Ray: a local cluster, every fault, and the bytes of one process after it."""
 
 import contextlib
+import importlib.util
 import os
 import secrets
 import signal
@@ -13,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.scene import Scene, finish, kill
+from limelight._workers.status import status
+from tests.cluster.scene import CHUNKS, TRIALS, Scene, chunk_bytes, finish, kill
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -21,13 +23,11 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module", autouse=True)
 def cluster(tmp_path_factory):
     """A Ray of two cores, which the submitting processes come and go from."""
-    try:
-        import ray  # noqa: F401
-    except ImportError:
+    if importlib.util.find_spec("ray") is None:
         why = "ray is not installed: WORKERS ON RAY ARE NOT TESTED"
         warnings.warn(why, stacklevel=1)
         pytest.skip(why)
-    # Made for this cluster alone: who connects must know it.
+    # Made for this cluster alone: who connects must know it, and Ray reads it when it is imported.
     os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     environment = os.environ | {
         # One test fills the memory: what counts as full is little above what is used now.
@@ -116,6 +116,46 @@ def test_an_actor_out_of_memory_is_replaced(scene: Scene, reference):
     scene.assert_same(reference, died=4)
 
 
+@pytest.mark.filterwarnings("default")  # Ray's own, in this process
+def test_all_leave_when_cancelled(scene, reference, monkeypatch):
+    for name, text in scene.environment.items():
+        monkeypatch.setenv(name, text)
+    import ray
+
+    crew = scene.crew("ray", address="127.0.0.1:26379", grace=5)
+    try:
+        who = scene.until_at_work()
+        assert status(scene.store).workers == {"waiting": 2}  # only who started them knows more
+        crew.cancel()
+        assert crew.status().workers == {"ended": 2}
+        wait_until_gone(int(who["pid"]))
+        kept = chunk_bytes(scene.store)
+        assert 0 < len(kept) < CHUNKS
+        assert kept.items() <= reference.items()
+        gave_up = scene.logs().count("is given up")
+        again = scene.crew("ray", address="127.0.0.1:26379", grace=5)
+        assert len(again.wait()) == TRIALS
+    finally:
+        ray.shutdown()
+    scene.assert_same(reference, died=gave_up)
+
+
+def wait_until_gone(pid: int) -> None:
+    """Wait until a process has ended."""
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_options_that_ray_refuses_are_one_line(scene):
+    code, _, err = finish(scene.start("ray", *THERE, "num_cpus=-3"))
+    assert code == 2
+    assert "error: Ray does not take the options" in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.timeout(120)
 def test_a_ray_that_is_not_there_is_one_line(scene):
     code, _, err = finish(scene.start("ray", "address=127.0.0.1:9"))
     assert code == 2

@@ -12,7 +12,8 @@ import warnings
 
 import pytest
 
-from tests.cluster.scene import finish, kill
+from limelight._workers.status import status
+from tests.cluster.scene import CHUNKS, TRIALS, chunk_bytes, finish, kill
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 #: Options of every job: a limit that is far away.
@@ -131,6 +132,27 @@ def test_a_failing_measure_is_one_line_and_the_rest_is_there(scene, reference):
     (scene.faults / "fail-8").unlink()
     assert finish(scene.start("slurm", *QUICK))[0] == 0
     scene.assert_same(reference, died=4)
+
+
+def test_workers_that_wait_are_seen_and_all_leave_when_cancelled(scene, reference, monkeypatch):
+    """Three workers on two nodes: one waits for room."""
+    for name, text in scene.environment.items():
+        monkeypatch.setenv(name, text)
+    crew = scene.crew("slurm", 3, time=10, grace=5)
+    scene.until_at_work()
+    assert status(scene.store).workers == {"running": 2, "waiting": 1}
+    crew.cancel()
+    deadline = time.monotonic() + 60
+    while status(scene.store).workers and time.monotonic() < deadline:  # they complete
+        time.sleep(0.5)
+    assert status(scene.store).workers == {}
+    assert crew.status().workers == {"ended": 3}
+    kept = chunk_bytes(scene.store)
+    assert 0 < len(kept) < CHUNKS
+    assert kept.items() <= reference.items()
+    gave_up = scene.logs().count("is given up")
+    assert len(scene.crew("slurm", 2, time=10, grace=5).wait()) == TRIALS
+    scene.assert_same(reference, died=gave_up)
 
 
 def test_what_sbatch_refuses_is_one_line(scene):

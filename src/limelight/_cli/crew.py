@@ -26,11 +26,11 @@ def crewed(order: Order, crew: CrewOrder, dry_run: bool, json: bool) -> None:
         print_cost(plan, cost, count, crew.on, json)
         return
     if not json:
-        say(f"{plural(count, 'worker')} on {crew.on}: {in_words(plan, cost)}")
+        say(announced(plan, cost, count, crew.on))
     bar = Bar(f"{order.recipe.paper} {order.recipe.name}")
     paper = order.key if named(order.key) else None
     team = workers(order.place, crew.on, count, paper=paper, same_code=order.same_code, **options)
-    if launch.outlives and not json:
+    if launch.outlives and team.jobs and not json:
         say(f"Jobs {listed(team.jobs)}; how far they are: limelight status {quoted(order.place)}")
     try:
         with bar:
@@ -54,6 +54,7 @@ def lay_out(order: Order, count: int, gpus: bool, dry_run: bool):
     import jax
 
     from limelight._engine import run
+    from limelight._engine.reading import stored_chunks
     from limelight._workers.layout import estimate, fitted
 
     # The devices are for the workers: this process only counts.
@@ -62,13 +63,14 @@ def lay_out(order: Order, count: int, gpus: bool, dry_run: bool):
     make = partial(
         recipe.plan, order.scale, seed=order.seed, settings=order.settings, store=order.place
     )
-    chosen = order.width is not None or (order.place / "manifest.json").exists()
+    begun = (order.place / "manifest.json").exists()
+    chosen = order.width is not None or begun
     plan = make(width=order.width) if chosen else fitted(make, count, gpus)
     if not dry_run:
         command = "limelight " + shlex.join(sys.argv[1:])
         about = recipe.about(order.scale, order.seed, order.settings, command)
         run.lay_out(plan, order.place, about, order.same_code)
-    return plan, estimate(plan, count, gpus)
+    return plan, estimate(plan, count, gpus, set(stored_chunks(order.place)) if begun else ())
 
 
 def interrupted(place: Path, team, launch, last) -> Stopped:
@@ -87,13 +89,24 @@ def listed(jobs: list[str]) -> str:
     return ", ".join(jobs) if len(jobs) < 5 else f"{jobs[0]} to {jobs[-1]}"
 
 
-def in_words(plan, cost) -> str:
-    """What a run by workers will cost, in a line."""
+def announced(plan, cost, count: int, on: str) -> str:
+    """What a run by workers will cost, in a line; of a run that was begun, what is left of it."""
+    if not cost.left:
+        return f"all {plural(cost.chunks, 'chunk')} are there; no worker is needed"
+    count = min(count, cost.left)
     return (
-        f"{plural(cost.programs, 'program')}, {plural(cost.chunks, 'chunk')} of {plan.width}"
-        f" trials ({cost.each:.3g} per worker, roughly {clock(cost.chunk_seconds)} each),"
+        f"{plural(count, 'worker')} on {on}: {plural(cost.programs, 'program')},"
+        f" {chunks_left(cost)} of {plan.width} trials ({cost.left / count:.3g} per worker,"
+        f" roughly {clock(cost.chunk_seconds)} each),"
         f" very roughly {cost.device_hours:.2g} {cost.kind}-hours"
     )
+
+
+def chunks_left(cost) -> str:
+    """How many chunks are to be computed."""
+    if cost.left == cost.chunks:
+        return plural(cost.chunks, "chunk")
+    return f"{cost.left} more of {plural(cost.chunks, 'chunk')}"
 
 
 def print_cost(plan, cost, count: int, on: str, json: bool) -> None:
@@ -104,9 +117,10 @@ def print_cost(plan, cost, count: int, on: str, json: bool) -> None:
                 "workers": count,
                 "on": on,
                 "programs": cost.programs,
-                "trials": plan.rows,
+                "trials": cost.trials,
                 "width": plan.width,
-                "chunks": cost.chunks,
+                "chunks": cost.left,
+                "chunks_there": cost.chunks - cost.left,
                 "chunks_per_worker": round(cost.each, 2),
                 "chunk_seconds": round(cost.chunk_seconds, 3),
                 "device": cost.kind,
@@ -116,7 +130,7 @@ def print_cost(plan, cost, count: int, on: str, json: bool) -> None:
         return
     say(f"workers       {count} on {on}")
     say(f"programs      {cost.programs}, each compiled once where machines are alike")
-    say(f"trials        {plan.rows} in {plural(cost.chunks, 'chunk')} of {plan.width}")
+    say(f"trials        {cost.trials} in {chunks_left(cost)} of {plan.width}")
     say(f"chunks        {cost.each:.3g} per worker, roughly {clock(cost.chunk_seconds)} each")
     say(f"{cost.kind}-hours     very roughly {cost.device_hours:.2g}, and the compilations")
     say("Nothing was computed, written or submitted.")

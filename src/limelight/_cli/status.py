@@ -1,12 +1,16 @@
 """`limelight status`: how far a run is, whoever works on it."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 
 from limelight._cli.options import Json
 from limelight._cli.text import clock, emit, plural, print_table, say
+
+#: Failures that are shown with the last lines of their logs.
+MOST = 8
 
 
 def status(
@@ -41,13 +45,27 @@ def status(
         ]
         print_table(("chunk", "worker", "host", "job", "process", "for"), rows)
     elif seen.missing:
-        say("held      none: nobody works on it")
-    for failure in seen.failures:
+        say("held      none" + (": nobody works on it" if seen.workers == {} else ""))
+    if seen.missing:
+        say_workers(seen.workers)
+    for failure in seen.failures[:MOST]:
         where = ", ".join(filter(None, (failure.host, failure.job and f"job {failure.job}")))
         say(f"failed    {failure.chunk} in worker {failure.worker or '?'} ({where}):", hang=10)
         say(failure.error, indent=10)
         for line in failure.lines:
             say(line, indent=12, hang=2)
+    if len(seen.failures) > MOST:
+        say(f"          and {len(seen.failures) - MOST} more; --json has all of them")
+
+
+def say_workers(workers: Mapping[str, int] | None) -> None:
+    """How many workers wait for room and how many run, where that is known."""
+    if workers is None:
+        say("workers   some were started; whether they are still there cannot be seen from here")
+    elif workers:
+        words = {"waiting": "waiting for room", "running": "running"}
+        parts = [f"{count} {words.get(state, state)}" for state, count in workers.items()]
+        say("workers   " + ", ".join(parts))
 
 
 def held_for(seconds: float) -> str:
@@ -68,6 +86,7 @@ def as_json(seen) -> dict:
             {"chunk": chunk, **{n: who.get(n) for n in ("host", "pid", "job", "worker", "since")}}
             for chunk, who in seen.held.items()
         ],
+        "workers": seen.workers,
         "missing": list(seen.missing),
         "failures": [
             {

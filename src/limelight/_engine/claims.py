@@ -15,7 +15,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +126,7 @@ class Claims:
             with contextlib.suppress(OSError, ValueError):
                 if not path.name.endswith(ENDING):
                     remove_unheld(path)
-                elif _gone(_parsed(content := _text(path))):
+                elif gone(_parsed(content := _text(path))):
                     self._bury(path, content)
 
     # --- locks ---------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class Claims:
             content, status = _text(path), path.stat()
         except (OSError, ValueError):
             return False
-        if not _gone(_parsed(content)):
+        if not gone(_parsed(content)):
             stamp, now = (content, status.st_mtime_ns), time.monotonic()
             before, since = self.seen.setdefault(path, (stamp, now))
             if before != stamp:
@@ -209,7 +209,7 @@ class Claims:
 
     def _looks_dead(self, path: Path) -> bool:
         """The same at one look, for which the clocks must roughly agree."""
-        return _gone(read_holder(path)) or time.time() - path.stat().st_mtime > LEASE
+        return gone(read_holder(path)) or time.time() - path.stat().st_mtime > LEASE
 
     def _bury(self, path: Path, content: str) -> bool:
         """Take a dead lease away; of many that try, one succeeds."""
@@ -259,9 +259,14 @@ def _content() -> str:
     return json.dumps(holder() | {"since": round(time.time(), 3), "token": uuid.uuid4().hex})
 
 
-def _gone(who: dict[str, Any]) -> bool:
+def is_here(who: Mapping[str, Any]) -> bool:
+    """Whether a holder is or was a process of this very machine, since its last start."""
+    return (who.get("host"), who.get("space")) == (socket.gethostname(), _space())
+
+
+def gone(who: Mapping[str, Any]) -> bool:
     """Whether a holder was a process of this very machine that is no more."""
-    if (who.get("host"), who.get("space")) != (socket.gethostname(), _space()):
+    if not is_here(who):
         return False
     try:
         os.kill(int(who["pid"]), 0)

@@ -136,9 +136,11 @@ def lay_out(
     store: str | Path,
     about: Mapping[str, Any] | None = None,
     same_code: bool = False,
+    tidy: bool = True,
 ) -> Store:
     """Open a run folder for a plan and write down what it is to hold; nothing is computed."""
-    return Store(store, describe_run(plan, store, device.describe_machine(), about), same_code)
+    told = describe_run(plan, store, device.describe_machine(), about)
+    return Store(store, told, same_code, tidy)
 
 
 def describe_run(

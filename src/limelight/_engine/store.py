@@ -40,9 +40,18 @@ class Store:
     Args:
         path: The folder; made when it does not exist.
         manifest: What the study is; `hash` and `configuration` must agree with what is there.
+        same_code: Whether results of another version of the user's code may be continued.
+        tidy: Whether to clear what killed processes left, for which every claim is opened: not for
+            each of a thousand workers.
     """
 
-    def __init__(self, path: str | Path, manifest: Mapping[str, Any], same_code: bool = False):
+    def __init__(
+        self,
+        path: str | Path,
+        manifest: Mapping[str, Any],
+        same_code: bool = False,
+        tidy: bool = True,
+    ):
         #: What the user should hear about, in order; the reader empties it.
         self.warnings: list[str] = []
         #: Whether the user said that a change of code does not matter; chunks then say so.
@@ -54,7 +63,8 @@ class Store:
                 folder.mkdir(parents=True, exist_ok=True)
         self.claims = Claims(self.locks)
         self.manifest = self._settle(manifest, same_code)
-        self._tidy()
+        if tidy:
+            clear(self.path, self.claims)
 
     def _settle(self, manifest: Mapping[str, Any], same_code: bool) -> dict[str, Any]:
         path = self.path / "manifest.json"
@@ -167,12 +177,13 @@ class Store:
         """Whether this process may compute a chunk now; the claim dies with the process."""
         return self.claims.hold(name)
 
-    def _tidy(self) -> None:
-        """Clear what killed processes left: temporary files, and locks that nobody holds."""
-        if not self.claims.leases:  # else nobody can tell who has gone from who is elsewhere
-            for folder in (self.path, self.chunks):
-                clear_leftovers(folder)
-        self.claims.tidy()
+
+def clear(path: Path, claims: Claims) -> None:
+    """Clear what killed processes left in a run folder: temporary files, claims of nobody."""
+    if not claims.leases:  # else nobody can tell who has gone from who is elsewhere
+        for folder in (path, path / "chunks"):
+            clear_leftovers(folder)
+    claims.tidy()
 
 
 def difference(there: Any, here: Any, path: str = "") -> str:

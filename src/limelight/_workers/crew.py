@@ -6,15 +6,15 @@ call: workers that outlived it are found and kept.
 """
 
 import contextlib
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from limelight._core.errors import InputError, RunError, StoreError
-from limelight._core.files import write_whole
+from limelight._core.errors import InputError, LimelightError, RunError, StoreError
+from limelight._core.files import explained
+from limelight._engine.claims import Claims
 from limelight._engine.reading import (
     DAMAGE,
     covered,
@@ -24,12 +24,23 @@ from limelight._engine.reading import (
     read_table,
 )
 from limelight._engine.run import Progress
-from limelight._engine.store import Store, now
+from limelight._engine.store import Store, clear
+from limelight._identity.description import modern
+from limelight._workers.jobs import write_down, written_down
 from limelight._workers.launcher import Launcher, launcher
 from limelight._workers.share import TRIES
 from limelight._workers.status import Status, Watch, last_lines
 from limelight._workers.work import command
 from limelight.table import Table
+
+#: Seconds of silence, or of waiting for room, after which whoever waits is told.
+SILENCE = 60.0
+#: Seconds between two looks at most.
+RAREST = 30.0
+#: Seconds before workers that were refused are asked for again.
+AGAIN = 30.0
+
+Found = TypeVar("Found")
 
 
 def workers(
@@ -78,6 +89,24 @@ def workers(
     return Crew(place, start, [command(place, n, count, **rest) for n in range(count)])
 
 
+class Since:
+    """Whether something has lasted; told once each time that it begins anew."""
+
+    def __init__(self):
+        self.began, self.told = 0.0, False
+
+    def over(self, true: bool) -> bool:
+        """Whether it has been true for `SILENCE` seconds just now."""
+        now = time.monotonic()
+        if not true:
+            self.began, self.told = 0.0, False
+            return False
+        self.began = self.began or now
+        lasts = not self.told and now >= self.began + SILENCE
+        self.told |= lasts
+        return lasts
+
+
 @dataclass
 class Post:
     """One worker's place in a crew: the job that fills it, and what came of it."""
@@ -101,12 +130,18 @@ class Crew:
     def __init__(self, store: Path, launcher: Launcher, orders: list[list[str]]):
         self.store, self.launcher, self.orders = store, launcher, orders
         self.folder = store / "workers"
-        self.folder.mkdir(exist_ok=True)
+        with explained(self.folder):
+            self.folder.mkdir(exist_ok=True)
         self.watch = Watch(store)
         self.messages: list[str] = []
+        #: Since when the launcher does not answer, and since when all workers wait for room; both
+        #: are told once.
+        self.silent, self.idle = Since(), Since()
+        self.refusal, self.refusals, self.again = "", 0, 0.0
         self.posts = {post.number: post for post in self._found()}
         if not self.posts:
             self._forget_failures()
+        clear(store, Claims(store / "locks"))
         missing = self.watch.look().missing
         new = [n for n in range(min(len(orders), len(missing))) if n not in self.posts]
         self._start(new)
@@ -144,7 +179,8 @@ class Crew:
                 continue
             self._tend(seen)
             # Where a look takes long, such as at very many chunks, it is taken less often.
-            time.sleep(max(self.launcher.interval, 4 * (time.monotonic() - looked)))
+            pause = min(4 * (time.monotonic() - looked), RAREST)
+            time.sleep(max(self.launcher.interval, pause))
 
     def cancel(self) -> None:
         """Ask all workers to leave, and wait until they have; what is finished stays."""
@@ -153,15 +189,11 @@ class Crew:
     # --- workers ---------------------------------------------------------------------------------
 
     def _found(self) -> list[Post]:
-        """Workers that an earlier crew started and that are still there."""
+        """Workers that an earlier crew, larger perhaps, started and that are still there."""
         if not self.launcher.outlives:
             return []
-        posts = []
-        for number in range(len(self.orders)):
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-                told = json.loads(self._record(number).read_text())
-                if told["on"] == self.launcher.name:
-                    posts.append(Post(number, str(told["job"])))
+        known, name = written_down(self.store), self.launcher.name
+        posts = [Post(n, told["job"]) for n, told in known.items() if told["on"] == name]
         there = self.launcher.poll([post.job for post in posts])
         if there is None:
             raise RunError(
@@ -173,16 +205,53 @@ class Crew:
     def _start(self, numbers: list[int]) -> None:
         if not numbers:
             return
-        for number, job in self.launcher.start({n: self.orders[n] for n in numbers}).items():
+        words = {n: self.orders[n] for n in numbers}
+        for number, job in (self._asked(lambda: self.launcher.start(words)) or {}).items():
             self.posts[number] = Post(number, job, finished=self.watch.finished_by[str(number)])
-            self._write_down(number)
+            write_down(self.store, number, self.launcher.name, job)
+
+    def _asked(self, start: Callable[[], Found]) -> Found | None:
+        """What the launcher gives; a refusal is told and waited out, unless it is the very first.
+
+        While others work it may last. When nobody is left it counts.
+        """
+        if time.monotonic() < self.again:
+            return None
+        try:
+            found = start()
+        except LimelightError as error:
+            if not self.posts:
+                raise
+            self.again = time.monotonic() + AGAIN
+            self.refusals += not self._any_left()
+            if error.message != self.refusal:
+                self.messages.append(f"{error.message}; asked again every {AGAIN:g} s")
+            self.refusal = error.message
+            return None
+        self.refusal, self.refusals = "", 0
+        return found
 
     def _poll(self) -> bool:
         """Ask the launcher; whether any worker is there."""
-        there = self.launcher.poll(self.jobs)
+        there, name = self.launcher.poll(self.jobs), self.launcher.name
+        if self.silent.over(there is None):
+            self.messages.append(
+                f"{name} has not said for {SILENCE:g} s which workers are there; still waiting"
+            )
         if there is not None:
             for post in self.posts.values():
                 post.state = there.get(post.job, "ended")
+        states = {post.job: post.state for post in self.posts.values()}
+        waiting = [job for job, state in states.items() if state == "waiting"]
+        if self.idle.over(bool(waiting) and "running" not in states.values()):
+            why = self.launcher.why(waiting)
+            self.messages.append(
+                f"no worker has run for {SILENCE:g} s: they wait for room on {name}"
+                + (f" ({why})" if why else "")
+            )
+        return self._any_left()
+
+    def _any_left(self) -> bool:
         return any(post.state != "ended" for post in self.posts.values())
 
     def _dismiss(self, patience: float = 3.0) -> None:
@@ -198,41 +267,54 @@ class Crew:
         tries = [failure.chunk for failure in seen.failures]
         given_up = {name for name in tries if tries.count(name) >= TRIES}
         free = [n for n in seen.missing if n not in seen.held and n not in given_up]
-        retries = self.launcher.retries
-        ended = [
-            post
-            for post in self.posts.values()
-            if post.state == "ended" and post.fruitless <= retries
-        ]
-        for post in ended[: len(free)]:
+        for post in self._replaceable()[: len(free)]:
             self._replace(post)
         if len(free) > len(self.posts):  # such as chunks that turned out to be damaged
             wanted = range(min(len(free), len(self.orders)))
             self._start([number for number in wanted if number not in self.posts])
-        if all(post.state == "ended" for post in self.posts.values()) and not seen.held:
+        refused = self.refusal and self.refusals <= self.launcher.retries  # asked again soon
+        hope = free and refused and self._replaceable()
+        if not (self._any_left() or seen.held or hope):
             last = self.watch.look()
             if last.missing:
                 raise self._failure(last)
 
+    def _replaceable(self) -> list[Post]:
+        """Workers that ended, but not again and again without having finished anything."""
+        return [
+            post
+            for post in self.posts.values()
+            if post.state == "ended"
+            and post.fruitless <= self.launcher.retries
+            and post.number < len(self.orders)
+        ]
+
     def _replace(self, post: Post) -> None:
+        if time.monotonic() < self.again:
+            return
         finished = self.watch.finished_by[str(post.number)]
         post.fruitless = 0 if finished > post.finished else post.fruitless + 1
         post.finished = finished
         if post.fruitless > self.launcher.retries:
+            return
+        order = self.orders[post.number]
+        job = self._asked(lambda: self.launcher.replace(post.job, post.number, order))
+        if job is None:
+            post.fruitless -= 1  # counted when it is replaced
             return
         lines = last_lines(self.store, post.number, 1)
         self.messages.append(
             f"worker {post.number} (job {post.job}) ended with work left and is replaced"
             + (f"; its last line: {lines[0]}" if lines else "")
         )
-        post.job = self.launcher.replace(post.job, post.number, self.orders[post.number])
-        post.state = "waiting"
-        self._write_down(post.number)
+        post.job, post.state = job, "waiting"
+        write_down(self.store, post.number, self.launcher.name, job)
 
     def _failure(self, seen: Status) -> RunError:
         """What is missing and why, as far as anybody wrote it down."""
         names = ", ".join(seen.missing[:5]) + ", ..." * (len(seen.missing) > 5)
         reasons = list(dict.fromkeys(failure.error for failure in seen.failures))
+        reasons += [self.refusal] if self.refusal else []
         if not reasons:
             tails = [last_lines(self.store, number, 1) for number in sorted(self.posts)]
             reasons = list(dict.fromkeys(line for lines in tails for line in lines))
@@ -257,11 +339,14 @@ class Crew:
             return None
         if not covered(table):
             raise RunError("the store does not hold every cell's trials exactly once")
+        clear(self.store, Claims(self.store / "locks"))
         return table
 
     def _set_aside(self) -> int:
         """Rename chunks that cannot be read, so that they are computed again; how many."""
-        keep, before = Store(self.store, self.watch.manifest), len(self.messages)
+        known = self.watch.manifest
+        today = {**known, "configuration": modern(known["configuration"])}
+        keep, before = Store(self.store, today), len(self.messages)
         for name in self.watch.planned:
             with keep.claim(name) as mine:
                 try:
@@ -271,13 +356,6 @@ class Crew:
                         keep.set_aside(name, first_line(error))
         self.messages += keep.warnings
         return len(self.messages) - before
-
-    def _record(self, number: int) -> Path:
-        return self.folder / f"{number}.json"
-
-    def _write_down(self, number: int) -> None:
-        facts = {"on": self.launcher.name, "job": self.posts[number].job, "started": now()}
-        write_whole(self._record(number), (json.dumps(facts) + "\n").encode())
 
     def _forget_failures(self) -> None:
         for file in (self.folder / "failures").glob("*.json"):

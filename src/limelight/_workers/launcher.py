@@ -3,6 +3,7 @@
 import abc
 import importlib
 import math
+import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,6 +14,9 @@ from limelight._core.errors import InputError, suggest
 KNOWN = ("local", "slurm", "ray")
 #: Times in a row that a worker may end without having finished a chunk, and be replaced.
 RETRIES = 3.0
+#: Options that count GPUs, and options that list what is wanted, GPUs perhaps among it.
+COUNTS = ("gpus", "gpus_per_node", "gpus_per_task", "gpus_per_socket", "num_gpus")
+LISTED = ("gres", "tres_per_node", "tres_per_task", "tres_per_job")
 #: Seconds to finish a chunk when asked to leave, and seconds that a chunk may take.
 GRACE, STALL = 20.0, 1800.0
 
@@ -65,6 +69,10 @@ class Launcher(abc.ABC):
     def cancel(self, jobs: Collection[str], at_once: bool = False) -> None:
         """End workers; unless it is to be `at_once`, they may finish or give up their chunk."""
 
+    def why(self, jobs: Collection[str]) -> str:
+        """Why jobs wait, where the scheduler says it."""
+        return ""
+
     @property
     def usual(self) -> int:
         """Workers where the user does not say how many."""
@@ -73,8 +81,18 @@ class Launcher(abc.ABC):
     @property
     def gpus(self) -> bool:
         """Whether workers are asked for with a GPU."""
-        given = (str(value) for name, value in self.options.items() if "gpu" in name)
-        return any(value not in ("", "0") for value in given)
+        return any(_asks_gpu(name, str(value)) for name, value in self.options.items())
+
+
+def _asks_gpu(name: str, value: str) -> bool:
+    """Whether an option asks for a GPU: gpus_per_node=1, gpus=a100:2, gres=gpu:1, num_gpus=0.5."""
+    if name in COUNTS:
+        wanted = [value]
+    elif name in LISTED:
+        wanted = [word for word in value.split(",") if re.match(r"(gres[/:])?gpu\b", word)]
+    else:
+        return False
+    return any(not re.fullmatch(r"(.*[:=])?(0*\.?0*)", word) for word in wanted)
 
 
 def launcher(on: str, store: Path, options: Mapping[str, Any]) -> Launcher:

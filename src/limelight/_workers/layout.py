@@ -6,7 +6,7 @@ worker has something to do.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,9 @@ class CostEstimate:
 
     Args:
         programs: To compile; alike machines share them.
-        chunks: To compute.
+        chunks: Of the whole study.
+        left: Chunks that are not there yet; what follows is about them alone.
+        trials: In these.
         each: Chunks per worker.
         chunk_seconds: Of one chunk, roughly.
         device_hours: Of all workers together, roughly, without compilation.
@@ -36,6 +38,8 @@ class CostEstimate:
 
     programs: int
     chunks: int
+    left: int
+    trials: int
     each: float
     chunk_seconds: float
     device_hours: float
@@ -54,15 +58,19 @@ def fitted(make: Callable[..., Plan], count: int, gpus: bool) -> Plan:
     return make(width=1 << (wide.bit_length() - 1))
 
 
-def estimate(plan: Plan, count: int, gpus: bool) -> CostEstimate:
-    """What it will cost, from counted FLOPs and a rough pace."""
+def estimate(plan: Plan, count: int, gpus: bool, there: Collection[str] = ()) -> CostEstimate:
+    """What it will cost, from counted FLOPs and a rough pace; chunks that are `there` are paid."""
     seconds = plan.cost.flops / pace_of(plan, gpus)
+    left = [chunk for chunk in plan.chunks if chunk.name not in there]
+    trials = sum(len(chunk.cells) for chunk in left)
     return CostEstimate(
-        programs=plan.compilations,
+        programs=len({chunk.group for chunk in left}),
         chunks=len(plan.chunks),
-        each=len(plan.chunks) / count,
+        left=len(left),
+        trials=trials,
+        each=len(left) / count,
         chunk_seconds=seconds * plan.width,
-        device_hours=seconds * plan.rows / 3600,
+        device_hours=seconds * trials / 3600,
         kind="GPU" if gpus else "CPU",
     )
 

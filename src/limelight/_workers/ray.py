@@ -7,7 +7,9 @@ does: limelight on every machine.
 
 import contextlib
 import itertools
+import json
 import os
+import socket
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,10 @@ from limelight._workers.launcher import Launcher, needed
 
 #: Options of the connection; all others are those of an actor.
 CONNECTION = ("address", "namespace")
-#: Seconds that an actor may take to answer before it counts as busy.
-ANSWER = 5.0
+#: Seconds that Ray may take to answer a greeting, and an actor a question before it counts as busy.
+ANSWER, PATIENCE = 10.0, 0.5
+#: How a connection of HTTP/2 begins, with no settings of ours; the kind of frame that it answers.
+GREETING, SETTINGS = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0", 4
 
 
 class Ray(Launcher):
@@ -38,15 +42,18 @@ class Ray(Launcher):
         """One actor each; Ray places it when there is room."""
         self._connect()
         options = {"num_cpus": 1, **{k: _typed(v) for k, v in self.options.items()}}
+        found = {}
         try:
             actor = self.ray.remote(_actor()).options(max_restarts=0, **options)
+            for number, words in commands.items():
+                found[number] = next(self.names)
+                place = actor.remote([*words[1:], "--tied"], passed(), found[number])
+                self.actors[found[number]] = place
         except (ValueError, TypeError) as error:
-            raise InputError(f"Ray does not take the options: {_first(error)}", "") from None
-        found = {}
-        for number, words in commands.items():
-            found[number] = next(self.names)
-            place = actor.remote([*words[1:], "--tied"], passed(), found[number])
-            self.actors[found[number]] = place
+            self.cancel(found.values(), at_once=True)
+            raise InputError(
+                f"Ray does not take the options: {_first(error)}", "check the options"
+            ) from None
         return found
 
     def poll(self, jobs: Collection[str]) -> dict[str, str]:
@@ -56,7 +63,7 @@ class Ray(Launcher):
                 self.asked[job] = self.actors[job].runs.remote()
         known = {job: self.asked[job] for job in jobs if job in self.asked}
         if known:
-            self.ray.wait(list(known.values()), num_returns=len(known), timeout=ANSWER / 10)
+            self.ray.wait(list(known.values()), num_returns=len(known), timeout=PATIENCE)
         return {job: state for job in known if (state := self._answer(job)) != "ended"}
 
     def _answer(self, job: str) -> str:
@@ -83,12 +90,35 @@ class Ray(Launcher):
     def _connect(self) -> None:
         if self.ray.is_initialized():
             return
+        check_answers(str(self.connection.get("address") or os.environ.get("RAY_ADDRESS", "")))
         try:
             self.ray.init(log_to_driver=False, logging_level="ERROR", **self.connection)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise InputError(
                 f"Ray cannot be reached: {_first(error)}", "is it up, and is address=... right?"
             ) from None
+
+
+def check_answers(address: str) -> None:
+    """Refuse an address where no Ray answers: Ray itself would try it for minutes, or for ever.
+
+    Ray speaks HTTP/2, whose server begins with its settings. Where addresses are words such as
+    `auto`, or connections are encrypted, nothing is known before Ray tries.
+    """
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal() or os.environ.get("RAY_USE_TLS", "0") != "0":
+        return
+    hint = "is it up, and is address=... right?"
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), ANSWER) as line:
+            line.settimeout(ANSWER)
+            line.sendall(GREETING)
+            head = line.recv(9)
+    except (OSError, OverflowError) as error:
+        said = getattr(error, "strerror", None) or "no answer"
+        raise InputError(f"Ray cannot be reached at {address}: {said}", hint) from None
+    if len(head) < 4 or head[3] != SETTINGS:
+        raise InputError(f"Ray cannot be reached at {address}: something else answers", hint)
 
 
 def passed() -> dict[str, str]:
@@ -125,11 +155,14 @@ def _actor() -> type:
 
 
 def _typed(value: Any) -> Any:
-    """A word as the number that it writes."""
-    for kind in (int, float):
-        with contextlib.suppress(TypeError, ValueError):
-            return kind(value)
-    return value
+    """A word as what it writes: a number, or resources by name as JSON; else the word itself."""
+    if not isinstance(value, str):
+        return value
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return found if isinstance(found, int | float | dict) else value
 
 
 def _first(error: BaseException) -> str:

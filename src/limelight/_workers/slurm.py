@@ -10,6 +10,7 @@ import contextlib
 import getpass
 import logging
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -24,6 +25,19 @@ from limelight._workers.launcher import Launcher, needed
 MINUTES = 60
 #: Times that a job may reach its limit and be queued again without anybody's help.
 TIMEOUTS = 100
+#: Jobs in one array at most: what SLURM allows unless its administrator says otherwise.
+ARRAY = 1000
+#: Seconds that a command of SLURM may take to answer.
+ANSWER = 30.0
+#: Options of `sbatch` that are not the user's here, each with what to say instead.
+OURS = {
+    "array": "the number of workers says how many jobs there are",
+    "output": "logs are in workers/ of the run folder",
+    "error": "logs are in workers/ of the run folder",
+    "signal": "signal_delay_s=SECONDS says how early a job is warned",
+}
+#: Options that would start one worker several times.
+SINGLE = ("nodes", "ntasks", "ntasks_per_node")
 #: States in which a job has not begun.
 WAITING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SUSPENDED")
 
@@ -46,6 +60,8 @@ class Job:
         # Not `wait`: it holds a lock that `checkpoint`, called in its midst, would wait for.
         while (code := self.process.poll()) is None:
             time.sleep(0.5)
+        if self.process.stdin is not None:
+            self.process.stdin.close()
         if code not in (0, 75):
             raise RuntimeError(f"the worker ended with {code}")
 
@@ -72,15 +88,27 @@ class Slurm(Launcher):
         self.parameters = self._parameters()
 
     def start(self, commands: Mapping[int, list[str]]) -> dict[int, str]:
-        """Submit one array."""
+        """Submit one array, or several where there are more jobs than one may have."""
+        numbers, found = list(commands), {}
+        for first in range(0, len(numbers), ARRAY):
+            some = {number: commands[number] for number in numbers[first : first + ARRAY]}
+            try:
+                found |= self._submit(some)
+            except InputError:
+                self.cancel(found.values())  # nobody would ever find them
+                raise
+        return found
+
+    def _submit(self, commands: Mapping[int, list[str]]) -> dict[int, str]:
         logging.getLogger("submitit").setLevel(logging.ERROR)
         try:
             executor = self.submitit.SlurmExecutor(
                 self.store / "workers" / "slurm", max_num_timeout=TIMEOUTS
             )
-            executor.update_parameters(**self.parameters)
+            # Without a word submitit lets 256 of an array run at a time.
+            executor.update_parameters(**{"array_parallelism": len(commands)} | self.parameters)
             jobs = executor.submit_array([Job(words, self.grace) for words in commands.values()])
-        except (RuntimeError, OSError) as error:
+        except (RuntimeError, OSError, ValueError, TypeError) as error:
             raise InputError(
                 f"SLURM does not take the jobs: {_reason(error)}", "check the options"
             ) from None
@@ -88,18 +116,13 @@ class Slurm(Launcher):
 
     def poll(self, jobs: Collection[str]) -> dict[str, str] | None:
         """Ask `squeue`; while the controller does not answer nobody can say."""
-        words = ["squeue", "--noheader", "--array", "--user", getpass.getuser()]
-        try:
-            asked = subprocess.run(
-                [*words, "--format", "%i %T"], capture_output=True, text=True, timeout=60
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        if asked.returncode:
-            return None
-        there = dict(line.split(None, 1) for line in asked.stdout.splitlines() if " " in line)
-        states = {job: there[job].strip() for job in jobs if job in there}
-        return {job: "waiting" if s in WAITING else "running" for job, s in states.items()}
+        seen = queued(jobs)
+        return None if seen is None else {job: state for job, (state, _) in seen.items()}
+
+    def why(self, jobs: Collection[str]) -> str:
+        """What SLURM says of jobs that wait, such as Resources or Priority."""
+        waiting = [why for state, why in (queued(jobs) or {}).values() if state == "waiting"]
+        return ", ".join(dict.fromkeys(waiting))
 
     def cancel(self, jobs: Collection[str], at_once: bool = False) -> None:
         """`scancel`, which sends SIGTERM and later SIGKILL."""
@@ -108,23 +131,63 @@ class Slurm(Launcher):
         for first in range(0, len(there), 100):
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 words = ["scancel", "--quiet", *there[first : first + 100]]
-                subprocess.run(words, capture_output=True, timeout=60)
+                subprocess.run(words, capture_output=True, timeout=ANSWER)
 
     def _parameters(self) -> dict[str, Any]:
         """Options as submitit wants them; those that it does not know go to `sbatch`."""
         known = self.submitit.SlurmExecutor._valid_parameters()
-        given = {name: _typed(value) for name, value in self.options.items()}
+        given = {name: _typed(name, value) for name, value in self.options.items()}
+        for name, hint in OURS.items():
+            if name in given:
+                raise InputError(f"{name} = {given[name]} is not an option here", hint)
+        for name in SINGLE:
+            if given.get(name, 1) != 1:
+                raise InputError(
+                    f"{name} = {given[name]}: a job is one worker", "ask for more workers instead"
+                )
         time = minutes(str(given.pop("time", MINUTES)))
+        early = given.pop("signal_delay_s", min(int(self.grace) + 40, time * 30))
+        if not isinstance(early, int) or not self.grace + 10 <= early < time * 60:
+            raise InputError(
+                f"a job of {time} min, warned {early} s before its end, with {self.grace:g} s to"
+                " finish a chunk, leaves no time to be queued again",
+                "a longer time, or a shorter grace",
+            )
         plain = {name: value for name, value in given.items() if name in known}
         more = {name: value for name, value in given.items() if name not in known}
         return {
             "job_name": "limelight",
-            "signal_delay_s": min(int(self.grace) + 40, time * 30),
+            "signal_delay_s": early,
             "stderr_to_stdout": True,
             **plain,
             "time": time,
             "additional_parameters": {"requeue": True, **more},
         }
+
+
+def queued(jobs: Collection[str]) -> dict[str, tuple[str, str]] | None:
+    """Those of some jobs that `squeue` knows, each with its state and why it waits.
+
+    `None` where it does not answer, or is not there.
+    """
+    if not jobs:
+        return {}
+    words = ["squeue", "--noheader", "--array", "--user", getpass.getuser()]
+    try:
+        asked = subprocess.run(
+            [*words, "--format", "%i %T %r"], capture_output=True, text=True, timeout=ANSWER
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if asked.returncode:
+        return None
+    lines = (line.split(None, 2) for line in asked.stdout.splitlines())
+    there = {words[0]: words[1:] for words in lines if len(words) > 1}
+    return {
+        job: ("waiting" if there[job][0] in WAITING else "running", " ".join(there[job][1:]))
+        for job in jobs
+        if job in there
+    }
 
 
 def minutes(text: str) -> int:
@@ -145,11 +208,21 @@ def minutes(text: str) -> int:
         hours, mins, seconds = numbers
     else:  # minutes, minutes:seconds
         hours, (mins, seconds) = 0, [*numbers, 0][:2]
-    return int(days or 0) * 1440 + hours * 60 + mins + (seconds > 0)
+    found = int(days or 0) * 1440 + hours * 60 + mins + (seconds > 0)
+    if not found:
+        raise InputError(f"time = {text}", "a minute at least")
+    return found
 
 
-def _typed(value: Any) -> Any:
-    return int(value) if isinstance(value, str) and value.isdigit() else value
+def _typed(name: str, value: Any) -> Any:
+    """A word as what submitit takes: numbers, yes and no, lists of commands."""
+    if name in ("setup", "teardown", "srun_args") and isinstance(value, str):
+        return shlex.split(value) if name == "srun_args" else [value]
+    if not isinstance(value, str):
+        return value
+    if value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    return int(value) if value.isdecimal() and value.isascii() else value
 
 
 def _reason(error: BaseException) -> str:

@@ -15,6 +15,7 @@ from limelight._core.files import read_regular
 from limelight._core.manifests import Broken, planned_rows, read_json
 from limelight._engine.claims import Claims
 from limelight._engine.reading import DAMAGE, NAME, chunk_name, read_manifest, stored_chunks
+from limelight._workers.jobs import there
 
 #: Seconds before the last finished chunk that count for the pace.
 RECENT = 900.0
@@ -46,7 +47,7 @@ class Status:
         held: Chunks that somebody works on, each with host, pid, job, worker and since when.
         pace: Trials per second of the whole, lately.
         failures: What went wrong since the workers were started.
-        workers: Jobs by state, where workers were started and somebody watches them.
+        workers: Jobs that wait, run or have ended, counted; `None` where nobody can say.
     """
 
     chunks: int
@@ -159,7 +160,7 @@ class Watch:
 
 def status(store: str | Path) -> Status:
     """How far a run folder is; any will do, whoever works on it."""
-    return Watch(store).look()
+    return Watch(store).look(there(Path(store)))
 
 
 def planned_chunks(manifest: Mapping[str, Any]) -> tuple[str, ...]:

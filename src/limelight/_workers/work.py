@@ -101,7 +101,8 @@ def _share(told: argparse.Namespace, bell: "Bell") -> "Share":
 
     programs = share_programs(told.store)
     plan = plan_of(told.store, from_path(told.paper) if told.paper else None)
-    store = lay_out(plan, told.store, same_code=told.same_code)
+    # Whoever starts workers tidies up: a thousand would open a thousand claims each.
+    store = lay_out(plan, told.store, same_code=told.same_code, tidy=False)
     engine = Engine(plan, store, lambda progress: None, told.stall, describe_machine())
     return Share(engine, store, told.number, told.count, bell=bell, programs=programs, say=_say)
 

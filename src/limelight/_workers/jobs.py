@@ -1,0 +1,59 @@
+"""What is written down of the workers that were started, and which of them are there now.
+
+One file per worker, `workers/NUMBER.json`: where it was started, under which name, by whom.
+Anybody who sees the run folder may read it.
+"""
+
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from limelight._core.files import read_regular, write_whole
+from limelight._engine.claims import gone, holder, is_here
+from limelight._engine.store import now
+from limelight._workers.slurm import queued
+
+
+def write_down(store: Path, number: int, on: str, job: str) -> None:
+    """Keep what a worker is called, for whoever looks for it later."""
+    facts = {"on": on, "job": job, "started": now(), "by": holder()}
+    write_whole(store / "workers" / f"{number}.json", (json.dumps(facts) + "\n").encode())
+
+
+def written_down(store: Path) -> dict[int, dict[str, Any]]:
+    """The workers that were started on a run, by number; what is no such record is passed over."""
+    found = {}
+    for file in (store / "workers").glob("*.json"):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+            told = json.loads(read_regular(file, 2**16))
+            facts = {"on": str(told["on"]), "job": str(told["job"])}
+            by = told.get("by")
+            found[int(file.stem)] = facts | {"by": by if isinstance(by, Mapping) else {}}
+    return dict(sorted(found.items()))
+
+
+def there(store: Path) -> dict[str, int] | None:
+    """Workers that wait or run, counted; none where all have ended, `None` where nobody can say.
+
+    SLURM is asked. Workers of a machine are processes of it; an actor of Ray waits or runs as long
+    as the process does that started it.
+    """
+    known = written_down(store).values()
+    jobs = [told["job"] for told in known if told["on"] == "slurm"]
+    seen = queued(jobs)
+    if seen is None:
+        return None
+    states = Counter(state for state, _ in seen.values())
+    for told in known:
+        who = dict(told["by"])
+        if told["on"] == "local" and told["job"].isdecimal():
+            who["pid"] = int(told["job"])
+        if told["on"] == "slurm" or gone(who):
+            continue
+        if not is_here(who):
+            return None
+        states["running" if told["on"] == "local" else "waiting"] += 1
+    return dict(sorted(states.items()))

@@ -1,0 +1,184 @@
+"""What `limelight status` and the line before a run say, whatever lies in the folder."""
+
+import json
+import math
+import os
+import sys
+import types
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from limelight._cli.crew import announced, print_cost
+from limelight._cli.status import status as show
+from limelight._engine import claims
+from limelight._engine.device import describe_machine
+from limelight._engine.run import Engine, lay_out
+from limelight._workers import jobs, share, work
+from limelight._workers.layout import estimate
+from limelight._workers.share import Bell, Share
+from limelight._workers.status import ago, status
+from tests.cluster.folder import AXES, NAMES, TRIALS, WIDTH, begun
+from tests.torture.study import Walk
+
+
+@pytest.fixture
+def store(whole, tmp_path) -> Path:
+    """A run with one of its four chunks finished."""
+    return begun(whole, tmp_path / "run", 1)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return Walk().plan(AXES, trials=TRIALS, width=WIDTH)
+
+
+# --- workers that are not at work yet -----------------------------------------------------------
+
+
+def squeue(tmp_path, monkeypatch, script: str) -> None:
+    """A program that stands for SLURM's."""
+    (tmp_path / "squeue").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "squeue").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+
+def test_jobs_in_a_queue_are_somebody(store, tmp_path, monkeypatch, capsys):
+    for number in range(3):
+        jobs.write_down(store, number, "slurm", f"7_{number}")
+    squeue(tmp_path, monkeypatch, "echo 7_0 PENDING Resources; echo 7_1 PENDING Priority")
+    show(store, json=False)
+    said = capsys.readouterr().out
+    assert "held      none\nworkers   2 waiting for room\n" in said
+    assert "nobody" not in said
+    show(store, json=True)
+    assert json.loads(capsys.readouterr().out)["workers"] == {"waiting": 2}
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [("exit 0", "held      none: nobody works on it\n"), ("exit 1", "cannot be seen from here")],
+)
+def test_no_answer_is_not_nobody(store, tmp_path, monkeypatch, capsys, script, said):
+    jobs.write_down(store, 0, "slurm", "7_0")
+    squeue(tmp_path, monkeypatch, script)
+    show(store, json=False)
+    assert said in " ".join(capsys.readouterr().out.split(" "))
+
+
+def test_many_failures_are_not_all_shown(store, capsys):
+    (store / "workers" / "failures").mkdir()
+    for number in range(11):
+        facts = {"chunk": NAMES[1], "error": "no die", "host": "a", "job": "", "worker": "0"}
+        (store / "workers" / "failures" / f"{number:02d}.json").write_text(json.dumps(facts))
+    show(store, json=False)
+    said = capsys.readouterr().out
+    assert said.count("no die") == 8
+    assert "and 3 more" in said
+
+
+# --- what nobody would write ----------------------------------------------------------------------
+
+
+@pytest.mark.timeout(60)
+def test_a_pipe_in_the_place_of_a_chunk_is_not_waited_for(store):
+    os.mkfifo(store / "chunks" / f"{NAMES[-1]}.parquet")
+    assert status(store).done == WIDTH
+
+
+def test_facts_and_failures_that_are_none_are_passed_over(store):
+    facts = store / "chunks" / f"{NAMES[0]}.json"
+    facts.write_text('{"seconds": 1' + "0" * 400 + "}")
+    (store / "workers" / "failures").mkdir()
+    (store / "workers" / "failures" / "0.json").write_text("[" * 60_000)
+    seen = status(store)
+    assert (seen.done, seen.failures) == (WIDTH, ())
+
+
+@pytest.mark.parametrize("since", [-1e300, 1e300, "today", None])
+def test_a_moment_that_is_none_is_not_counted_from(since):
+    assert math.isnan(ago(since))
+
+
+# --- what is announced ----------------------------------------------------------------------------
+
+
+def test_only_what_is_left_is_announced(plan, capsys):
+    assert announced(plan, estimate(plan, 2, False), 2, "slurm").startswith(
+        "2 workers on slurm: 1 program, 4 chunks of 2 trials (2 per worker,"
+    )
+    rest = estimate(plan, 2, False, there=set(NAMES[:3]))
+    whole = estimate(plan, 2, False)
+    assert rest.device_hours == pytest.approx(whole.device_hours / 4)
+    assert announced(plan, rest, 2, "slurm").startswith(
+        "1 worker on slurm: 1 program, 1 more of 4 chunks of 2 trials (1 per worker,"
+    )
+    nothing = estimate(plan, 2, False, there=set(NAMES))
+    assert nothing.programs == 0
+    assert announced(plan, nothing, 2, "ray") == "all 4 chunks are there; no worker is needed"
+    print_cost(plan, rest, 2, "slurm", json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["chunks"], told["chunks_there"], told["trials"]) == (1, 3, 2)
+
+
+# --- one of a thousand ---------------------------------------------------------------------------
+
+
+def test_a_worker_opens_no_claim_of_others_when_it_starts(plan, store, monkeypatch):
+    """A thousand workers would open a thousand claims each."""
+    (store / "locks" / NAMES[2]).touch()
+    monkeypatch.setattr(work, "share_programs", lambda store: None)
+    monkeypatch.setattr("limelight.papers.published.plan_of", lambda store, paper: plan)
+    opened = []
+    monkeypatch.setattr(claims, "remove_unheld", lambda path: opened.append(path.name))
+    told = Namespace(store=store, paper=None, same_code=False, stall=60.0, number=0, count=1)
+    work._share(told, Bell())
+    assert not opened
+    lay_out(plan, store)  # whoever starts workers does it for all
+    assert opened == [NAMES[2]]
+
+
+def test_files_of_machines_that_cannot_be_seen_are_left_alone(plan, store, monkeypatch):
+    """Where locks hold on one machine only, a file without one may be written elsewhere."""
+    draft = store / "chunks" / f".{NAMES[2]}.parquet.xyz.tmp"
+    draft.touch()
+    monkeypatch.setenv("LIMELIGHT_LOCKS", "off")
+    lay_out(plan, store)
+    assert draft.exists()
+    monkeypatch.delenv("LIMELIGHT_LOCKS")
+    lay_out(plan, store)
+    assert not draft.exists()
+
+
+def test_the_last_lease_of_a_lost_machine_is_inherited(plan, store, whole, monkeypatch):
+    """A worker that lingers less than a lease lives would leave the last chunk to nobody."""
+    for name, seconds in (("LINGER", 0.05), ("POLL", 0.02), ("SLOWEST", 0.02), ("LEASE", 0.3)):
+        monkeypatch.setattr(share, name, seconds)
+    monkeypatch.setattr(claims, "LEASE", 0.3)
+    monkeypatch.setenv("LIMELIGHT_LOCKS", "off")
+    begun(whole, store.parent / "most", 3)
+    store = store.parent / "most"
+    lost = {"host": "elsewhere", "pid": 1}
+    (store / "locks" / f"{NAMES[3]}.lease").write_text(json.dumps(lost))
+    keep = lay_out(plan, store)
+    worker = Share(Engine(plan, keep, lambda _: None, 60.0, describe_machine()), keep)
+    computed = []
+    monkeypatch.setattr(worker.engine, "attempt", lambda chunk: computed.append(chunk.name) or "")
+    worker.work()
+    assert computed == [NAMES[3]]
+
+
+# --- the command's own errors ---------------------------------------------------------------------
+
+
+def test_a_missing_extra_is_one_line_before_anything_is_written(tmp_path, monkeypatch):
+    from limelight._core.errors import InputError
+    from limelight._workers.launcher import launcher
+
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(InputError, match="on=ray needs ray, which is not installed"):
+        launcher("ray", tmp_path, {})
+    monkeypatch.setitem(sys.modules, "ray", types.SimpleNamespace())
+    launcher("ray", tmp_path, {})
+    assert not list(tmp_path.iterdir())
