@@ -1,4 +1,4 @@
-"""Tables of the guides to real networks, from records in `results/benchmarks`, for `fill.py`.
+"""Tables of the guides to real networks, from records in `results/benchmarks`, for `fill.py`."""
 
 import json
 from pathlib import Path

@@ -86,6 +86,21 @@ def test_keys_that_nobody_here_knows_are_refused(changes, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("hf-vit", {"hidden_size": 32}),
+        ("hf-vit", {"num_hidden_layers": 3}),
+        ("hf-clip", {"patch_size": 8}),
+        ("hf-vit", {"patch_size": "large"}),
+        ("timm-vit", {"model_args": {"embed_dim": 16, "num_heads": 2, "depth": 3}}),
+    ],
+)
+def test_the_configuration_of_another_network_is_noticed(name, changes, tmp_path):
+    with pytest.raises(InputError, match="config.json is another network's: it says"):
+        load(changed(tmp_path, name, **changes))
+
+
 def test_keys_of_earlier_releases_change_nothing(tmp_path):
     idle = {
         "torch_dtype": "float16",
@@ -212,6 +227,7 @@ def text(tmp_path, config=None, more=(), names=BERT):
         ({"model_type": "bert", "sliding_window": 128}, (), "says 'sliding_window'"),
         ({"model_type": "bert", "num_attention_heads": 4}, (), "heads is 2 by the caller and 4"),
         ({"model_type": "bert", "num_attention_heads": "x"}, (), "says heads = x"),
+        ({"model_type": "bert", "num_hidden_layers": 12}, (), "is another network's: it says"),
         (None, ("encoder.rel_pos_bias.weight",), "rel_pos_bias.weight has no place in a plain"),
         (None, ("encoder.embed_positions.weight",), "embed_positions.weight has no place"),
         (None, ("encoder.layer.0.attention.self.query_global.weight",), "query_global.weight has"),

@@ -70,7 +70,7 @@ _BETWEEN = re.compile(
 )
 
 
-def check_text(layout: str, found: Source, notes: list[str]) -> None:
+def check_text(layout: str, found: Source, blocks: int, notes: list[str]) -> None:
     """Refuse a network whose attention the bound does not describe.
 
     Raises:
@@ -87,6 +87,13 @@ def check_text(layout: str, found: Source, notes: list[str]) -> None:
         if (inner and not _TENSORS[layout].fullmatch(inner[1])) or _BETWEEN.fullmatch(name):
             raise InputError(f"{found.name}: {name} has no place in a plain {layout}", covered)
     check_keys(config, f"{found.name}: its {CONFIG}", _KEYS)
+    for what, real in (("num_hidden_layers", blocks), ("n_layer", blocks)):
+        if config.get(what) is not None and config[what] != real:
+            raise InputError(
+                f"{found.name}: its {CONFIG} is another network's: it says {what} ="
+                f" {config[what]!s:.40}, and the tensors have {real} blocks",
+                "put its own beside it",
+            )
     places = config.get("position_embedding_type") or "absolute"
     if places != "absolute":
         raise InputError(

@@ -246,7 +246,7 @@ def _assemble(layout: str, places: list[Place], found: Source, heads: int | None
         table = _own_tokens(tensors)
         blocks, tokens = [_own_block(tensors, table)], len(table) + 1  # [CLS] is attended to
     else:
-        check_text(layout, found, notes)
+        check_text(layout, found, len(places), notes)
         count = count_heads(found, heads, notes)
         blocks = [_block(tensors, place, count) for place in places]
         tokens = count_positions(found)

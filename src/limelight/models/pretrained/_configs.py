@@ -50,6 +50,14 @@ _HARMLESS = {
     "proj_drop_rate", "attn_drop_rate", "pos_drop_rate", "patch_drop_rate", "num_heads",
     "global_pool", "features_only", "pretrained_strict",
 }  # fmt: skip
+#: What configurations say of sizes that tensors show, and what they call them; see `Signature`.
+CLAIMED = "claimed"
+SIZES = ("columns", "blocks", "neurons", "pixels along a patch")
+_SIZES = {
+    "hidden_size": "columns", "embed_dim": "columns", "width": "columns",
+    "num_hidden_layers": "blocks", "depth": "blocks", "layers": "blocks",
+    "patch_size": "pixels along a patch",
+}  # fmt: skip
 _POOLS = {"token": "class", "avg": "mean", "map": "attention"}
 
 
@@ -101,10 +109,20 @@ def _hugging_face(config: Mapping[str, Any], facts: Facts) -> None:
         "centred": True,
         "rotary": None,
         "side": config.get("image_size", side),
+        CLAIMED: _claimed(config),
     }
     if kind == "dinov3_vit":
         found["rotary"] = Turns("centres", _rope_base(config), half=True)
     facts.add(_checked(found), f"its {CONFIG}")
+
+
+def _claimed(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What it says of sizes: those of another network are noticed."""
+    found = {what: config[key] for key, what in _SIZES.items() if config.get(key) is not None}
+    pixels = found.get(SIZES[3])
+    if isinstance(pixels, (list, tuple)) and len(set(map(str, pixels))) == 1:
+        found[SIZES[3]] = pixels[0]
+    return found
 
 
 def _rope_base(config: Mapping[str, Any]) -> float:
@@ -165,6 +183,7 @@ def _timm(config: Mapping[str, Any], facts: Facts) -> None:
         "heads": arguments.get("num_heads"),
         "pool": _POOLS.get(pool) if pool else None,
         "side": sides,
+        CLAIMED: _claimed(arguments),
     }
     if pool and pool not in _POOLS:
         raise InputError(f"its head reads {pool!r}", "class token, mean, or an attention pool")
@@ -208,6 +227,7 @@ def _open_clip(config: Mapping[str, Any], facts: Facts, source: str) -> None:
         "centred": True,
         "rotary": None,
         "side": vision.get("image_size", 224),
+        CLAIMED: _claimed(vision),
     }
     facts.add(_checked(found), source)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from limelight._core.errors import InputError, check_word
 from limelight.models._schedule import RANDOM, TRUTH, Schedule, kept_patches, schedule_in
-from limelight.models.pretrained._configs import read_configs
+from limelight.models.pretrained._configs import CLAIMED, SIZES, read_configs
 from limelight.models.pretrained._facts import Facts
 from limelight.models.pretrained._known import named, signature
 from limelight.models.pretrained._modules import read_module
@@ -349,6 +349,14 @@ def _same_sizes(tensors: Tensors, facts: Facts) -> None:
             f"{width} columns and {depth} blocks are not those of {facts.sources['sizes']}",
             f"it has {sizes[0]} and {sizes[1]}",
         )
+    for what, said in facts.values.get(CLAIMED, {}).items():
+        real = None if found is None else found.sizes[SIZES.index(what)]
+        if real is not None and said != real:
+            raise InputError(
+                f"{facts.sources[CLAIMED]} is another network's: it says {said!s:.40} {what}, and"
+                f" the tensors have {real}",
+                "put its own beside it",
+            )
 
 
 class _about:
