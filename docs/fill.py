@@ -191,7 +191,12 @@ ASKED = {
 } | {f.__name__: f for f in (mutants, machines, guided, undecided)}
 ASKED |= {
     f.__name__: f
-    for f in (networks.checkpoints, networks.loaded_networks, networks.refused_networks)
+    for f in (
+        networks.checkpoints,
+        networks.loaded_networks,
+        networks.refused_networks,
+        networks.described_networks,
+    )
 }
 #: The two rounds of mutants: the tests as they were, and as they are.
 ROUNDS = ("before", "after")

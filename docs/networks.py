@@ -38,6 +38,13 @@ def refused_networks() -> str:
     return "\n" + "\n".join(rows) + "\n"
 
 
+def described_networks() -> str:
+    """Networks for text that the bound describes, with the error of the first block's attention."""
+    rows = [row for row in _record("checkpoints")["rows"] if row["outcome"] == "described"]
+    names = ", ".join(row["source"].removeprefix("transformers ") for row in rows)
+    return f"{names} (at most {max(row['error'] for row in rows):.0e})"
+
+
 def probe_times() -> str:
     """CPU seconds of a probe, the first time and again, beside an earlier one."""
     found = _record("probe-cpu")
