@@ -97,6 +97,54 @@ REFUSED_HF = {
 }
 
 
+#: Networks for text, small; the bound describes the first and must refuse the others.
+SMALL = {
+    "hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64,
+    "vocab_size": 50,
+}  # fmt: skip
+TEXT = ("Bert", "Roberta", "XLMRoberta", "Camembert", "Ernie", "LayoutLM", "Data2VecText",
+        "Splinter")  # fmt: skip
+REFUSED_TEXT = ("RoFormer", "LayoutLMv3", "BigBird", "Longformer", "Nystromformer", "Yoso", "Mra",
+                "Esm", "MegatronBert", "RobertaPreLayerNorm", "XLMRobertaXL", "Lilt", "Bros",
+                "ConvBert", "Luke")  # fmt: skip
+
+
+def text_networks():
+    """Name, network, and whether the bound describes it."""
+    sizes = {"n_embd": 48, "n_layer": 2, "n_head": 4, "vocab_size": 50}
+    of = lambda name, **sizes: getattr(hf, f"{name}Model")(getattr(hf, f"{name}Config")(**sizes))
+    for name in TEXT:
+        yield name, of(name, **SMALL, attn_implementation="eager"), True
+    yield "GPT2", of("GPT2", **sizes, attn_implementation="eager"), True
+    yield "OpenAIGPT", of("OpenAIGPT", **sizes), False
+    for name in REFUSED_TEXT:
+        more = {"attention_window": 8} if name == "Longformer" else {}
+        more |= {"position_embedding_type": "rotary", "pad_token_id": 1} if name == "Esm" else {}
+        yield name, of(name, **SMALL, **more), False
+
+
+def described(name: str, model: torch.nn.Module, folder: Path) -> dict:
+    """One row: attention of the first block in PyTorch, beside that of what the bound reads."""
+    row = {"family": "text", "source": f"transformers {name}Model"}
+    words = torch.arange(5, 17)[None]
+    with torch.no_grad():
+        found = model(words, output_attentions=True, output_hidden_states=True)
+        x = found.hidden_states[0]
+        x = model.h[0].ln_1(x) if name == "GPT2" else x
+    try:
+        block = Checkpoint.load(folder).blocks[0]
+    except InputError as error:
+        return row | {"outcome": "NOT LOADED", "message": str(error)}
+    split = lambda rows: rows.reshape(len(rows), block.heads, -1).swapaxes(0, 1)
+    rows = x[0].double().numpy()
+    q, k = split(rows @ block.query + block.query_bias), split(rows @ block.key + block.key_bias)
+    scores = np.exp(q[:, -1:] @ k.swapaxes(1, 2) / q.shape[-1] ** 0.5)  # the last attends to all
+    ours = (scores / scores.sum(axis=-1, keepdims=True))[:, 0]
+    error = float(np.abs(ours - found.attentions[0][0, :, -1].numpy()).max())
+    outcome = "described" if error <= AGREES else "WRONG"
+    return row | {"outcome": outcome, "error": float(f"{error:.2g}"), "heads": block.heads}
+
+
 def shaken(model: torch.nn.Module) -> torch.nn.Module:
     """Away from the start, so that no gain, bias, scale or shift is idle."""
     with torch.no_grad():
@@ -203,6 +251,22 @@ def rows(folder: Path):
         yield refused("not a plain ViT", f"transformers {name}", folder)
 
 
+def text_rows(folder: Path):
+    """Networks for text, for the bound alone."""
+    for name, model, plain in text_networks():
+        clear(folder)
+        shaken(model).save_pretrained(folder)
+        if plain:
+            yield described(name, model, folder)
+            continue
+        row = {"family": "text", "source": f"transformers {name}Model"}
+        try:
+            Checkpoint.load(folder)
+            yield row | {"outcome": "WRONG"}
+        except InputError as error:
+            yield row | {"outcome": "refused", "message": str(error)}
+
+
 def released(path: Path | None):
     """A DeiT-tiny from its file alone, against timm with the same weights."""
     if path is not None:
@@ -227,7 +291,8 @@ def main() -> None:
     torch.manual_seed(0)
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        for row in itertools.chain(released(told.deit), rows(Path(folder))):
+        place = Path(folder)
+        for row in itertools.chain(text_rows(place), released(told.deit), rows(place)):
             found.append(row)
             told_of = row.get("message") or f"error {row.get('error')} of {row.get('scale')}"
             print(f"{row['outcome']:8} {row['source']}: {told_of}", flush=True)

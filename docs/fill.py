@@ -23,6 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import cards  # noqa: E402
+import networks  # noqa: E402
 
 from limelight.claims import DECISIONS, Verdict
 from limelight.papers import KEYS, coverage, load
@@ -235,6 +236,15 @@ ASKED = {
     f.__name__: f
     for f in (claims, figures, firm, tables, value, interval, verdict, verdicts, sizes, items)
 } | {f.__name__: f for f in (mutants, machines, guided, undecided, claiming, workers)}
+ASKED |= {
+    f.__name__: f
+    for f in (
+        networks.checkpoints,
+        networks.loaded_networks,
+        networks.refused_networks,
+        networks.described_networks,
+    )
+}
 #: The two rounds of mutants: the tests as they were, and as they are.
 ROUNDS = ("before", "after")
 

@@ -1,21 +1,32 @@
 """`limelight prune` and `limelight probe` on the command line."""
 
 import dataclasses
+import inspect
 import json
+import shutil
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
+from safetensors.numpy import load_file, save_file
 
+from limelight._cli import app
+from limelight._cli.images import Network, Preparing
 from limelight._cli.prune import print_pruned
+from limelight._core.errors import InputError
+from limelight._core.files import files_digest
 from limelight.instruments.gallery import Gallery
 from limelight.instruments.prune import Pruned, PrunedRow
 from limelight.instruments.sight import Sight
 from limelight.measures.locality import locality
 from limelight.models import load_vit, save_vit
-from limelight.models._schedule import Schedule, read_schedule
+from limelight.models._schedule import Schedule, read_schedule, write_schedule
+from limelight.models.weights import files_of
 from tests.instruments.vits import DIGITS, larger, shaken
+
+NETWORKS = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 
 
 @pytest.fixture
@@ -246,3 +257,43 @@ def test_a_probe_refuses_in_one_line(call, tiny, tmp_path, words, message):
     assert (slip.code, slip.out) == (2, "")
     assert message in slip.err.splitlines()[0]
     assert len(slip.err.splitlines()) <= 2
+
+
+def test_folders_and_divided_checkpoints_are_told_by_all_their_files(call, tmp_path):
+    """A folder fails nowhere, and a part that is replaced under the same index is seen."""
+    tensors = load_file(NETWORKS / "hf-vit" / "model.safetensors")
+    folder = tmp_path / "vit"
+    folder.mkdir()
+    shutil.copy(NETWORKS / "hf-vit" / "config.json", folder)
+    parts = {"one.safetensors": sorted(tensors)[::2], "two.safetensors": sorted(tensors)[1::2]}
+    places = {name: file for file, held in parts.items() for name in held}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+
+    def digest(shift, *words):
+        for file, held in parts.items():
+            save_file({name: tensors[name] + np.float32(shift) for name in held}, folder / file)
+            shift = 0
+        told = call(*words, folder, "--json")
+        assert told.code == 0, told.err
+        return told.json.get("weights_sha256") or told.json["settings"]["weights_sha256"]
+
+    assert digest(0, "probe", "--positions") == files_digest(files_of(folder))
+    assert Path("vit.probe.html").exists()
+    bound = ("bound", "edelman2022")
+    assert digest(0, *bound) == files_digest(files_of(folder)) != digest(0.5, *bound)
+    assert call(*bound, folder, "--certificate", "a.json").code == 0
+    told = call(*bound, folder, "--check", "a.json")
+    assert (told.code, told.out[:4]) == (0, "pass")
+    assert "heads is 4 by the caller and 2 by its config" in call(*bound, folder, "--heads", 4).err
+    with pytest.raises(InputError, match="not in one safetensors file"):
+        write_schedule(files_of(folder), tmp_path / "a.safetensors", Schedule("norm", 1, 0.5))
+
+
+def test_shared_options_are_the_same_everywhere():
+    """They are written once, so that what one command says holds for all."""
+    shared = [field.name for group in (Network, Preparing) for field in fields(group)]
+    of = {name: inspect.signature(app.COMMANDS[name]).parameters for name in ("probe", "prune")}
+    for name in shared:
+        assert of["probe"][name].default is of["prune"][name].default
+    bound = inspect.signature(app.COMMANDS["bound"]).parameters
+    assert all(bound[name].default is of["probe"][name].default for name in ("heads", "like"))

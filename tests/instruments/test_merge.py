@@ -208,7 +208,7 @@ def test_no_part_of_the_library_imports_pytorch():
 def test_a_schedule_travels_in_the_metadata(tmp_path):
     model, path, copy = shaken(), tmp_path / "vit.safetensors", tmp_path / "pruned.safetensors"
     save_vit(model, path, channels=1)
-    write_schedule(path, copy, Schedule("attention", 2, 0.7))
+    write_schedule((path,), copy, Schedule("attention", 2, 0.7))
     assert read_schedule(copy) == Schedule("attention", 2, 0.7)
     one, two = load_file(path), load_file(copy)
     assert one.keys() == two.keys()
@@ -236,7 +236,7 @@ def test_a_pruned_file_gives_its_logits_when_it_is_loaded(kind, tmp_path):
     )
     copy = tmp_path / "pruned.safetensors"
     for policy in ("attention", "similarity", "norm"):
-        write_schedule(FOLDER / f"{kind}.safetensors", copy, Schedule(policy, 1, 0.5))
+        write_schedule((FOLDER / f"{kind}.safetensors",), copy, Schedule(policy, 1, 0.5))
         found = load(copy)
         np.testing.assert_allclose(run(found.model), told[f"logits.{policy}.0.5"], atol=1e-5)
         assert any(f"50% of the patches, by {policy}" in note for note in found.notes)
@@ -245,7 +245,7 @@ def test_a_pruned_file_gives_its_logits_when_it_is_loaded(kind, tmp_path):
         (Schedule("random", 1, 0.5), "random"),
         (Schedule("norm", 9, 0.5), "block 9"),
     ):
-        write_schedule(FOLDER / f"{kind}.safetensors", copy, bad)
+        write_schedule((FOLDER / f"{kind}.safetensors",), copy, bad)
         with pytest.raises(InputError, match=says):
             load(copy)
 

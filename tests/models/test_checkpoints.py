@@ -21,7 +21,8 @@ from limelight.models import load, load_vit, save_vit
 from limelight.models._flops import vit_flops
 from limelight.models.pretrained._known import architectures, signature
 from limelight.models.pretrained._places import resampled
-from limelight.models.pretrained.pixels import SCALES, of_processor
+from limelight.models.pretrained._processors import of_processor
+from limelight.models.pretrained.pixels import SCALES
 from tests.models.test_pretrained import patches
 
 PLACE = Path(__file__).parents[1] / "fixtures" / "checkpoints"
@@ -207,6 +208,19 @@ def test_a_hub_without_its_library_or_network(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
     with pytest.raises(InputError, match="dinov2-small: OSError, no network"):
         load("hf:facebook/dinov2-small")
+    for name, says in (
+        ("LocalEntryNotFoundError", "not in the cache, and the network cannot be reached"),
+        ("GatedRepoError", "asks for a login"),
+        ("HFValidationError", "this is no id"),
+    ):
+        kind = type(name, (Exception,), {})
+        hub.snapshot_download = lambda name, kind=kind, **_: (_ for _ in ()).throw(kind("a\nb"))
+        with pytest.raises(InputError, match=says) as caught:
+            load("hf:any/name")
+        assert "\n" not in str(caught.value)
+    hub.snapshot_download = lambda name, **_: str(PLACE.parent / "images")
+    with pytest.raises(InputError, match="^hf:any/name holds no safetensors file"):
+        load("hf:any/name")
     hub.snapshot_download = lambda name, **_: str(PLACE / "hf-dinov2")
     assert load("hf:any/name").layout == "Hugging Face ViT"
 

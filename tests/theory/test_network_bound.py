@@ -47,7 +47,7 @@ def hugging(rng, vit, d=12, T=7):
         for name in ("query", "key", "value"):
             w[stem + part + name + ".weight"] = rng.normal(size=(d, d))
             w[stem + part + name + ".bias"] = rng.normal(size=d)
-        for norm in ("layernorm_before", "output.LayerNorm"):
+        for norm in ("layernorm_before" if vit else "output.LayerNorm",):
             w |= {stem + f"{norm}.{x}": rng.normal(size=d) for x in ("weight", "bias")}
     return w
 

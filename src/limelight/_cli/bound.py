@@ -4,46 +4,68 @@ from pathlib import Path
 
 import typer
 
+from limelight._cli.images import Heads, Like
 from limelight._cli.options import Json, check_output
 from limelight._cli.progress import busy
 from limelight._cli.text import emit, print_table, say
 
 
 def bound(
-    key: str = typer.Argument(help="The paper whose bound: edelman2022."),
+    key: str = typer.Argument(metavar="KEY", help="The paper that proves the bound: edelman2022."),
     file: Path = typer.Argument(
-        help="A .safetensors file, a folder or hf:ID. A ViT, BERT, GPT-2 or ours."
+        metavar="FILE",
+        help="A ViT, BERT, GPT-2 or one of ours: a .safetensors file, a folder with its"
+        " configuration, or a Hugging Face id such as hf:google-bert/bert-base-uncased.",
     ),
     tokens: int | None = typer.Option(
-        None, "--tokens", "-T", help="Tokens that attention runs over."
+        None,
+        "--tokens",
+        "-T",
+        metavar="NUMBER",
+        help="The number of tokens that attention runs over, where the file does not give it.",
     ),
-    examples: float = typer.Option(1e6, "--examples", "-m", help="Size of the training set."),
+    examples: float = typer.Option(
+        1e6, "--examples", "-m", metavar="NUMBER", help="The size of the training set."
+    ),
     resolution: float = typer.Option(
-        1.0, "--resolution", help="Distance at which two functions count as different."
+        1.0,
+        "--resolution",
+        metavar="DISTANCE",
+        help="How far apart two functions must be to count as different.",
     ),
-    softmax_constant: float = typer.Option(1.0, help="1 (valid, tighter) or 2 (the paper's)."),
+    softmax_constant: float = typer.Option(
+        1.0,
+        "--softmax-constant",
+        metavar="NUMBER",
+        help="The Lipschitz constant of softmax: 1 (proved here, tighter) or 2 (the paper's).",
+    ),
     delta: float = typer.Option(
-        0.05, "--delta", help="Probability with which the bound on the gap may fail."
+        0.05,
+        "--delta",
+        metavar="PROBABILITY",
+        help="The probability with which the bound on the generalisation gap may fail.",
     ),
-    heads: int | None = typer.Option(
-        None, "--heads", help="Attention heads per block, if nothing else says."
+    heads: int | None = Heads,
+    like: str | None = Like,
+    plot: Path | None = typer.Option(
+        None, "--plot", metavar="FILE", help="Draw how the bound of every block grows."
     ),
-    like: str | None = typer.Option(
-        None, "--like", metavar="NAME", help="Its architecture in timm, which says how many."
-    ),
-    plot: Path | None = typer.Option(None, "--plot", help="Draw every block to this file."),
     certificate: Path | None = typer.Option(
-        None, "--certificate", help="Write a JSON certificate."
+        None, "--certificate", metavar="FILE", help="Write the bound as a JSON certificate."
     ),
     check: Path | None = typer.Option(
-        None, "--check", help="Compute this certificate again from the file, and compare."
+        None,
+        "--check",
+        metavar="FILE",
+        help="Compute this certificate again from the weights, and compare.",
     ),
     json: bool = Json,
 ) -> None:
     """Bound the capacity of every attention block and head of a checkpoint.
 
-    Norm by norm, what was covered and what was not and why, how vacuous it is, and how it grows
-    with the number of tokens. Reads safetensors only; nothing is ever unpickled.
+    Prints the norms that the bound is made of, which tensors it covers and why not the others, how
+    far it is from saying anything, and how it grows with the number of tokens. Attention that the
+    theorem does not describe is refused. Only safetensors are read; nothing is ever unpickled.
 
     Examples:
       limelight bound edelman2022 model.safetensors
@@ -57,13 +79,13 @@ def bound(
     if plot is not None:
         check_output(plot, ".png", ".svg", ".pdf")
     if check is not None:
-        run_check(check, file, json)
+        run_check(check, file, like, json)
         return
     with busy("reading norms"):
         from limelight.theory.edelman2022 import capacity
 
         report = capacity(
-            file,
+            str(file),
             tokens=tokens,
             examples=examples,
             resolution=resolution,
@@ -79,21 +101,21 @@ def bound(
     if certificate is not None:
         from limelight.certificate import certify
 
-        certify(report, file).save(certificate)
+        certify(report, report.checkpoint.files[0]).save(certificate)
     if json:
-        from limelight._core.files import file_digest
+        from limelight._core.files import files_digest
 
-        emit(report.as_json() | {"weights_sha256": file_digest(file)})
+        emit(report.as_json() | {"weights_sha256": files_digest(report.checkpoint.files)})
     else:
         print_report(report)
 
 
-def run_check(certificate: Path, file: Path, json: bool) -> None:
+def run_check(certificate: Path, file: Path, like: str | None, json: bool) -> None:
     """Check a certificate, print, and leave with 0 if all of it holds, else with 1."""
     with busy("computing it again"):
         from limelight.certificate import check_bound
 
-        report = check_bound(certificate, file)
+        report = check_bound(certificate, file, like)
     emit(report.as_json()) if json else say(str(report))
     raise typer.Exit(report.code)
 

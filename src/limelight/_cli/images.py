@@ -1,5 +1,6 @@
-"""Options of the commands that show images to a real ViT."""
+"""What the commands on real networks are told, once for all of them: the network, and images."""
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import typer
@@ -14,89 +15,151 @@ Images = typer.Option(
 )
 Vit = typer.Argument(
     metavar="FILE",
-    help="A ViT: a .safetensors file, a folder with its configuration, or hf:ID of Hugging Face.",
+    help="The ViT: a .safetensors file, a folder with its configuration, or a Hugging Face id"
+    " such as hf:facebook/dinov2-small.",
 )
 Heads = typer.Option(
-    None, "--heads", metavar="NUMBER", help="Attention heads per block, if nothing else says."
+    None,
+    "--heads",
+    metavar="NUMBER",
+    help="The number of attention heads in each block, where no configuration gives it.",
 )
 Like = typer.Option(
     None,
     "--like",
     metavar="NAME",
-    help="Its architecture in timm, which says the rest: deit_tiny_patch16_224.fb_in1k.",
+    help="The name of its architecture in timm, from which everything missing is read, such as"
+    " deit_tiny_patch16_224.fb_in1k.",
 )
 Activation = typer.Option(
     None,
     "--activation",
     metavar="WORD",
-    help="What its neurons are activated by: gelu, gelu_tanh, quick_gelu, silu or relu.",
+    help="The activation of its perceptrons, where no configuration gives it: gelu, gelu_tanh,"
+    " quick_gelu, silu or relu.",
 )
 Epsilon = typer.Option(
-    None, "--epsilon", metavar="NUMBER", help="What its norms add to the variance."
+    None,
+    "--epsilon",
+    metavar="NUMBER",
+    help="The epsilon of its layer norms, where no configuration gives it.",
 )
 Pool = typer.Option(
-    None, "--pool", metavar="WORD", help="What its head reads: class, mean or attention."
+    None,
+    "--pool",
+    metavar="WORD",
+    help="What its head reads, where no configuration gives it: class, mean or attention.",
 )
 Side = typer.Option(
     None,
     "--side",
     metavar="NUMBER",
-    help="Pixels along a side of an image, where its table of positions has another or none.",
+    help="The side length of its images in pixels; its position vectors are interpolated if they"
+    " are for another size.",
 )
 Pixels = typer.Option(
     "",
     "--pixels",
     metavar="WORD",
-    help="How pixels are scaled for this network, if nothing else says: imagenet, half, clip, data"
-    " or centred.",
+    help="How to scale pixels, if not as the network's configuration says: imagenet, half, clip,"
+    " data or centred.",
 )
 Stretch = typer.Option(
     False,
     "--stretch",
     metavar="",
-    help="Make whole images squares, instead of cutting out the middle as the network's own"
+    help="Squeeze whole images into squares, instead of cutting them as the network's"
     " configuration says.",
 )
 SkipBad = typer.Option(
     False,
     "--skip-bad",
     metavar="",
-    help="Leave out images that cannot be read; they are counted and listed.",
+    help="Skip images that cannot be read, and list them, instead of stopping.",
 )
 BehindSource = typer.Option(
     None,
     "--behind",
     metavar="SOURCE",
-    help="Paste each image onto one of these, or onto `tiles`, so that it is known which patches"
-    " show the object.",
+    help="Paste each image onto one of these images, or onto `tiles`. Then it is known which"
+    " patches show the object.",
 )
 BehindOnly = typer.Option(
     "",
     "--behind-only",
     metavar="NAMES",
-    help="Use only these classes of the background images; separate names by commas.",
+    help="Paste onto these classes of --behind only; separate several names by commas.",
 )
 Size = typer.Option(
     0.8125,
     "--size",
     metavar="FRACTION",
-    help="Side length of a pasted image, as a fraction of the whole picture's.",
+    help="The side of a pasted image, as a fraction of the side of the whole picture.",
 )
 
 
-def inputs(file: Path, gallery) -> dict[str, str]:
+@dataclass(frozen=True)
+class Network:
+    """What is said of a ViT beside its file."""
+
+    heads: int | None = Heads
+    like: str | None = Like
+    activation: str | None = Activation
+    epsilon: float | None = Epsilon
+    pool: str | None = Pool
+    side: int | None = Side
+
+    def load(self, file: Path):
+        """The ViT, with what was read of it and where."""
+        from limelight.models import load
+
+        return load(str(file), **asdict(self))
+
+
+@dataclass(frozen=True)
+class Preparing:
+    """How images become what a ViT sees."""
+
+    behind: str | None = BehindSource
+    behind_only: str = BehindOnly
+    size: float = Size
+    pixels: str = Pixels
+    stretch: bool = Stretch
+    skip_bad: bool = SkipBad
+
+    def gallery(self, source: str, sight, *, limit: int | None, seed: int, labelled: bool):
+        """The images of a source as this ViT sees them."""
+        from limelight._core.errors import InputError
+        from limelight.instruments.gallery import Behind, Gallery
+
+        behind, names = None, tuple(filter(None, map(str.strip, self.behind_only.split(","))))
+        if self.behind is not None:
+            behind = Behind(self.behind, names, self.size)
+        elif names:
+            raise InputError("--behind-only without --behind", "name the backgrounds first")
+        return Gallery.load(
+            source, sight, limit=limit, pixels=self.pixels, stretch=self.stretch,
+            skip_bad=self.skip_bad, seed=seed, behind=behind, labelled=labelled,
+        )  # fmt: skip
+
+
+def name_of(file: Path) -> str:
+    """What to call a network: a file's name, a folder's, or the last part of an id.
+
+    Example:
+        >>> name_of(Path("hf:facebook/dinov2-small")), name_of(Path("a/vit.safetensors"))
+        ('dinov2-small', 'vit.safetensors')
+    """
+    name = file.name or file.resolve().name
+    return name.replace(".safetensors.index.json", ".safetensors")
+
+
+def inputs(network, gallery) -> dict[str, str]:
     """Digests of what was read: names may come to mean other files."""
-    from limelight._core.files import file_digest
+    from limelight._core.files import files_digest
 
-    found = {"weights_sha256": file_digest(file)}
+    found = {"weights_sha256": files_digest(network.files)}
     return found if gallery is None else found | {"images_sha256": gallery.pictures.digest}
-
-
-def read_network(file: Path, **said):
-    """The ViT, with what was read of it and where."""
-    from limelight.models import load
-
-    return load(str(file), **said)
 
 
 def how_read(network, pictures=None) -> dict[str, str]:
@@ -119,15 +182,3 @@ def say_read(network, pictures=None) -> None:
         say(f"note: {len(skipped)} images could not be read and are left out:")
         for reason in skipped:
             say(f"  {reason}")
-
-
-def background(behind: str | None, only: str, size: float):
-    """What to paste images on; nothing where nothing is said."""
-    from limelight._core.errors import InputError
-    from limelight.instruments.gallery import Behind
-
-    if behind is None:
-        if only:
-            raise InputError("--behind-only without --behind", "name the backgrounds first")
-        return None
-    return Behind(behind, tuple(word.strip() for word in only.split(",") if word.strip()), size)

@@ -1,8 +1,11 @@
 """Options that several commands share, and what is checked of them before any work is done."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -50,6 +53,50 @@ PaperAt = typer.Option(
     metavar="PATH",
     help="The file or folder of the paper that the run belongs to, where it is not installed.",
 )
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose parameters that are dataclasses of options become these options.
+
+    Options that several commands share are then written once, and passed on as one thing.
+
+    Example:
+        >>> @dataclass(frozen=True)
+        ... class Ends:
+        ...     low: int = 1
+        ...     high: int = 2
+        >>> @spread
+        ... def show(name: str, ends: Ends, json: bool = False) -> None:
+        ...     print(name, ends.high)
+        >>> inspect.signature(show).parameters["high"].default
+        2
+        >>> show("a", high=7)
+        a 7
+    """
+    given = inspect.signature(command).parameters
+    groups = {n: p.annotation for n, p in given.items() if is_dataclass(p.annotation)}
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    found = []
+    for name, parameter in given.items():
+        parts = fields(groups[name]) if name in groups else ()
+        found += [
+            inspect.Parameter(part.name, kind, default=part.default, annotation=part.type)
+            for part in parts
+        ] or [parameter]
+
+    @functools.wraps(command)
+    def called(*values: Any, **named: Any) -> None:
+        told = dict(zip((parameter.name for parameter in found), values, strict=False)) | named
+        for name, group in groups.items():
+            said = [part.name for part in fields(group) if part.name in told]
+            told[name] = group(**{part: told.pop(part) for part in said})
+        command(**told)
+
+    # Typer reads both; what `wraps` points to would be read instead of them.
+    del called.__wrapped__
+    called.__signature__ = inspect.Signature(found)  # pyright: ignore[reportFunctionMemberAccess]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in found}
+    return called
 
 
 def paper_at(path: str | None):

@@ -9,31 +9,21 @@ from pathlib import Path
 import typer
 
 from limelight._cli.images import (
-    Activation,
-    BehindOnly,
-    BehindSource,
-    Epsilon,
-    Heads,
     Images,
-    Like,
-    Pixels,
-    Pool,
-    Side,
-    Size,
-    SkipBad,
-    Stretch,
+    Network,
+    Preparing,
     Vit,
-    background,
     how_read,
     inputs,
-    read_network,
+    name_of,
     say_read,
 )
-from limelight._cli.options import Json, Seed, check_output
+from limelight._cli.options import Json, Seed, check_output, spread
 from limelight._cli.progress import Bar, busy
 from limelight._cli.text import emit, print_table, say
 
 
+@spread
 def probe(
     file: Path = Vit,
     images: str | None = Images,
@@ -42,54 +32,56 @@ def probe(
         "-o",
         "--output",
         metavar="FILE",
-        help="The page to write; NAME.probe.html if not given.",
+        help="Write the page to this file instead of NAME.probe.html.",
     ),
     folder: Path | None = typer.Option(
-        None, "--pictures", metavar="FOLDER", help="Write every picture there as PNG, too."
+        None,
+        "--pictures",
+        metavar="FOLDER",
+        help="Also write every picture to this folder, as PNG.",
     ),
-    limit: int = typer.Option(32, "--limit", metavar="NUMBER", help="Use at most so many images."),
+    limit: int = typer.Option(
+        32, "--limit", metavar="NUMBER", help="The largest number of images to use."
+    ),
     shown: int = typer.Option(
-        2, "--shown", metavar="NUMBER", help="How many images to draw attention maps over."
+        2, "--shown", metavar="NUMBER", help="The number of images to draw attention over."
     ),
     attention: bool = typer.Option(
-        False, "--attention", metavar="", help="Read where attention goes; only what is named."
+        False, "--attention", metavar="", help="Read only where attention goes."
     ),
     similarity: bool = typer.Option(
-        False, "--similarity", metavar="", help="Read how alike tokens are, against depth."
+        False, "--similarity", metavar="", help="Read only how alike tokens are, by depth."
     ),
     norms: bool = typer.Option(
-        False, "--norms", metavar="", help="Find artifact tokens: those far longer than others."
+        False, "--norms", metavar="", help="Read only how long tokens are, and which are artifacts."
     ),
     positions: bool = typer.Option(
-        False, "--positions", metavar="", help="Read what the position vectors know."
+        False, "--positions", metavar="", help="Read only the position vectors."
     ),
     block: int | None = typer.Option(
-        None, "--block", metavar="NUMBER", help="Draw the heads of this block, counted from 1."
+        None, "--block", metavar="NUMBER", help="Draw the heads of this block; the first is 1."
     ),
     head: int | None = typer.Option(
-        None, "--head", metavar="NUMBER", help="Draw this head large, not the mean of all."
+        None,
+        "--head",
+        metavar="NUMBER",
+        help="Draw this head large, instead of the mean of all heads.",
     ),
     cut: float | None = typer.Option(
-        None, "--cut", metavar="LENGTH", help="Call a token an artifact above this length."
+        None, "--cut", metavar="LENGTH", help="Call tokens longer than this artifacts."
     ),
     noise: float = typer.Option(
-        0.5, "--noise", metavar="NUMBER", help="Standard deviation of the noise, on scaled pixels."
+        0.5,
+        "--noise",
+        metavar="NUMBER",
+        help="The standard deviation of the noise on scaled pixels.",
     ),
     share: float = typer.Option(
-        0.25, "--share", metavar="FRACTION", help="Fraction of the patches that get noise."
+        0.25, "--share", metavar="FRACTION", help="The fraction of the patches that get noise."
     ),
-    behind: str | None = BehindSource,
-    behind_only: str = BehindOnly,
-    size: float = Size,
-    pixels: str = Pixels,
-    stretch: bool = Stretch,
-    skip_bad: bool = SkipBad,
-    heads: int | None = Heads,
-    like: str | None = Like,
-    activation: str | None = Activation,
-    epsilon: float | None = Epsilon,
-    pool: str | None = Pool,
-    side: int | None = Side,
+    *,
+    preparing: Preparing,
+    said: Network,
     seed: int = Seed,
     json: bool = Json,
 ) -> None:
@@ -123,62 +115,50 @@ def probe(
         "positions": positions,
     }
     only = [word for word, asked in named.items() if asked]
-    page = output or Path(f"{file.stem}.probe.html")
+    name = name_of(file)
+    page = output or Path(f"{name.removesuffix('.safetensors')}.probe.html")
     check_output(page, ".html", ".htm")
     if folder is not None and not folder.is_dir():
         raise InputError(f"there is no folder {folder}", "make it first, or choose another")
     with busy("reading"):
         from limelight._engine.device import describe_machine, use_cache
-        from limelight.instruments.gallery import Gallery
         from limelight.instruments.page import write_page
         from limelight.instruments.probe import probe as look
         from limelight.instruments.sight import Sight
 
         use_cache()
-        network = read_network(
-            file,
-            heads=heads,
-            like=like,
-            activation=activation,
-            epsilon=epsilon,
-            pool=pool,
-            side=side,
-        )
+        network = said.load(file)
         model, sight = network.model, Sight.of(network)
         check_place("--block", block, len(model.blocks))
         check_place("--head", head, model.blocks[(block or 1) - 1].attention.heads)
-        ground = background(behind, behind_only, size)
         chosen = images or usual_images(sight)
         gallery = None
         if chosen:
-            gallery = Gallery.load(
-                chosen, sight, limit=limit, pixels=pixels, stretch=stretch, skip_bad=skip_bad,
-                seed=seed, behind=ground, labelled=False,
-            )  # fmt: skip
-    with Bar(f"probing {file.name}", "images") as bar:
+            gallery = preparing.gallery(chosen, sight, limit=limit, seed=seed, labelled=False)
+    with Bar(f"probing {name}", "images") as bar:
         found = look(
             model, gallery, only=only, shown=shown, noise=noise, share=share, cut=cut, seed=seed,
             progress=bar,
         )  # fmt: skip
     machine = describe_machine()
     pictures = None if gallery is None else gallery.pictures
-    told = how_read(network, pictures) | inputs(file, gallery)
+    told = how_read(network, pictures) | inputs(network, gallery)
     found = replace(found, settings=found.settings | told)
     with busy("writing the page"):
         rerun = ["limelight " + shlex.join(sys.argv[1:])]
-        write_page(page, file.name, found, machine, rerun, block, head)
+        write_page(page, name, found, machine, rerun, block, head)
         if folder is not None:
             from limelight.instruments.draw import pictures as drawn
 
-            for name, picture in drawn(found, block, head).items():
-                picture.save(folder / f"{file.stem}-{name}.png")
+            for kind, picture in drawn(found, block, head).items():
+                picture.save(folder / f"{name.removesuffix('.safetensors')}-{kind}.png")
     if json:
-        emit({"checkpoint": file.name, "page": str(page)} | found.as_json() | machine)
+        emit({"checkpoint": name, "page": str(page)} | found.as_json() | machine)
         return
     if not images:
         say("no --images: the bundled digits" if chosen else "no --images: positions only")
     say_read(network, pictures)
-    print_found(file.name, found)
+    print_found(name, found)
     say(f"\nwritten: {page}")
 
 

@@ -7,31 +7,21 @@ from pathlib import Path
 import typer
 
 from limelight._cli.images import (
-    Activation,
-    BehindOnly,
-    BehindSource,
-    Epsilon,
-    Heads,
     Images,
-    Like,
-    Pixels,
-    Pool,
-    Side,
-    Size,
-    SkipBad,
-    Stretch,
+    Network,
+    Preparing,
     Vit,
-    background,
     how_read,
     inputs,
-    read_network,
+    name_of,
     say_read,
 )
-from limelight._cli.options import Json, Seed, check_output
+from limelight._cli.options import Json, Seed, check_output, spread
 from limelight._cli.progress import Bar, busy
 from limelight._cli.text import emit, print_table, say
 
 
+@spread
 def prune(
     file: Path = Vit,
     images: str | None = Images,
@@ -39,30 +29,30 @@ def prune(
         [0.9, 0.7, 0.5],
         "--keep",
         metavar="FRACTION",
-        help="Fraction of the patches to keep; give it several times to compare.",
+        help="The fraction of the patches to keep. May be repeated, to compare.",
     ),
     policy: list[str] = typer.Option(
         [],
         "--policy",
         metavar="WORD",
-        help="How patches are chosen: attention, similarity, norm, random or truth; may be"
-        " repeated.",
+        help="How to choose patches: attention, similarity, norm, random or truth. May be repeated;"
+        " all that apply if not given.",
     ),
     at: list[int] = typer.Option(
         [],
         "--at",
         metavar="BLOCK",
-        help="Drop patches after this block; by default a quarter of the way. May be repeated.",
+        help="Drop patches after this block, a quarter of the way if not given. May be repeated.",
     ),
     output: Path | None = typer.Option(
         None,
         "-o",
         "--output",
         metavar="FILE",
-        help="Write the network with this schedule in its metadata, for limelight.torch.prune.",
+        help="Write a copy of the network that says how to prune it, for limelight.torch.prune.",
     ),
     plot: Path | None = typer.Option(
-        None, "--plot", metavar="FILE", help="Draw accuracy against time and FLOPs."
+        None, "--plot", metavar="FILE", help="Draw accuracy against time and FLOPs to this file."
     ),
     groups: Path | None = typer.Option(
         None,
@@ -71,25 +61,19 @@ def prune(
         help="A JSON file that lists, for each class, the outputs that count as it.",
     ),
     limit: int | None = typer.Option(
-        None, "--limit", metavar="NUMBER", help="Use at most so many images."
+        None,
+        "--limit",
+        metavar="NUMBER",
+        help="The largest number of images to use; all if not given.",
     ),
-    behind: str | None = BehindSource,
-    behind_only: str = BehindOnly,
-    size: float = Size,
-    pixels: str = Pixels,
-    stretch: bool = Stretch,
-    skip_bad: bool = SkipBad,
-    heads: int | None = Heads,
-    like: str | None = Like,
-    activation: str | None = Activation,
-    epsilon: float | None = Epsilon,
-    pool: str | None = Pool,
-    side: int | None = Side,
+    *,
+    preparing: Preparing,
+    said: Network,
     batch: int | None = typer.Option(
-        None, "--batch", metavar="NUMBER", help="Images per call of the network."
+        None, "--batch", metavar="NUMBER", help="The number of images per call of the network."
     ),
     rounds: int = typer.Option(
-        10, "--rounds", metavar="NUMBER", help="Time each variant at least so often."
+        10, "--rounds", metavar="NUMBER", help="The least number of times to time each variant."
     ),
     seed: int = Seed,
     json: bool = Json,
@@ -124,7 +108,7 @@ def prune(
     with busy("reading"):
         from limelight._engine.device import use_cache
         from limelight._engine.store import now
-        from limelight.instruments.gallery import Gallery, group
+        from limelight.instruments.gallery import group
         from limelight.instruments.prune import prune as measure
         from limelight.instruments.sight import Sight
         from limelight.models._schedule import Schedule, kept_patches, write_schedule
@@ -132,25 +116,13 @@ def prune(
         for share in keep:
             kept_patches(share, 1)
         use_cache()
-        network = read_network(
-            file,
-            heads=heads,
-            like=like,
-            activation=activation,
-            epsilon=epsilon,
-            pool=pool,
-            side=side,
-        )
+        name, network = name_of(file), said.load(file)
         model, sight = network.model, Sight.of(network)
-        ground = background(behind, behind_only, size)
         if model.outputs is None:
-            raise InputError(f"{file.name} has no head that names classes", "probe needs none")
-        gallery = Gallery.load(
-            images, sight, limit=limit, pixels=pixels, stretch=stretch, skip_bad=skip_bad,
-            seed=seed, behind=ground,
-        )  # fmt: skip
+            raise InputError(f"{name} has no head that names classes", "probe needs none")
+        gallery = preparing.gallery(images, sight, limit=limit, seed=seed, labelled=True)
         classes = group(model.outputs, gallery.pictures, groups)
-    with Bar(f"pruning {file.name}", "images") as bar:
+    with Bar(f"pruning {name}", "images") as bar:
         found = measure(
             model, gallery, classes, keep, policies=policy, at=at or None, batch=batch,
             rounds=rounds, progress=bar,
@@ -158,7 +130,7 @@ def prune(
     written = []
     if output is not None:
         chosen = Schedule(policy[0] if policy else "attention", found.at[0], keep[0])
-        write_schedule(file, output, chosen)
+        write_schedule(network.files, output, chosen)
         written.append(str(output))
     if plot is not None:
         from limelight.instruments.curve import draw_curve
@@ -168,11 +140,11 @@ def prune(
     if json:
         made = {"command": "limelight " + shlex.join(sys.argv[1:]), "date": now()}
         read = {"pixels": gallery.scale, "network": how_read(network, gallery.pictures)}
-        read |= inputs(file, gallery)
-        emit(made | {"checkpoint": file.name} | read | found.as_json())
+        read |= inputs(network, gallery)
+        emit(made | {"checkpoint": name} | read | found.as_json())
     else:
         say_read(network, gallery.pictures)
-        print_pruned(file.name, gallery.scale, found)
+        print_pruned(name, gallery.scale, found)
         if written:
             say("\nwritten: " + ", ".join(written))
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from limelight._core.errors import InputError, StoreError
@@ -115,6 +115,15 @@ def file_digest(path: str | Path) -> str:
         return hashlib.sha256(read_regular(path)).hexdigest()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}", "check it") from None
+
+
+def files_digest(paths: Iterable[str | Path]) -> str:
+    """SHA-256 of a file's bytes; of several files, of all their names and digests."""
+    paths = [Path(path) for path in paths]
+    if len(paths) == 1:
+        return file_digest(paths[0])
+    lines = [f"{path.name} {file_digest(path)}\n" for path in paths]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def lock(handle: int) -> bool | None:

@@ -77,11 +77,11 @@ def in_haste(seconds: float) -> dict[str, str | bool | int] | None:
 
 @functools.cache
 def by_library(function: Callable) -> Callable:
-    """The function of arrays compiled, on a GPU with `LIBRARY`.
+    """The function of arrays compiled, on a GPU with `LIBRARY`, on a CPU in haste.
 
     To be called when it is used, not as a decorator: it asks which device there is.
     """
-    return jax.jit(function, compiler_options=for_gpu(LIBRARY))
+    return jax.jit(function, compiler_options=in_haste(0.0) or for_gpu(LIBRARY))
 
 
 def memory() -> int:

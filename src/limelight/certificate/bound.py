@@ -1,6 +1,5 @@
 """A bound confronted with a model: a JSON document whose first line says what it is worth."""
 
-import hashlib
 import json
 import math
 from collections.abc import Iterator
@@ -9,13 +8,16 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from limelight._core.errors import InputError
-from limelight._core.files import atomic, read_regular
+from limelight._core.files import atomic, files_digest, read_regular
 from limelight._core.manifests import MOST_BYTES, Broken, read_json
 from limelight._core.notebook import grid, line
+from limelight.models.weights import files_of
 from limelight.theory.base import Bound
 from limelight.theory.edelman2022 import capacity
 
 FORMAT = "limelight.certificate/1"
+#: In notes on who said how many heads there are.
+WHO_SAID = "heads per block"
 
 
 @runtime_checkable
@@ -119,12 +121,8 @@ def certify(bound: Bound | Reported, weights: str | Path | None = None) -> Certi
 def _identity(weights: str | Path | None) -> dict[str, str]:
     if weights is None:
         return {}
-    path = Path(weights)
-    try:
-        with path.open("rb") as file:
-            return {"file": path.name, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    files = files_of(weights)
+    return {"file": files[0].name, "sha256": files_digest(files)}
 
 
 @dataclass(frozen=True)
@@ -160,12 +158,13 @@ class BoundCheck:
         return "\n".join([first, *(f"  wrong: {what}" for what in self.wrong)])
 
 
-def check_bound(path: str | Path, weights: str | Path) -> BoundCheck:
+def check_bound(path: str | Path, weights: str | Path, like: str | None = None) -> BoundCheck:
     """Compute a bound's certificate again from the weights, and compare every leaf of it.
 
     Args:
         path: A certificate that `certify(...).save` wrote, or anything that claims to be one.
         weights: The weights.
+        like: The name of their architecture in timm, where nothing beside them says.
 
     Raises:
         InputError: For files that are no such certificate.
@@ -185,7 +184,7 @@ def check_bound(path: str | Path, weights: str | Path) -> BoundCheck:
         told = stated["details"]
         if stated["format"] != FORMAT or told["paper"] != "edelman2022":
             raise Broken("it is of another kind")
-        again = certify(_capacity_again(told, weights), weights).as_json()
+        again = certify(_capacity_again(told, weights, like), weights).as_json()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     except InputError:
@@ -198,7 +197,7 @@ def check_bound(path: str | Path, weights: str | Path) -> BoundCheck:
     return BoundCheck(name, Path(weights).name, list(_leaves_that_differ(stated, again)))
 
 
-def _capacity_again(told: dict[str, Any], weights: str | Path) -> Reported:
+def _capacity_again(told: dict[str, Any], weights: str | Path, like: str | None) -> Reported:
     """The report at the settings that a certificate states."""
     settings, blocks = told["settings"], told["blocks"]
     measured = [block["token_norm"] for block in blocks if block["token_norm_from"] == "measured"]
@@ -211,6 +210,7 @@ def _capacity_again(told: dict[str, Any], weights: str | Path) -> Reported:
         delta=settings["delta"],
         token_norms=measured or None,
         heads=len(blocks[0]["heads"]),
+        like=like,
     )
 
 
@@ -225,6 +225,11 @@ def _leaves_that_differ(stated: Any, found: Any, path: str = "") -> Iterator[str
                 yield f"{inner} is unknown"
             elif inner not in ("weights.file", "details.file"):  # a file may be renamed
                 yield from _leaves_that_differ(stated[name], found[name], inner)
+    elif path.endswith("notes") and isinstance(found, list) and isinstance(stated, list):
+        # Who said how many heads there are is another one now; the heads are compared themselves.
+        told, again = ([n for n in one if WHO_SAID not in str(n)] for one in (stated, found))
+        if told != again:
+            yield f"{path} ({repr(told)[:40]} stated, {repr(again)[:40]} found)"
     elif isinstance(found, list) and isinstance(stated, list) and len(found) == len(stated):
         for number, pair in enumerate(zip(stated, found, strict=True)):
             yield from _leaves_that_differ(*pair, f"{path}.{number}")

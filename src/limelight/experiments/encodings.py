@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from limelight._core.errors import InputError, check_least
-from limelight._core.files import file_digest
+from limelight._core.files import files_digest
 from limelight._core.keys import named
 from limelight._core.kinds import kind
 from limelight._core.types import PRNGKey
@@ -21,6 +21,7 @@ from limelight.experiments.base import Experiment
 from limelight.experiments.classify import Classify
 from limelight.measures.locality import locality, neighbour_share, side_of, similarity
 from limelight.models.pretrained import load_vit
+from limelight.models.weights import files_of
 
 
 @kind("experiment.encodings")
@@ -82,7 +83,8 @@ class Encodings(Experiment):
 
     def files_read(self) -> dict[str, str]:
         """The checkpoint, where there is one."""
-        return {self.checkpoint: file_digest(self.checkpoint)} if self.checkpoint else {}
+        files = files_of(self.checkpoint) if self.checkpoint else ()
+        return {self.checkpoint: files_digest(files)} if files else {}
 
     def with_room(self, cells: Sequence[Any]) -> "Encodings":
         """With what it reads in it, so that the program takes that as an argument."""

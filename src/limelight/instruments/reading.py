@@ -97,8 +97,8 @@ def _chunk(model: ViT, tokens, noise, own, wanted: frozenset[str], drawn: int, f
         given = noise.features((count - model.first, width))
         state, read, inner = step(block, state, own, noise.hit, given)
         seen.append(look(model.norm, state))
+        read, inner = jax.tree.map(np.asarray, (read, inner))  # JAX would compile every slice
         fits.append([overlay(*_plain(inner, i), seed) for i in range(fitted)])
-        read = jax.tree.map(np.asarray, read)
         rows.append(
             read | {name: read[name][:drawn] for name in ("maps", "rollout") if name in read}
         )

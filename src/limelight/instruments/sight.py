@@ -28,6 +28,7 @@ class Sight:
         patch: Pixels along the side of one.
         channels: Numbers per pixel.
         pixels: How the network wants images, where that is known.
+        unclear: Why it is not, where something says it and is not understood.
 
     Example:
         >>> Sight(grid=14, patch=16, channels=3).side  # pixels along an image
@@ -38,17 +39,19 @@ class Sight:
     patch: int
     channels: int
     pixels: Pixels | None = None
+    unclear: str = ""
 
     @classmethod
     def of(cls, network: ViT | Pretrained) -> "Sight":
         """Read off the shapes: with 3 channels or 1, only one makes a patch square."""
-        pixels = network.pixels if isinstance(network, Pretrained) else None
-        model = network.model if isinstance(network, Pretrained) else network
+        read = isinstance(network, Pretrained)
+        pixels, unclear = (network.pixels, network.unclear) if read else (None, "")
+        model = network.model if read else network
         numbers = model.embed.weight.shape[0]
         for channels in (3, 1):
             patch = round((numbers / channels) ** 0.5)
             if patch * patch * channels == numbers:
-                return cls(side_of(model.patches), patch, channels, pixels)
+                return cls(side_of(model.patches), patch, channels, pixels, unclear)
         raise InputError(
             f"patches of {numbers} numbers are not square, neither in colour nor in grey",
             "a ViT for images has 3 channels or 1",
@@ -80,7 +83,8 @@ class Sight:
         if not word and self.pixels is None:
             if self.channels == 3:
                 raise InputError(
-                    "how this network wants its pixels is not in the file or beside it",
+                    self.unclear
+                    or "how this network wants its pixels is not in the file or beside it",
                     f"say pixels=..., one of {', '.join(words)}; or like=... with the name of its"
                     " weights in timm",
                 )

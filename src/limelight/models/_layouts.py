@@ -36,7 +36,6 @@ class Place:
         number: The block's place, from the input up.
         maps: One map that holds query, key and value, or the three of them.
         norm: The LayerNorm whose output the block reads.
-        refuse: A tensor that would change the scores in a way no bound covers.
         upright: Whether a map is stored [in, out].
     """
 
@@ -44,7 +43,6 @@ class Place:
     number: int
     maps: tuple[str, ...]
     norm: str
-    refuse: str = ""
     upright: bool = False
 
 
@@ -69,7 +67,6 @@ def _hf_bert(stem: str, root: str, n: str) -> Place:
         int(n),
         tuple(own + part for part in ("query", "key", "value")),
         f"{root}{before}.LayerNorm",
-        refuse=f"{own}distance_embedding.weight",
     )
 
 

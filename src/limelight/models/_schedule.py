@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -66,13 +67,26 @@ def kept_patches(keep: Real, patches: int) -> int:
     return max(1, round(keep * patches))
 
 
-def write_schedule(source: str | Path, path: str | Path, schedule: Schedule) -> None:
+def write_schedule(source: Sequence[str | Path], path: str | Path, schedule: Schedule) -> None:
     """Copy a safetensors file, every tensor to the byte, with the schedule in its metadata.
+
+    Args:
+        source: What a network was read from, see `Pretrained.files`: one file.
+        path: Where to write.
+        schedule: What to write beside the tensors.
+
+    Raises:
+        InputError: For a checkpoint that is divided into several files.
 
     Readers that do not know the entry see the whole network; `load_vit` follows it, and so does
     `limelight.torch.prune(model, schedule=path)`.
     """
-    tensors = read(source)
+    if len(source) != 1:
+        raise InputError(
+            "its weights are not in one safetensors file, so no schedule can be put beside them",
+            "save them as one",
+        )
+    tensors = read(source[0])
     with tensors.path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))

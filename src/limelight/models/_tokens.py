@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from limelight.models._layouts import is_position_table
 from limelight.models.weights import Tensors
 
 
@@ -27,14 +26,6 @@ def _rows(tensors: Tensors, name: str) -> int:
 
 def _is_square(count: int) -> bool:
     return count > 0 and math.isqrt(count) ** 2 == count
-
-
-def positions(tensors: Tensors) -> int | None:
-    """Rows of the table of positions of a network for text, where it has one."""
-    for name in filter(is_position_table, tensors):
-        shape = tensors.shape(name)
-        return shape[-2] if len(shape) >= 2 else None
-    return None
 
 
 def own_tokens(tensors: Tensors) -> np.ndarray:

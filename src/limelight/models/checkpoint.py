@@ -7,6 +7,7 @@ refused, because a bound made of norms would take it silently.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,19 +15,17 @@ from jaxtyping import Float
 
 from limelight._core.arrays import Real
 from limelight._core.errors import InputError
-from limelight.models._layouts import GPT2, LAYOUTS, OWN, Place, recognise, why_skipped
-from limelight.models._tokens import own_tokens, positions, vit_tokens
-from limelight.models.pretrained._configs import CONFIG
+from limelight.models._layouts import LAYOUTS, OWN, Place, recognise, why_skipped
+from limelight.models._text import check_text, count_heads, count_positions
+from limelight.models._tokens import own_tokens, vit_tokens
 from limelight.models.pretrained._names import rename
 from limelight.models.pretrained._refused import refusal, text_model
 from limelight.models.pretrained._sources import Source, find
-from limelight.models.pretrained.loading import HEADS, Opened, open_source
+from limelight.models.pretrained.loading import Opened, open_source
 from limelight.models.weights import Tensors
 
 #: Tensors of a ViT's attention that the bound knows what to do with.
 KNOWN = re.compile(r"blocks\.\d+\.attn\.((qkv|[qkv]_proj|proj)\.(weight|bias)|[qv]_bias)")
-#: Positions that are counted and not attended to, in kin of BERT.
-PADDED = ("roberta", "xlm-roberta", "camembert")
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,7 @@ class Checkpoint:
         tokens: Tokens in a sequence, where the file says.
         skipped: Why the other tensors are not covered: reason to names.
         notes: What had to be assumed.
+        files: All that it was read from.
 
     Example:
         >>> import limelight as ll, tempfile
@@ -99,6 +99,7 @@ class Checkpoint:
     tokens: int | None
     skipped: Mapping[str, tuple[str, ...]]
     notes: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
 
     @classmethod
     def load(cls, source: Any, heads: int | None = None, like: str | None = None) -> "Checkpoint":
@@ -122,6 +123,8 @@ class Checkpoint:
             )
         text = recognise(found.tensors)
         if text is not None:
+            if like is not None:
+                raise InputError(f"{found.name}: like = {like}", "this is no ViT of timm's")
             return _assemble(*text, found, heads)
         if rename(found.tensors) is not None:
             return _of_vit(open_source(found, heads=heads, like=like))
@@ -185,6 +188,7 @@ def _of_vit(opened: Opened) -> Checkpoint:
         tokens=vit_tokens(tensors),
         skipped={reason: tuple(names) for reason, names in skipped.items()},
         notes=tuple(notes),
+        files=tensors.files,
     )
 
 
@@ -221,18 +225,16 @@ def _labelled(block: AttentionBlock, tensors: Tensors) -> AttentionBlock:
 
 def _assemble(layout: str, places: list[Place], found: Source, heads: int | None) -> Checkpoint:
     """The blocks of a network for text, or of our own."""
-    tensors, config = found.tensors, found.configs.get(CONFIG, {})
+    tensors = found.tensors
     notes: list[str] = []
     if layout == OWN:
         table = own_tokens(tensors)
         blocks, tokens = [_own_block(tensors, table)], len(table) + 1  # [CLS] is attended to
     else:
-        _plain_scores(layout, found.name, config)
-        count = _count_heads(found, heads, notes)
+        check_text(layout, found, len(places), notes)
+        count = count_heads(found, heads, notes)
         blocks = [_block(tensors, place, count) for place in places]
-        tokens = positions(tensors)
-        if tokens is not None and config.get("model_type") in PADDED:
-            tokens -= 2
+        tokens = count_positions(found)
     used = {key for block in blocks for key in block.keys}
     skipped: dict[str, list[str]] = {}
     for name in sorted(set(tensors) - used):
@@ -244,27 +246,11 @@ def _assemble(layout: str, places: list[Place], found: Source, heads: int | None
         tokens=tokens,
         skipped={reason: tuple(names) for reason, names in skipped.items()},
         notes=tuple(dict.fromkeys(notes)),
+        files=tensors.files,
     )
-
-
-def _plain_scores(layout: str, name: str, config: Mapping[str, Any]) -> None:
-    """Refuse what a configuration says of scores and no tensor shows."""
-    kind = config.get("position_embedding_type", "absolute")
-    if kind != "absolute":
-        raise InputError(f"{name}: positions are {kind!r}", "the bound covers absolute ones")
-    odd = config.get("scale_attn_by_inverse_layer_idx") or not config.get(
-        "scale_attn_weights", True
-    )
-    if layout == GPT2 and odd:
-        raise InputError(f"{name}: its scores are scaled in another way", "by 1/sqrt(k) is covered")
 
 
 def _block(tensors: Tensors, place: Place, count: int) -> AttentionBlock:
-    if place.refuse in tensors:
-        raise InputError(
-            f"{tensors.path.name}: {place.refuse} changes the scores",
-            "attention with normalised queries or relative positions is not covered",
-        )
     gain, shift, names = _layer_norm(tensors, place.norm)
     maps = [_map(tensors, stem, len(gain), place.upright) for stem in place.maps]
     if len(maps) == 1:
@@ -317,24 +303,6 @@ def _layer_norm(tensors: Tensors, stem: str) -> tuple[np.ndarray, np.ndarray, li
             return weight, bias, [gain, shift]
     raise InputError(
         f"{tensors.path.name}: {stem}.weight is missing", "it bounds the length of the tokens"
-    )
-
-
-def _count_heads(found: Source, heads: int | None, notes: list[str]) -> int:
-    """The heads of a network for text: said, or in the file, or in its configuration."""
-    if heads is not None:
-        return heads
-    said = found.tensors.metadata.get(HEADS, "")
-    if said.isdecimal():
-        return int(said)
-    config = found.configs.get(CONFIG, {})
-    for name in ("num_attention_heads", "n_head"):
-        if type(config.get(name)) is int:
-            notes.append(f"{config[name]} heads per block, from the config.json beside the file")
-            return config[name]
-    raise InputError(
-        f"{found.name}: how many heads share the columns is not in the file",
-        "put its config.json beside it, or say heads=...",
     )
 
 

@@ -26,6 +26,7 @@ class Tensors:
         metadata: What the file says beside them.
         fetch: A tensor by its name, as stored.
         labels: What the file itself calls them, where that is something else.
+        files: All that they are read from: a file, or an index and its parts.
     """
 
     def __init__(
@@ -35,9 +36,10 @@ class Tensors:
         metadata: Mapping[str, str],
         fetch: Callable[[str], np.ndarray],
         labels: Mapping[str, str] | None = None,
+        files: tuple[Path, ...] = (),
     ):
         self.path, self.shapes, self.metadata, self.fetch = path, shapes, metadata, fetch
-        self.names, self.labels = sorted(shapes), labels or {}
+        self.names, self.labels, self.files = sorted(shapes), labels or {}, files
 
     @classmethod
     def of(cls, name: str, tensors: Mapping[str, Any]) -> "Tensors":
@@ -50,7 +52,7 @@ class Tensors:
         """The same tensors under other names: new name to the present one."""
         shapes = {new: self.shapes[old] for new, old in names.items()}
         fetch = lambda key: self.fetch(names[key])
-        return Tensors(self.path, shapes, self.metadata, fetch, labels=names)
+        return Tensors(self.path, shapes, self.metadata, fetch, names, self.files)
 
     def label(self, name: str) -> str:
         """What the file itself calls a tensor."""
@@ -134,7 +136,14 @@ def read(path: str | Path) -> Tensors:
     if path.name.endswith(INDEX):
         return _parts(path)
     shapes, metadata = _header(path)
-    return Tensors(path, shapes, metadata, lambda name: _stored(path, name))
+    return Tensors(path, shapes, metadata, lambda name: _stored(path, name), files=(path,))
+
+
+def files_of(path: str | Path) -> tuple[Path, ...]:
+    """All files that a checkpoint is read from: itself, or its index and all parts."""
+    path = Path(path)
+    plain = path.is_file() and not path.name.endswith(INDEX)
+    return (path,) if plain else read(path).files
 
 
 def inside(folder: Path) -> Path:
@@ -168,7 +177,8 @@ def _parts(path: Path) -> Tensors:
         ) from None
     metadata: dict[str, str] = {}
     shapes: dict[str, tuple[int, ...]] = {}
-    for file in sorted(set(places.values())):
+    parts = sorted(set(places.values()))
+    for file in parts:
         if Path(file).name != file:
             raise InputError(f"{path.name} names {file!r}", "its parts lie beside it")
         held, found = _header(path.parent / file)
@@ -178,7 +188,9 @@ def _parts(path: Path) -> Tensors:
         if missing:
             raise InputError(f"{file} does not hold {missing[0]!r}", f"{path.name} says it does")
         shapes |= {name: held[name] for name in mine}
-    return Tensors(path, shapes, metadata, lambda name: _stored(path.parent / places[name], name))
+    fetch = lambda name: _stored(path.parent / places[name], name)
+    files = (path, *(path.parent / part for part in parts))
+    return Tensors(path, shapes, metadata, fetch, files=files)
 
 
 def _header(path: Path) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:

@@ -5,8 +5,9 @@ from typing import Any
 
 from limelight._core.errors import InputError
 from limelight.models.pretrained._facts import Facts
+from limelight.models.pretrained._keys import check_keys, check_tower
 from limelight.models.pretrained._places import Turns
-from limelight.models.pretrained.pixels import of_open_clip, of_processor, of_timm
+from limelight.models.pretrained._processors import of_open_clip, of_processor, of_timm
 
 CONFIG, PROCESSOR = "config.json", "preprocessor_config.json"
 OPEN_CLIP = ("open_clip_config.json", "open_clip_model_config.json")
@@ -49,6 +50,14 @@ _HARMLESS = {
     "proj_drop_rate", "attn_drop_rate", "pos_drop_rate", "patch_drop_rate", "num_heads",
     "global_pool", "features_only", "pretrained_strict",
 }  # fmt: skip
+#: What configurations say of sizes that tensors show, and what they call them; see `Signature`.
+CLAIMED = "claimed"
+SIZES = ("columns", "blocks", "neurons", "pixels along a patch")
+_SIZES = {
+    "hidden_size": "columns", "embed_dim": "columns", "width": "columns",
+    "num_hidden_layers": "blocks", "depth": "blocks", "layers": "blocks",
+    "patch_size": "pixels along a patch",
+}  # fmt: skip
 _POOLS = {"token": "class", "avg": "mean", "map": "attention"}
 
 
@@ -60,7 +69,7 @@ def read_configs(configs: Configs, facts: Facts) -> None:
     """
     config = configs.get(CONFIG, {})
     if PROCESSOR in configs:
-        facts.add_pixels(of_processor(configs[PROCESSOR], f"its {PROCESSOR}"))
+        facts.read_pixels(of_processor, configs[PROCESSOR], f"its {PROCESSOR}")
     for name in OPEN_CLIP:
         if name in configs:
             _open_clip(configs[name], facts, f"its {name}")
@@ -71,12 +80,13 @@ def read_configs(configs: Configs, facts: Facts) -> None:
     elif "model_type" in config:
         _hugging_face(config, facts)
     elif "num_attention_heads" in config:
+        check_keys(config, f"its {CONFIG}")
         facts.add(_checked({"heads": config["num_attention_heads"]}), f"its {CONFIG}")
 
 
 def _hugging_face(config: Mapping[str, Any], facts: Facts) -> None:
-    kind = config["model_type"]
-    made = next(iter(config.get("architectures") or [""]))
+    kind = str(config["model_type"])[:60]
+    made = str(next(iter(_list(config, "architectures")), ""))
     if kind in _TOWERS and isinstance(config.get("vision_config"), Mapping):
         kind, config = _TOWERS[kind], config["vision_config"]
     if kind not in _DEFAULTS:
@@ -84,8 +94,9 @@ def _hugging_face(config: Mapping[str, Any], facts: Facts) -> None:
         raise InputError(f"this is {kind}: {why}", "such a network is not supported")
     if kind == "clip_vision_model" and made.endswith("ForImageClassification"):
         raise InputError(f"this is {made}: its head skips the last norm", "it is not supported")
+    check_keys(config, f"its {CONFIG}")
     heads, epsilon, activation, side = _DEFAULTS[kind]
-    activation = config.get("hidden_act", activation)
+    activation = str(config.get("hidden_act", activation))[:60]
     if config.get("use_swiglu_ffn"):
         activation = "silu"
     if activation not in _ACTIVATIONS:
@@ -98,11 +109,53 @@ def _hugging_face(config: Mapping[str, Any], facts: Facts) -> None:
         "centred": True,
         "rotary": None,
         "side": config.get("image_size", side),
+        CLAIMED: _claimed(config),
     }
     if kind == "dinov3_vit":
-        base = config.get("rope_theta", config.get("rope_parameters", {}).get("rope_theta", 100.0))
-        found["rotary"] = Turns("centres", float(base), half=True)
+        found["rotary"] = Turns("centres", _rope_base(config), half=True)
     facts.add(_checked(found), f"its {CONFIG}")
+
+
+def _claimed(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What it says of sizes: those of another network are noticed."""
+    found = {what: config[key] for key, what in _SIZES.items() if config.get(key) is not None}
+    pixels = found.get(SIZES[3])
+    if isinstance(pixels, (list, tuple)) and len(set(map(str, pixels))) == 1:
+        found[SIZES[3]] = pixels[0]
+    return found
+
+
+def _rope_base(config: Mapping[str, Any]) -> float:
+    """What rotations are made of: one number, where they are the usual ones."""
+    turns = _section(config, "rope_parameters")
+    if turns.get("rope_type", "default") != "default" or turns.keys() - {"rope_type", "rope_theta"}:
+        raise InputError("its rotations are of another kind than known here", "it is not supported")
+    base = config.get("rope_theta", turns.get("rope_theta", 100.0))
+    if isinstance(base, bool) or not isinstance(base, (int, float)) or not 0 < base < 1e30:
+        raise InputError(f"its configuration says rope_theta = {str(base)[:40]}", "a number")
+    return float(base)
+
+
+def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A part of a configuration that is an object, or nothing."""
+    found = config.get(name) or {}
+    if not isinstance(found, Mapping):
+        raise InputError(f"its configuration says {name} = {str(found)[:40]}", "an object")
+    return found
+
+
+def _list(config: Mapping[str, Any], name: str) -> list[Any]:
+    found = config.get(name) or []
+    if not isinstance(found, (list, tuple)):
+        raise InputError(f"its configuration says {name} = {str(found)[:40]}", "a list")
+    return list(found)
+
+
+def _word(config: Mapping[str, Any], name: str) -> str:
+    found = config.get(name) or ""
+    if not isinstance(found, str):
+        raise InputError(f"its configuration says {name} = {str(found)[:40]}", "a word")
+    return found[:60]
 
 
 def _hf_pool(kind: str, made: str, config: Mapping[str, Any]) -> str:
@@ -114,22 +167,23 @@ def _hf_pool(kind: str, made: str, config: Mapping[str, Any]) -> str:
 
 
 def _timm(config: Mapping[str, Any], facts: Facts) -> None:
-    name, source = config["architecture"], f"its {CONFIG}"
-    arguments = config.get("model_args") or {}
+    name, source = _word(config, "architecture"), f"its {CONFIG}"
+    arguments = _section(config, "model_args")
     strange = sorted(set(arguments) - _HARMLESS)
     if strange:
         raise InputError(
             f"its {CONFIG} changes {strange[0]} of timm's {name}",
             "what that does is not known here",
         )
-    pretrained = config.get("pretrained_cfg") or config
-    facts.add_pixels(of_timm(pretrained, source))
-    pool = arguments.get("global_pool", config.get("global_pool"))
-    sides = arguments.get("img_size") or (pretrained.get("input_size") or [None])[-1]
+    pretrained = _section(config, "pretrained_cfg") or config
+    facts.read_pixels(of_timm, pretrained, source)
+    pool = _word(arguments if "global_pool" in arguments else config, "global_pool")
+    sides = arguments.get("img_size") or next(iter(_list(pretrained, "input_size")[::-1]), None)
     given = {
         "heads": arguments.get("num_heads"),
         "pool": _POOLS.get(pool) if pool else None,
         "side": sides,
+        CLAIMED: _claimed(arguments),
     }
     if pool and pool not in _POOLS:
         raise InputError(f"its head reads {pool!r}", "class token, mean, or an attention pool")
@@ -144,47 +198,55 @@ def _timm(config: Mapping[str, Any], facts: Facts) -> None:
 
 
 def _open_clip(config: Mapping[str, Any], facts: Facts, source: str) -> None:
-    model = config.get("model_cfg") or {}
-    vision = model.get("vision_cfg") or {}
-    facts.add_pixels(of_open_clip(config.get("preprocess_cfg") or {}, source))
+    model = _section(config, "model_cfg")
+    vision = _section(model, "vision_cfg")
+    facts.read_pixels(of_open_clip, _section(config, "preprocess_cfg"), source)
+    check_tower(vision, source)
     if vision.get("timm_model_name"):
-        pool = vision.get("timm_pool", "avg")
+        pool = _word(vision, "timm_pool") if "timm_pool" in vision else "avg"
         if pool:
             facts.add({"pool": _POOLS.get(pool, pool)}, source)
-        facts.add_architecture(vision["timm_model_name"], source)
+        facts.add_architecture(_word(vision, "timm_model_name"), source)
         return
     if vision.get("attentional_pool") or vision.get("pool_type", "tok") != "tok":
         raise InputError("its head pools by attention or by the mean", "open_clip's CoCa and kin")
     if isinstance(vision.get("layers"), list):
         raise InputError("this is CLIP's ResNet: a convolutional network", "it is not supported")
-    width = vision.get("width", 768)
-    tanh = (vision.get("act_kwargs") or {}).get("approximate") == "tanh"
+    width, each = vision.get("width", 768), vision.get("head_width", 64)
+    if not all(type(n) is int and n > 0 for n in (width, each)):
+        raise InputError(f"{source} says heads of {str(each)[:40]} columns", "a number")
+    acts, norms = _section(vision, "act_kwargs"), _section(vision, "norm_kwargs")
+    if acts.keys() - {"approximate"} or norms.keys() - {"eps", "elementwise_affine"}:
+        raise InputError(f"{source} says what its norms or neurons do", "not known here")
+    tanh = acts.get("approximate") == "tanh"
     found = {
-        "heads": width // vision.get("head_width", 64),
-        "epsilon": (vision.get("norm_kwargs") or {}).get("eps", 1e-5),
+        "heads": width // each,
+        "epsilon": norms.get("eps", 1e-5),
         "activation": "quick_gelu" if model.get("quick_gelu") else "gelu_tanh" if tanh else "gelu",
         "pool": "class",
         "centred": True,
         "rotary": None,
         "side": vision.get("image_size", 224),
+        CLAIMED: _claimed(vision),
     }
     facts.add(_checked(found), source)
 
 
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "heads": lambda v: type(v) is int and v > 0,
-    "epsilon": lambda v: isinstance(v, (int, float)) and 0 <= v < 1,
+    "epsilon": lambda v: isinstance(v, (int, float)) and type(v) is not bool and 0 <= v < 1,
     "side": lambda v: type(v) is int and v > 0,
 }
 
 
 def _checked(found: dict[str, Any]) -> dict[str, Any]:
     side = found.get("side")
-    if isinstance(side, (list, tuple)) and len(set(side)) == 1:
+    if isinstance(side, (list, tuple)) and len(set(map(str, side))) == 1:
         found["side"] = side[0]
     for name, fits in _KINDS.items():
         if name in found and not fits(found[name]):
-            raise InputError(f"its configuration says {name} = {found[name]!r}", "a number")
+            said = repr(found[name])[:40]
+            raise InputError(f"its configuration says {name} = {said}", "a number")
     if "epsilon" in found:
         found["epsilon"] = float(found["epsilon"])
     return found

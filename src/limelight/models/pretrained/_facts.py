@@ -5,11 +5,12 @@ beside the file, the name of an architecture, and last the only architecture of 
 tensors fit. What nobody knows is asked for; nothing is ever assumed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any
 
-from limelight._core.errors import InputError, check_word, suggest
+from limelight._core.errors import InputError, check_word
 from limelight.models.pretrained._known import (
     FACTS,
     Signature,
@@ -17,7 +18,9 @@ from limelight.models.pretrained._known import (
     architectures,
     named,
 )
-from limelight.models.pretrained.pixels import Pixels, of_row
+from limelight.models.pretrained._places import Turns
+from limelight.models.pretrained._processors import Unclear, of_row
+from limelight.models.pretrained.pixels import Pixels
 
 #: Facts in words, for questions and notes.
 WORDS = {
@@ -42,12 +45,15 @@ class Facts:
         sources: For each, who says it.
         pixels: How it wants images, where that is known.
         notes: What was concluded and not read.
+        unclear: Why it is not known how it wants images, where something says it and is not
+            understood.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     pixels: Pixels | None = None
     notes: list[str] = field(default_factory=list)
+    unclear: str = ""
 
     def add(self, found: Mapping[str, Any], source: str) -> None:
         """Take in what one source says, where nobody has said it yet."""
@@ -55,13 +61,34 @@ class Facts:
             if name not in self.values:
                 self.values[name], self.sources[name] = value, source
 
+    def agree(self, other: "Facts") -> None:
+        """Take in what another source says, and refuse where it says something else.
+
+        Only images of another size than its own may be asked of a network.
+        """
+        for name in FACTS:
+            if name in self.values and name in other.values:
+                known, said = (_plain(name, one.values[name]) for one in (self, other))
+                if known != said:
+                    raise InputError(
+                        f"{name} is {known} by {self.sources[name]} and {said} by"
+                        f" {other.sources[name]}",
+                        "leave out, or mend, the one that is wrong",
+                    )
+        for name, value in other.values.items():
+            self.add({name: value}, other.sources[name])
+        self.add_pixels(other.pixels)
+        self.notes += other.notes
+        self.unclear = self.unclear or other.unclear
+
     def add_architecture(self, word: str, source: str) -> None:
         """Take in what an architecture of timm's is, by its name."""
         found = named(word)
         if found is None:
+            nearest = get_close_matches(word.partition(".")[0], architectures(), n=1)
             raise InputError(
                 f"{word!r} is no plain ViT of timm's",
-                suggest(word.partition(".")[0], list(architectures())),
+                f"such as {nearest[0] if nearest else 'vit_base_patch16_224'}",
             )
         name, tag = found
         one = architectures()[name]
@@ -71,11 +98,23 @@ class Facts:
             )
         self.add({key: one[key] for key in FACTS}, source)
         self.add({"sizes": one["sizes"], "side": one["side"]}, f"timm's {name}")
-        self.add_pixels(_released(one, tag, name))
+        self.read_pixels(_released, one, tag, name)
 
     def add_pixels(self, pixels: Pixels | None) -> None:
         """Take in how images are prepared, where nobody has said it yet."""
+        if self.pixels is not None and pixels is not None and not self.pixels.same(pixels):
+            self.notes.append(
+                f"images are prepared as {self.pixels.source} says ({self.pixels});"
+                f" {pixels.source} says otherwise ({pixels})"
+            )
         self.pixels = self.pixels or pixels
+
+    def read_pixels(self, read: Callable[..., Pixels | None], *values: Any) -> None:
+        """Take in what one source says of images, or why that is not understood."""
+        try:
+            self.add_pixels(read(*values))
+        except Unclear as error:
+            self.unclear = self.unclear or error.message
 
     def conclude(self, found: Signature | None) -> None:
         """What is left, where all of timm's architectures with these tensors agree on it."""
@@ -125,6 +164,13 @@ class Facts:
             for name in (*FACTS, "side")
             if name in self.values and name not in ("rotary", "centred")
         }
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A fact as it is compared: two heads that read a class token and its kin are one pool."""
+    if name == "rotary" and isinstance(value, dict):
+        return Turns(**value)
+    return "class" if name == "pool" and value in ("pair", "class_mean") else value
 
 
 def _one_value(name: str, values: list[Any]) -> bool:

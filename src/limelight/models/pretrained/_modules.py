@@ -9,7 +9,7 @@ from limelight._core.errors import InputError
 from limelight.models.pretrained._configs import CONFIG, read_configs
 from limelight.models.pretrained._facts import Facts
 from limelight.models.pretrained._places import Turns
-from limelight.models.pretrained.pixels import of_timm
+from limelight.models.pretrained._processors import of_timm
 
 _ACTIVATIONS = {
     "GELU": "gelu", "GELUTanh": "gelu_tanh", "QuickGELU": "quick_gelu", "SiLU": "silu",
@@ -49,7 +49,7 @@ def read_module(module: Any, facts: Facts) -> None:
             raise InputError(f"this {type(module).__name__}: {reason}", "it is not supported")
         facts.add(timm_facts(module), "the module")
         facts.add({"side": module.patch_embed.img_size[0]}, "the module")
-        facts.add_pixels(of_timm(getattr(module, "pretrained_cfg", None) or {}, "the module"))
+        facts.read_pixels(of_timm, getattr(module, "pretrained_cfg", None) or {}, "the module")
 
 
 def timm_facts(module: Any) -> dict[str, Any]:

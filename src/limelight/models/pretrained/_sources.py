@@ -15,6 +15,15 @@ from limelight.models.weights import INDEX, Tensors, read
 
 #: What a Hugging Face id begins with.
 HUB = "hf:"
+#: Its library's errors in plain words.
+_REASONS = {
+    "LocalEntryNotFoundError": "it is not in the cache, and the network cannot be reached",
+    "OfflineModeIsEnabled": "it is not in the cache, and HF_HUB_OFFLINE forbids the network",
+    "RepositoryNotFoundError": "there is no such repository, or it is private",
+    "GatedRepoError": "its owner asks for a login",
+    "RevisionNotFoundError": "there is no such revision",
+    "HFValidationError": "this is no id, which is OWNER/NAME",
+}
 
 
 @dataclass(frozen=True)
@@ -59,7 +68,10 @@ def find(source: Any) -> Source:
 
 
 def _from_folder(path: Path, name: str = "") -> Source:
-    tensors = read(path)
+    try:
+        tensors = read(path)
+    except InputError as error:  # a folder of the hub's cache is called by its id
+        raise InputError(error.message.replace(str(path), name or str(path)), error.hint) from None
     beside = {file: read_json(tensors.path.parent / file) for file in FILES}
     configs = {file: found for file, found in beside.items() if found is not None}
     return Source(name or tensors.path.name, tensors, configs)
@@ -80,7 +92,8 @@ def _download(name: str) -> Path:
         return Path(snapshot_download(name, revision=revision or None, allow_patterns=patterns))
     except Exception as error:  # its errors are of many kinds: offline, unknown, gated
         reason = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        kind = type(error).__name__
         raise InputError(
-            f"cannot get {HUB}{name}: {type(error).__name__}" + (f", {reason}" if reason else ""),
+            f"cannot get {HUB}{name}: {_REASONS.get(kind) or f'{kind}, {reason}'.strip(', ')}",
             "without network it must be in the cache; check the id, and HF_HUB_OFFLINE",
         ) from None

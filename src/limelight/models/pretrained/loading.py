@@ -1,6 +1,7 @@
 """Load a ViT, or refuse it by what it is."""
 
 import dataclasses
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from limelight._core.errors import InputError, check_word
 from limelight.models._schedule import RANDOM, TRUTH, Schedule, kept_patches, schedule_in
-from limelight.models.pretrained._configs import read_configs
+from limelight.models.pretrained._configs import CLAIMED, SIZES, read_configs
 from limelight.models.pretrained._facts import Facts
 from limelight.models.pretrained._known import named, signature
 from limelight.models.pretrained._modules import read_module
@@ -53,11 +54,14 @@ class Pretrained:
         facts: What tensors do not say, with who said it.
         pixels: How it wants images, where that is known.
         notes: What was concluded and not read, and what was left out.
+        files: All that it was read from; none for a PyTorch module.
+        unclear: Why how it wants images is not known, where something beside it says it and is
+            not understood.
 
     Example:
         >>> import limelight as ll
         >>> sorted(field for field in ll.models.Pretrained.__dataclass_fields__)
-        ['facts', 'layout', 'model', 'name', 'notes', 'pixels']
+        ['facts', 'files', 'layout', 'model', 'name', 'notes', 'pixels', 'unclear']
     """
 
     model: "ViT"
@@ -66,6 +70,8 @@ class Pretrained:
     facts: dict[str, dict[str, Any]]
     pixels: Pixels | None
     notes: tuple[str, ...]
+    files: tuple[Path, ...] = ()
+    unclear: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -131,9 +137,32 @@ def load(
             notes.append(f"left out: {len(names)} tensors ({names[0]}{more}), {what}")
     if model.head is None:
         notes.append("no head: its output is what a head would read")
+    pixels = None if facts.unclear else facts.pixels
+    if facts.unclear:
+        notes.append(f"how it wants images is not read: {facts.unclear}")
+    notes += _another_side(model, pixels)
     return Pretrained(
-        model, opened.name, renamed.layout.name, facts.told(), facts.pixels, tuple(notes)
+        model,
+        opened.name,
+        renamed.layout.name,
+        facts.told(),
+        pixels,
+        tuple(notes),
+        opened.tensors.files,
+        facts.unclear,
     )
+
+
+def _another_side(model: "ViT", pixels: Pixels | None) -> list[str]:
+    """A note where its images are prepared at another size than it reads."""
+    numbers, patches = model.embed.weight.shape[0], model.patches
+    side = math.isqrt(patches) * math.isqrt(max(1, numbers // 3))
+    if pixels is None or pixels.side is None or numbers % 3 or pixels.side == side:
+        return []
+    return [
+        f"{pixels.source} makes images of {pixels.side} pixels, its positions are for {side}:"
+        f" images are made {side} pixels large; side={pixels.side} does as it says"
+    ]
 
 
 def pruned(model: "ViT", schedule: Schedule) -> "ViT":
@@ -197,15 +226,19 @@ def open_source(
         given |= {"pool": pool, "side": side}
         facts.add(_said(given), "the caller")
         facts.add(_metadata(found.tensors, renamed), "the file's metadata")
-        if like is not None:
-            facts.add_architecture(like, f"timm's {like}, which the caller names")
+        beside, by_name = Facts(), Facts()
         if found.module is not None:
-            read_module(found.module, facts)
-        read_configs(found.configs, facts)
+            read_module(found.module, beside)
+        read_configs(found.configs, beside)
+        facts.agree(beside)
+        if like is not None:
+            by_name.add_architecture(like, f"timm's {like}, which the caller names")
+        else:
+            _by_name(found, by_name)
+        facts.agree(by_name)
         facts.add(*_shown(tensors, renamed))
         facts.add(renamed.layout.always, f"every {renamed.layout.name}")
         facts.add(_fitting(tensors, renamed), "timm" if renamed.layout is TIMM else "transformers")
-        _by_name(found, facts)
         if renamed.layout is TIMM:
             facts.conclude(signature(tensors.shapes))
         _same_sizes(tensors, facts)
@@ -316,6 +349,14 @@ def _same_sizes(tensors: Tensors, facts: Facts) -> None:
             f"{width} columns and {depth} blocks are not those of {facts.sources['sizes']}",
             f"it has {sizes[0]} and {sizes[1]}",
         )
+    for what, said in facts.values.get(CLAIMED, {}).items():
+        real = None if found is None else found.sizes[SIZES.index(what)]
+        if real is not None and said != real:
+            raise InputError(
+                f"{facts.sources[CLAIMED]} is another network's: it says {said!s:.40} {what}, and"
+                f" the tensors have {real}",
+                "put its own beside it",
+            )
 
 
 class _about:

@@ -1,7 +1,6 @@
 """How a network wants its images: resized, cropped, and scaled."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +18,6 @@ SCALES = {
 }
 #: The same from the images themselves: both moments, or the mean alone.
 OWN = ("data", "centred")
-#: Pillow's numbers for them, as Hugging Face writes them.
-RESAMPLE = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}
 
 
 @dataclass(frozen=True)
@@ -37,6 +34,7 @@ class Pixels:
         stretch: Whether the image is made a square first, whatever its shape.
         way: How an image is resized; see `worlds.sources.fit`.
         source: Who says so.
+        side: Of the squares that it makes, where that is said.
 
     Example:
         >>> import limelight as ll
@@ -50,6 +48,7 @@ class Pixels:
     stretch: bool = False
     way: str = "bicubic"
     source: str = ""
+    side: int | None = None
 
     def __post_init__(self) -> None:
         self.fit(1)
@@ -74,6 +73,12 @@ class Pixels:
         numbers = lambda values: ", ".join(f"{v:g}" for v in values)
         return f"mean {numbers(self.mean)}; deviation {numbers(self.deviation)}"
 
+    def same(self, other: "Pixels") -> bool:
+        """Whether another does the same to an image of any size."""
+        ways = [(one.stretch, one.way, f"{one.crop:.3f}") for one in (self, other)]
+        close = _close(self.mean, other.mean) and _close(self.deviation, other.deviation)
+        return close and ways[0] == ways[1]
+
     def __str__(self) -> str:
         fit = "stretched to a square" if self.stretch else "cut to the middle square"
         share = "" if self.crop == 1 else f", {self.crop:.4g} of its side kept"
@@ -84,73 +89,6 @@ def _close(a, b) -> bool:
     longest = max(len(a), len(b))
     full = lambda v: tuple(v) * longest if len(v) == 1 else tuple(v)
     return all(abs(x - y) < 5e-4 for x, y in zip(full(a), full(b), strict=True))
-
-
-def of_timm(values: Mapping[str, Any], source: str) -> Pixels | None:
-    """From timm's `pretrained_cfg`, or nothing where it does not say."""
-    if "mean" not in values or "std" not in values:
-        return None
-    crop = values.get("crop_pct") or 1.0
-    stretch = values.get("crop_mode", "center") == "squash"
-    way = values.get("interpolation", "bicubic")
-    return _made(values["mean"], values["std"], crop, stretch, way, source)
-
-
-def of_row(row: list[Any], source: str) -> Pixels:
-    """From a row of `timm.json`."""
-    mean, std, way, crop, mode, _ = row
-    given = {"mean": mean, "std": std, "interpolation": way, "crop_pct": crop, "crop_mode": mode}
-    found = of_timm(given, source)
-    assert found is not None
-    return found
-
-
-def of_processor(values: Mapping[str, Any], source: str) -> Pixels | None:
-    """From Hugging Face's `preprocessor_config.json`."""
-    mean, std = values.get("image_mean"), values.get("image_std")
-    if not values.get("do_normalize", True):
-        mean, std = (0.0,), (1.0,)
-    if mean is None or std is None:
-        return None
-    if not values.get("do_rescale", True):
-        raise InputError(f"{source}: its pixels are not divided by 255", "say pixels=...")
-    way = values.get("resample", 2)
-    return _made(mean, std, *_crop(values), RESAMPLE.get(way, way), source)
-
-
-def _crop(values: Mapping[str, Any]) -> tuple[float, bool]:
-    """The share of the side that is kept, and whether images are stretched first."""
-    size, cropped = values.get("size"), values.get("crop_size")
-    kind = str(values.get("image_processor_type", values.get("feature_extractor_type", "")))
-    if isinstance(size, Mapping):
-        stretch = "shortest_edge" not in size
-        size = size.get("shortest_edge", size.get("height"))
-    else:  # one number: CLIP's processors take the shorter side, the others a square
-        stretch = not kind.startswith(("CLIP", "Siglip", "Bit"))
-    if isinstance(cropped, Mapping):
-        cropped = cropped.get("height", cropped.get("shortest_edge"))
-    if not values.get("do_resize", True):
-        stretch = False
-    if not values.get("do_center_crop", False) or not isinstance(cropped, int):
-        return 1.0, stretch
-    return (min(1.0, cropped / size) if isinstance(size, int) else 1.0), stretch
-
-
-def of_open_clip(values: Mapping[str, Any], source: str) -> Pixels | None:
-    """From the `preprocess_cfg` of open_clip's configuration."""
-    mean, std = values.get("mean"), values.get("std")
-    if mean is None or std is None:
-        return None
-    stretch = values.get("resize_mode") == "squash"
-    return _made(mean, std, 1.0, stretch, values.get("interpolation", "bicubic"), source)
-
-
-def _made(mean: Any, std: Any, crop: Any, stretch: bool, way: Any, source: str) -> Pixels:
-    numbers = lambda v: tuple(float(x) for x in (v if isinstance(v, (list, tuple)) else [v]))
-    try:
-        return Pixels(numbers(mean), numbers(std), float(crop), stretch, str(way), source)
-    except (TypeError, ValueError):
-        raise InputError(f"{source}: its pixels cannot be read", "say pixels=...") from None
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
