@@ -187,7 +187,7 @@ def summary(table: Table) -> list[str]:
 DIGITS = Classify(
     Images(patch=2, unit=False),
     vit=Vision(width=64, depth=6, heads=4, hidden=128, pool="class"),
-    course=ImageTraining(1000, 64, 1e-3, decay=0.05, warmup=100, floor=0.01, clip=1.0),
+    course=ImageTraining(600, 64, 1e-3, decay=0.05, warmup=60, floor=0.01, clip=1.0),
 )
 SMOKE = {
     "images": 4,
