@@ -57,6 +57,7 @@ HEAVY = {
     "Classify",
     "Encodings",
     "Finetune",
+    "Oversmoothing",
     "Parity",
     "Pretraining",
     "Representable",

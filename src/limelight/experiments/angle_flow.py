@@ -115,9 +115,9 @@ class AngleFlow(Experiment):
         n, beta, softmax = self.world.tokens, self.model.strength, self.model.normalise == "softmax"
         if self.world.start == "groups":
             w = self.world.share
-            return lambda g: pair_rate(g, w, beta, jnp), merge_time(beta, start, w, xp=jnp)
-        rate = lambda g: equal_rate(g, n, beta, softmax, jnp)
-        return rate, equal_time(n, beta, start, MERGED, softmax, jnp)
+            return lambda g: pair_rate(g, w, beta), merge_time(beta, start, w)
+        rate = lambda g: equal_rate(g, n, beta, softmax)
+        return rate, equal_time(n, beta, start, MERGED, softmax)
 
     def _beside(self, x: Float[Array, "tokens width"], law: Scalar) -> dict[str, Array]:
         found = cosines(x)
@@ -136,7 +136,7 @@ class AngleFlow(Experiment):
         def step(carry, _):
             x, u = carry
             x = moves.layer(x)
-            u = equal_layer(u, self.world.tokens, m.strength, m.skip, m.step, jnp)
+            u = equal_layer(u, self.world.tokens, m.strength, m.skip, m.step)
             return (x, u), self._beside(x, 1 - u)
 
         _, seen = jax.lax.scan(step, (x, away), None, length=self.layers)

@@ -76,6 +76,6 @@ def log_ratio(weights: Weights) -> Scalar:
     x, query_key, value = weights
     scale = x.shape[1] ** -0.5
     after = jax.nn.softmax(x @ query_key @ x.T * scale, axis=-1) @ x @ value
-    size = weight_size(query_key, value, jnp)
-    bound = collapse_bound(log_residual(x, jnp), size, x.shape[1], xp=jnp)
-    return log_residual(after, jnp) - bound
+    size = weight_size(query_key, value)
+    bound = collapse_bound(log_residual(x), size, x.shape[1])
+    return log_residual(after) - bound

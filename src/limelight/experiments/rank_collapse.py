@@ -65,7 +65,7 @@ class RankCollapse(Experiment):
         x = self.world.sample(k_tokens, None, jnp.array(0)).tokens
         net = self.model.init(k_weights, self.world, None)
         if self.model.mlp:
-            size = lambda x: jnp.stack([log_residual(x, jnp), log_norm(x, jnp)])
+            size = lambda x: jnp.stack([log_residual(x), log_norm(x)])
             sizes = net.path(x, size)
         else:
             sizes = net.residual_path(x, _sizes)
@@ -86,21 +86,19 @@ class RankCollapse(Experiment):
         parts = net.layers.query_key, net.layers.value
         b = lambda layers: jnp.max(
             jnp.stack([
-                weight_size(qk, v, jnp)
+                weight_size(qk, v)
                 for layer in range(layers)
                 for qk, v in zip(parts[0][layer], parts[1][layer], strict=True)
             ])
         )  # fmt: skip
         E = R @ parts[0][0, 0] @ R.T * d**-0.5
-        over = lambda L: (
-            (sizes[L] - collapse_bound(sizes[0], b(L), d, L, H, xp=jnp)) / jnp.log(10.0)
-        )
+        over = lambda L: (sizes[L] - collapse_bound(sizes[0], b(L), d, L, H)) / jnp.log(10.0)
         grip: Scalar = 4 * b(1) * H * jnp.exp(2 * sizes[0]) * d**-0.5
         return {
             "over.1": over(1),
             "over.2": over(2),
             "range": residual_range(E),
-            "gamma": spread_factor(E, jnp),
+            "gamma": spread_factor(E),
             "grip": grip,
         }
 
@@ -114,5 +112,5 @@ class RankCollapse(Experiment):
 def _sizes(here: Split) -> Array:
     """Logarithms of the residual's norm and of the tokens' own."""
     middle = here.rest - jnp.median(here.rest, axis=0, keepdims=True)
-    residual = jnp.minimum(log_norm(here.rest, jnp), log_norm(middle, jnp))
-    return jnp.stack([residual, log_norm(here.common[None, :] + here.rest, jnp)])
+    residual = jnp.minimum(log_norm(here.rest), log_norm(middle))
+    return jnp.stack([residual, log_norm(here.common[None, :] + here.rest)])

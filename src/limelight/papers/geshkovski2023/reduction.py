@@ -20,7 +20,7 @@ SKIPS = ((0.0, 1.0), (1.0, 0.1), (1.0, 0.5), (1.0, 1.0))
 #: The start of the exponents of merging, and the strengths between which they are read.
 STARTS, BETWEEN = (0.0, -0.5, 0.5), (16.0, 25.0)
 #: Where a power is read off the map of layers, and after how many layers it is given up.
-SMALL, MOST = 1e-6, 100_000
+SMALL, MOST = 1e-6, 5_000
 
 
 def parts(table: Table):

@@ -271,7 +271,7 @@ def layer_count(
     Reference: limelight, derived.
     """
     _at_least("tokens", tokens, 2)
-    most = 100_000
+    most = 5_000
     layers, away = layers_until(tokens, strength, skip, level, most=most)
     return Bound(
         name="layers",
