@@ -128,3 +128,14 @@ def test_what_cannot_be_is_refused():
         TokenGeometry(until=14.0).check()
     with pytest.raises(InputError, match="law"):
         AngleFlow(Sphere(start="groups"), SphereAttention(normalise="sum")).check()
+
+
+def test_the_released_picture_of_low_rank_has_no_attention_in_its_flow():
+    """There x' = Vx, so that rescaled tokens stand still: other ranks than those of the flow."""
+    moves = RescaledAttention("plane").init(jr.key(0), None, None)
+    rank = lambda z, t: int(
+        (np.linalg.svd(moves.weights(jnp.asarray(t), z), compute_uv=False) > 1e-6).sum()
+    )
+    moved = solved("plane", SPIRAL, [1.0, 2.0])
+    still = [rank(jnp.asarray(SPIRAL), t) for t in (1.0, 2.0)]
+    assert still != [rank(jnp.asarray(z), t) for z, t in zip(moved, (1.0, 2.0), strict=True)]

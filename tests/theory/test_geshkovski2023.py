@@ -134,3 +134,51 @@ def test_which_theorem_speaks():
     assert kind(-np.eye(2)) == kind(turn) == "none"
     _, failed = statements.limit_kind(np.eye(2), -np.eye(2))
     assert any("eigenvalue of B" in condition.name for condition in failed)
+
+
+# --- errata: what is printed beside what holds ------------------------------------------------
+
+
+def test_normalised_euler_steps_of_a_tenth_are_not_the_flow():
+    for beta, known in ((1.0, 0.050), (4.0, 0.130)):
+        u, worst = 1.0, 0.0
+        for step in range(1, 81):
+            u = equal_layer(u, 32, beta, skip=1.0, step=0.1)
+            if step % 5 == 0:
+                worst = max(worst, abs(1 - u - angles.cosine_after(0.1 * step, 32, beta)))
+        assert worst == pytest.approx(known, abs=6e-3)
+
+
+def test_the_rank_of_a_thresholded_matrix_is_no_number_of_clusters():
+    angle = np.array([0.0, 0.04, 0.08])  # a chain: neighbours are close, its ends are not
+    gram = np.cos(angle[:, None] - angle[None, :]) >= 0.999
+    assert np.linalg.matrix_rank(gram.astype(float)) == 3
+    assert (np.diff(angle) <= np.arccos(0.999)).all()  # one component
+
+
+def test_the_released_runge_kutta_is_euler():
+    """Attention frozen over a step, and one stage added to all tokens alike."""
+    rng = np.random.default_rng(0)
+    z, V, P = rng.normal(size=(6, 2)), rng.normal(size=(2, 2)), rng.dirichlet(np.ones(6), size=6)
+    field = lambda z, i: ((z - z[i]) * P[i][:, None]).sum(axis=0) @ V.T
+    for i in range(6):
+        a = 0.1 * field(z, i)
+        b = 0.1 * field(z + a / 2, i)
+        c = 0.1 * field(z + b / 2, i)
+        d = 0.1 * field(z + c, i)
+        np.testing.assert_allclose((a + 2 * b + 2 * c + d) / 6, 0.1 * field(z, i), atol=1e-15)
+
+
+def test_the_norm_of_the_plots_and_of_the_functions():
+    """The released functions leave out the root; doubling the rows shows which is a norm."""
+    rows = np.random.default_rng(0).normal(size=(5, 3))
+    product = lambda R: np.abs(R).sum(axis=0).max() * np.abs(R).sum(axis=1).max()
+    assert product(2 * rows) == pytest.approx(4 * product(rows))
+    assert np.exp(residuals.log_norm(2 * rows)) == pytest.approx(2 * np.sqrt(product(rows)))
+
+
+def test_a_decay_that_is_printed_from_time_zero_on_begins_later():
+    """At n = 2 and no strength 1 - cosine is 1 at first; the appendix wants at most .97."""
+    printed = np.exp(2 / 3) / 2
+    assert 1 - angles.cosine_after(0.0, 2, 0.0) == pytest.approx(1.0)
+    assert printed == pytest.approx(0.97, abs=0.005)
