@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad, solve_ivp
 
 from limelight._core.errors import InputError
-from limelight.theory.geshkovski2023 import angles, residuals, statements
+from limelight.theory.geshkovski2023 import angles, limits, residuals, statements
 from limelight.theory.geshkovski2023.angles import equal_layer, equal_rate, merge_time, pair_rate
 
 
@@ -123,7 +123,7 @@ def test_statements_outside_their_conditions():
 
 
 def test_which_theorem_speaks():
-    kind = lambda V, B=None: statements.limit_kind(V, B)[0]
+    kind = lambda V, B=None: limits.limit_kind(V, B)[0]
     turn = [[np.cos(1.2), -np.sin(1.2)], [np.sin(1.2), np.cos(1.2)]]
     assert kind(2.0) == "boolean"
     assert kind(np.eye(3)) == "polytope"
@@ -132,7 +132,7 @@ def test_which_theorem_speaks():
     assert kind(np.diag([1.0, 1.0, -0.5])) == "mixed"
     assert kind(np.eye(2), turn) == kind(np.eye(2), -np.eye(2)) == "none"
     assert kind(-np.eye(2)) == kind(turn) == "none"
-    _, failed = statements.limit_kind(np.eye(2), -np.eye(2))
+    _, failed = limits.limit_kind(np.eye(2), -np.eye(2))
     assert any("eigenvalue of B" in condition.name for condition in failed)
 
 

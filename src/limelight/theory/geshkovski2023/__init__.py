@@ -1,7 +1,8 @@
 r"""Clusters in self-attention, and rank collapse with depth.
 
 `angles` tokens at equal angles and two clusters, exactly; `residuals` how far rows are from being
-equal, and the bound on it; `statements` all of it by label.
+equal, and the bound on it; `limits` which theorem speaks of a value matrix; `statements` all of it
+by label.
 """
 
 from typing import TYPE_CHECKING
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
         merge_time,
         pair_rate,
     )
+    from limelight.theory.geshkovski2023.limits import limit_kind
     from limelight.theory.geshkovski2023.residuals import (
         collapse_bound,
         residual_range,
         spread_factor,
     )
-    from limelight.theory.geshkovski2023.statements import limit_kind
 
 __all__ = [
     # Equal angles, and two clusters.
