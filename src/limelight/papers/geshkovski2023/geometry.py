@@ -132,8 +132,8 @@ def draw(table: Table) -> Picture:
     across = Axis("distance from the limit", log=True)
     return Picture(
         [
-            Panel("all draws end where the theorems say", left, upwards, across),
-            Panel("tokens that lead", right, upwards, "leaders"),
+            Panel("", left, upwards, across),
+            Panel("", right, upwards, "tokens that lead"),
         ],
         width=TWO_COLUMNS,
         height=1.2 + 0.3 * len(names),

@@ -124,22 +124,21 @@ def draw(table: Table) -> Picture:
     """What is left of the angle by layer, and how long two clusters wait."""
     depth = np.arange(13)
     left = []
-    for n, beta, skip, words in (
-        (16, 2.0, 0.0, "no skip"), (196, 8.0, 0.0, "no skip, strength 8"), (16, 2.0, 1.0, "skip"),
-    ):  # fmt: skip
+    for n, beta, skip in ((16, 2.0, 0.0), (196, 8.0, 0.0), (16, 2.0, 1.0)):
+        words = rf"$\beta = {beta:g}$, {'skip' if skip else 'no skip'}"
         u = [1.0]
         while len(u) < len(depth):
             u.append(float(equal_layer(u[-1], n, beta, skip)))
-        left.append((f"n = {n}, {words}", depth, np.maximum(u, 1e-300)))
+        left.append((f"n = {n}, {words}", depth, np.where(np.array(u) > 1e-30, u, np.nan)))
     fine, right = np.linspace(1.0, 16.0, 31), []
     for start in STARTS:
-        label = rf"$\gamma_0 = {start:g}$"
+        label = rf"two clusters, $\gamma_0 = {start:g}$"
         seen = fine[::5]
         right.append(Points(label, seen, [merge_time(b, start) for b in seen]))
         right.append(Guide(label, fine, merge_law(fine, start)))
     return Picture(
         [
-            Panel("one layer after another", left, Axis("$1 -$ cosine", log=True), "layer"),
+            Panel("layers", left, Axis("$1 -$ cosine", log=True, limits=(1e-26, 5)), "layer"),
             Panel("two clusters", right, Axis("time to merge", log=True), r"strength $\beta$"),
         ],
         width=TWO_COLUMNS,

@@ -66,12 +66,13 @@ def hemisphere(table: Table) -> Estimate:
 def draw(table: Table) -> Picture:
     """Shares of one cluster over the strength."""
     marks: list = []
-    for at, rows in table.cells("world.start", "world.dimension"):
+    for place, (at, rows) in enumerate(table.cells("world.start", "world.dimension")):
         found = [(b, rows.rows(rows[BETA] == b)) for b in rows.values(BETA)]
         each = [rate(part["trace.clusters"][:, -1] == 1) for _, part in found]
         ends = np.array([e.interval or (np.nan, np.nan) for e in each])
         label = f"{at['world.start']}, $d = {at['world.dimension']}$"
-        marks.append(Points(label, [b for b, _ in found], [e.value for e in each], *ends.T))
+        beside = [b + 0.2 * (place - 1) for b, _ in found]  # beside each other, not on top
+        marks.append(Points(label, beside, [e.value for e in each], *ends.T))
     marks.append(Reference("rule", 0.8))
     until = float(table.setting("until"))
     upwards = Axis(f"share with one cluster at $t = {until:g}$", limits=(-0.03, 1.03))
