@@ -183,7 +183,9 @@ def fitted(source: str, count: int, net: ViT, scale) -> Float[np.ndarray, "image
         raise InputError(f"{source} does not fit the network", "square images of as many colours")
     fit, (mean, deviation) = Fit(side), (np.array(part) for part in scale)
     grey = lambda pixels: pixels[..., 0] if found.channels == 1 else pixels
-    whole = lambda image: np.asarray(image, dtype=np.float32).reshape(side, side, -1) / 255
+    whole = lambda image: (
+        np.asarray(image, dtype=np.float32).reshape(side, side, -1) / found.brightest
+    )
     shown = [whole(fit(Image.fromarray(grey(np.asarray(found.images[i]))))) for i in chosen]
     cut = jax.vmap(lambda image: to_patches(image, patch))
     return np.asarray(cut(jnp.asarray((np.stack(shown) - mean) / deviation, jnp.float32)))
