@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from limelight._core.errors import InputError, check_least, check_positive
+from limelight._core.errors import InputError, check_between, check_least, check_positive
 from limelight._core.keys import named
 from limelight._core.kinds import kind
 from limelight._core.types import Number, PRNGKey, Scalar
@@ -120,6 +120,7 @@ class TokenGeometry(Experiment):
         """Refuse settings that make no sense, and times beyond the reach of the numbers."""
         self.world.check()
         self.model.check(self.world)
+        check_between(self.world, ("dimension",), 1, 3, "world.")
         check_least(self, ("looks", "steps"))
         check_positive(self, ("until", "tolerance"))
         largest = self.world.dimension * float(self.world.half) ** 2

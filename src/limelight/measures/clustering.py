@@ -50,31 +50,43 @@ def close_pairs(unit_rows: Rows, close: Number = CLOSE) -> Scalar:
     return jnp.sum(cosines(unit_rows) > 1 - close) / (n * (n - 1))
 
 
-def extreme(rows: Rows, tries: int = 4096) -> Bool[Array, " tokens"]:
-    """Which rows are vertices of their convex hull, by the perceptron: a plane is looked for.
+def extreme(rows: Rows) -> Bool[Array, " tokens"]:
+    """Which rows are vertices of their convex hull, in one to three dimensions, exactly.
 
-    A vertex whose plane is not found in so many corrections counts as inside.
+    In a plane a vertex sees all others within half a turn. In space it has an edge, along which the
+    others are seen in a plane.
 
     Example:
         >>> import jax.numpy as jnp
         >>> square = jnp.array([[0.0, 0], [1, 0], [0, 1], [1, 1], [0.5, 0.4]])
-        >>> extreme(square, 64).tolist()
+        >>> extreme(square).tolist()
         [True, True, True, True, False]
     """
+    off = rows[None, :, :] - rows[:, None, :]
+    if rows.shape[1] == 1:
+        return jnp.all(off >= 0, axis=(1, 2)) | jnp.all(off <= 0, axis=(1, 2))
+    if rows.shape[1] == 2:
+        return jax.vmap(within_half_turn)(off)
 
-    def one(number: Int[Array, ""]) -> Bool[Array, ""]:
-        off = rows[number] - rows
-        length = jnp.linalg.norm(off, axis=1, keepdims=True)
-        off = jnp.where(length > 0, off / jnp.where(length > 0, length, 1.0), 0.0)
-        other = jnp.arange(len(rows)) != number
-        side = lambda normal: jnp.where(other, off @ normal, jnp.inf)
+    def along(seen: Float[Array, "tokens 3"], axis: Float[Array, "3"]) -> Bool[Array, ""]:
+        turned = jnp.eye(3)[jnp.argmin(jnp.abs(axis))]
+        first = jnp.cross(axis, turned)
+        flat = jnp.stack([seen @ first, seen @ jnp.cross(axis, first)], axis=1)
+        apart = jnp.linalg.norm(axis) > 0
+        scale = jnp.where(apart, jnp.sum(axis**2), 1.0)
+        return within_half_turn(flat / scale) & apart
 
-        def turn(_, normal):
-            found = side(normal)
-            worst = jnp.argmin(found)
-            return jnp.where(found[worst] <= 0, normal + off[worst], normal)
+    def one(seen: Float[Array, "tokens 3"]) -> Bool[Array, ""]:
+        return jnp.any(jax.lax.map(lambda axis: along(seen, axis), seen))
 
-        normal = jax.lax.fori_loop(0, tries, turn, jnp.mean(off, axis=0))
-        return jnp.min(side(normal)) > 0
+    return jax.vmap(one)(off)
 
-    return jax.vmap(one)(jnp.arange(len(rows)))
+
+def within_half_turn(seen: Float[Array, "tokens 2"]) -> Bool[Array, ""]:
+    """Whether all directions fit into less than half a turn; what has no length does not count."""
+    length = jnp.linalg.norm(seen, axis=1)
+    angle = jnp.arctan2(seen[:, 1], seen[:, 0])
+    far = jnp.max(length)
+    angle = jnp.sort(jnp.where(length > 1e-12 * far, angle, angle[jnp.argmax(length)]))
+    gaps = jnp.diff(jnp.append(angle, angle[0] + 2 * jnp.pi))
+    return jnp.max(gaps) > jnp.pi

@@ -178,6 +178,5 @@ figure = Figure(
     sizes="larger than the paper's: it shows single draws of 20 to 40 tokens",
     departures="Q and K are the identity; B = I. The theorem for V = I speaks of the boundary of a"
     " polytope or 0: that all tokens end at vertices is observed. The hull is watched through its"
-    " support in 128 directions, which a larger hull could not hide from, instead of its volume; a"
-    " vertex is one if the perceptron finds a plane in 4,096 corrections",
+    " support in 128 directions, which a larger hull could not hide from, instead of its volume",
 )

@@ -190,7 +190,7 @@ def high_dimension(
     return Bound(
         name="distance of a cosine from the law",
         value=math.exp(log_bound) if log_bound < 700 else math.inf,
-        kind="exact",
+        kind="certificate",
         conditions=(
             Condition("strength", strength, ">=", 0),
             Condition("probability that it fails", failure, "<", 1, "else it says nothing"),
@@ -308,7 +308,7 @@ def rank_collapse(
     return Bound(
         name="residual",
         value=math.exp(log) if log < 700 else math.inf,
-        kind="exact",
+        kind="certificate",
         conditions=(
             Condition("4bH res^2 / sqrt(d_qk)", grip, "<", 1, "else it says nothing"),
             Condition("largest |E_ij - E_ij'|", spread, "<=", SMALL_RANGE, "of the proof"),
