@@ -41,7 +41,8 @@ def snake(name):
 
 
 @pytest.mark.parametrize(
-    "shelf", [worlds, models, measures, theory, theory.jelassi2022, theory.zhang2024]
+    "shelf",
+    [worlds, models, measures, theory, theory.jelassi2022, theory.zhang2024, theory.geshkovski2023],
 )
 def test_every_name_of_a_shelf_leads_somewhere(shelf):
     assert len(set(shelf.__all__)) == len(shelf.__all__)
@@ -91,7 +92,9 @@ def test_errors_below_the_command_line_name_no_flag():
     assert {str(path): told for path, text in below if (told := flags_in_errors(text))} == {}
 
 
-@pytest.mark.parametrize("key", ["edelman2022", "jelassi2022", "li2023", "xu2022", "zhang2024"])
+@pytest.mark.parametrize(
+    "key", ["edelman2022", "jelassi2022", "li2023", "xu2022", "zhang2024", "geshkovski2023"]
+)
 def test_statements_load_neither_jax_nor_matplotlib(key):
     """A statement answers from the command line at once."""
     heavy = ("jax", "equinox", "matplotlib", "scipy.stats", "scipy.optimize")

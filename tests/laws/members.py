@@ -13,6 +13,7 @@ from limelight._core.kinds import kind_of
 from limelight.experiments import Experiment
 from limelight.models.base import Recipe
 from limelight.worlds import (
+    Box,
     Clusters,
     Composites,
     FourClasses,
@@ -23,9 +24,11 @@ from limelight.worlds import (
     PatternSets,
     Prompts,
     Regions,
+    Rows,
     Sparse,
     SparseBoolean,
     Spatial,
+    Sphere,
 )
 from limelight.worlds.base import World
 
@@ -56,6 +59,10 @@ WORLDS = {
     "prompts": Prompts(examples=6),
     "prompts, shifted": Prompts(3, 2, noise=0.5, response="cube", shift="orthogonal"),
     "regions": Regions(side=4, clusters=2, dimension=32),
+    "sphere": Sphere(6, 100_000),
+    "sphere, one side": Sphere(6, 3, 3, start="hemisphere"),
+    "box": Box(6, 2),
+    "rows": Rows(6, 3),
 }
 MODELS = {
     "tokens": (Patterns(tokens=16, noise=0.05), models.Shallow(width=6)),
@@ -96,6 +103,9 @@ MODELS = {
     "linear attention, merged": (Prompts(examples=6), models.LinearAttention("merged")),
     "linear attention": (Prompts(examples=6), models.LinearAttention(rank=2)),
     "linear attention, as written": (Prompts(examples=6), models.LinearAttention("full")),
+    "sphere attention": (Sphere(6, 3, 3), models.SphereAttention(4.0, layers=2)),
+    "rescaled attention": (Box(6, 2), models.RescaledAttention("coupled")),
+    "attention stack": (Rows(6, 3), models.AttentionStack(layers=2, heads=2, mlp=True)),
     "softmax smoother": (Clusters(clusters=3, size=4, dimension=16), models.Smoother()),
     "nearest neighbours": (
         Clusters(clusters=3, size=4, dimension=16),
@@ -191,6 +201,12 @@ EXPERIMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "PromptFlow": ("zhang2024", "drop", {}),
     "PromptErrors": ("zhang2024", "shift", {"prompts": 100}),
     "PromptDescent": ("zhang2024", "samples", {"steps": 5}),
+    "AngleFlow": ("geshkovski2023", "reduction", {}),
+    "ClusterFlow": ("geshkovski2023", "phase", {}),
+    "TokenGeometry": ("geshkovski2023", "geometry", {"world.tokens": 4, "looks": 2}),
+    "RankCollapse": ("geshkovski2023", "collapse", {}),
+    "BoundAscent": ("geshkovski2023", "ascent", {}),
+    "Oversmoothing": ("geshkovski2023", "oversmoothing", {"study.course.steps": 5}),
     "Classify": ("jelassi2022", "fig7-digits", {"course.steps": 5, "watched": 5}),
 }
 

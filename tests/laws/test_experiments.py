@@ -43,6 +43,7 @@ HEAVY = {
     "Classify",
     "Encodings",
     "Finetune",
+    "Oversmoothing",
     "Parity",
     "Pretraining",
     "Representable",

@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING
 from limelight._core.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from limelight.experiments.angle_flow import AngleFlow
     from limelight.experiments.base import Experiment
+    from limelight.experiments.bound_ascent import BoundAscent
     from limelight.experiments.classify import Classify
+    from limelight.experiments.cluster_flow import ClusterFlow
     from limelight.experiments.denoising import Denoising
     from limelight.experiments.encodings import Encodings
     from limelight.experiments.finetune import Finetune
     from limelight.experiments.idealized import Idealized
     from limelight.experiments.linear_rules import LinearRules
+    from limelight.experiments.oversmoothing import Oversmoothing
     from limelight.experiments.packed import Packed
     from limelight.experiments.parity import Parity
     from limelight.experiments.passage import Passage
     from limelight.experiments.prompt_descent import PromptDescent
     from limelight.experiments.prompt_errors import PromptErrors
     from limelight.experiments.prompt_flow import PromptFlow
+    from limelight.experiments.rank_collapse import RankCollapse
     from limelight.experiments.recovery import Recovery
     from limelight.experiments.representable import Representable
     from limelight.experiments.screened import Screened
@@ -32,17 +37,22 @@ if TYPE_CHECKING:
     from limelight.experiments.starts import Pretraining, Start, Starts
     from limelight.experiments.students import Students
     from limelight.experiments.study import Study
+    from limelight.experiments.token_geometry import TokenGeometry
     from limelight.experiments.tolerance import Tolerance
     from limelight.experiments.transfer import Transfer
 
 __all__ = [
+    "AngleFlow",
+    "BoundAscent",
     "Classify",
+    "ClusterFlow",
     "Denoising",
     "Encodings",
     "Experiment",
     "Finetune",
     "Idealized",
     "LinearRules",
+    "Oversmoothing",
     "Packed",
     "Parity",
     "Passage",
@@ -50,6 +60,7 @@ __all__ = [
     "PromptDescent",
     "PromptErrors",
     "PromptFlow",
+    "RankCollapse",
     "Recovery",
     "Representable",
     "Screened",
@@ -61,6 +72,7 @@ __all__ = [
     "Starts",
     "Students",
     "Study",
+    "TokenGeometry",
     "Tolerance",
     "Transfer",
 ]

@@ -13,6 +13,8 @@ the weights, and may as well be built by hand from arrays; its docstring says th
 - xu2022: `smoother` attention as averaging; `denoiser` small trained networks beside it.
 - jelassi2022: `positional` attention from positions alone.
 - zhang2024: `linear_attention` a layer without softmax, read at the query of a prompt.
+- geshkovski2023: `sphere_attention` tokens moved by attention on a sphere and in space;
+  `attention_stack` layers with skip connections and perceptrons that can be left out.
 - Real networks: `vit`, made of `layers`, `pretrained` its files, `flops` what it costs; `cnn`
   beside it; `checkpoint` attention blocks of any file, found by `layouts` and read by `weights`.
 
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING
 from limelight._core.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from limelight.models.attention_stack import AttentionStack, StackedAttention
     from limelight.models.base import Model, Recipe
     from limelight.models.checkpoint import AttentionBlock, Checkpoint
     from limelight.models.cnn import ConvNet, Convolution, Convolutional, Residual
@@ -42,6 +45,12 @@ if TYPE_CHECKING:
     from limelight.models.sequence import Sequence, SequenceNet
     from limelight.models.shallow import GroupedViT, Shallow, ShallowViT, ShallowWeights
     from limelight.models.smoother import Smoother, Smoothing
+    from limelight.models.sphere_attention import (
+        RescaledAttention,
+        RescaledMoves,
+        SphereAttention,
+        SphereMoves,
+    )
     from limelight.models.vit import Reading, Vision, ViT
 
 __all__ = [
@@ -49,6 +58,7 @@ __all__ = [
     "Model",
     "Recipe",
     # Recipes: what a study takes as its model.
+    "AttentionStack",
     "Constructed",
     "Convolutional",
     "Extended",
@@ -56,9 +66,11 @@ __all__ = [
     "LinearAttention",
     "Loaded",
     "Positional",
+    "RescaledAttention",
     "Sequence",
     "Shallow",
     "Smoother",
+    "SphereAttention",
     "Vision",
     # Models: weights, and the function they compute.
     "ConvNet",
@@ -68,10 +80,13 @@ __all__ = [
     "GroupedViT",
     "MergedAttention",
     "PositionalNet",
+    "RescaledMoves",
     "SeparateAttention",
     "SequenceNet",
     "ShallowViT",
     "Smoothing",
+    "SphereMoves",
+    "StackedAttention",
     "ViT",
     # What models are made of, and what they give.
     "Activation",

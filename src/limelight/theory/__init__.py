@@ -14,6 +14,7 @@ __all__ = ["Bound", "Condition"]
 _MODULES = (
     "covering",
     "edelman2022",
+    "geshkovski2023",
     "jelassi2022",
     "li2023",
     "ode",

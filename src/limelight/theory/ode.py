@@ -48,7 +48,8 @@ def follow_flow(
     most: int,
     rtol: Number = 1e-6,
     atol: Number = 1e-10,
-    first: float = 1e-2,
+    first: Number = 1e-2,
+    until: Number = jnp.inf,
 ) -> tuple[Moment, Kept, Int[Array, ""]]:
     """Follow $y' = f(y)$ by Dormand and Prince's method of order 5(4), each path at its own pace.
 
@@ -62,6 +63,7 @@ def follow_flow(
         rtol: Relative error of a step.
         atol: Absolute error of a step.
         first: The first step.
+        until: A time that no step passes; who stops there says so in `going`.
 
     Returns:
         The last point, what was kept, and the steps that were tried.
@@ -69,6 +71,7 @@ def follow_flow(
 
     def attempt(carry):
         here, step, kept, tries = carry
+        step = jnp.minimum(step, until - here.time)
         slopes, ahead = [here.velocity], here.state
         for row in STAGES:
             moved = sum(a * k for a, k in zip(row, slopes, strict=True) if a)
@@ -90,6 +93,36 @@ def follow_flow(
         lambda carry: going(carry[2]) & (carry[3] < most), attempt, begun
     )
     return end, kept, tries
+
+
+def flow_at(
+    field: Callable[[State], State],
+    start: State,
+    times: Float[Array, " looks"],
+    read: Callable[[State], Kept],
+    *,
+    most: int,
+    rtol: Number = 1e-9,
+    atol: Number = 1e-11,
+) -> tuple[Kept, Int[Array, ""]]:
+    """What is read of a flow at given times, the first of them 0, and the steps of the longest leg.
+
+    The first step of a leg is a hundredth of it; `most` bounds the steps of a leg. A leg that needs
+    more ends early: who cannot have that compares the steps with `most`.
+    """
+
+    def leg(state, span):
+        going = lambda time: time < span
+        watch = lambda kept, here, there: there.time
+        end, _, tries = follow_flow(
+            field, state, watch, jnp.zeros(()), going,
+            most=most, rtol=rtol, atol=atol, first=span / 100, until=span,
+        )  # fmt: skip
+        return end.state, (read(end.state), tries)
+
+    _, (found, tries) = jax.lax.scan(leg, start, jnp.diff(times))
+    join = lambda one, rest: jnp.concatenate([one[None], rest])
+    return jax.tree.map(join, read(start), found), jnp.max(tries)
 
 
 def follow_descent(

@@ -10,6 +10,7 @@
 - jelassi2022: `spatial` patches in hidden sets; `projected` Gaussian patches labelled by a filter;
   `partitions` how patches are grouped; `laws` exact laws of the marks.
 - zhang2024: `prompts` labelled examples of a new regression task, then a query.
+- geshkovski2023: `sphere` tokens on a sphere, in a box, around a common row.
 - Real images: `images` as patches, from `sources`; `composites` of two, with known roles;
   `patches` cuts and shuffles.
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from limelight.worlds.sets import PatternSets
     from limelight.worlds.sparse import POLICIES, Sparse
     from limelight.worlds.spatial import Spatial
+    from limelight.worlds.sphere import Box, Rows, Sphere, TokenSet
 
 __all__ = [
     # The contract, and examples from any world.
@@ -60,6 +62,11 @@ __all__ = [
     # zhang2024
     "Prompt",
     "Prompts",
+    # geshkovski2023
+    "Box",
+    "Rows",
+    "Sphere",
+    "TokenSet",
     # Real images
     "Composites",
     "Images",

@@ -1,0 +1,195 @@
+r"""Equal angles and two clusters: all tokens as one number, as a flow and layer by layer."""
+
+import numpy as np
+
+from limelight.claims import AtMost, Estimate
+from limelight.experiments.angle_flow import AngleFlow
+from limelight.fit import tabulate
+from limelight.fit.estimates import largest
+from limelight.models.sphere_attention import SphereAttention
+from limelight.papers.geshkovski2023.reading import SPHERE, over
+from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.plot import TWO_COLUMNS, Axis, Guide, Panel, Picture, Points
+from limelight.table import Table
+from limelight.theory.geshkovski2023.angles import equal_layer, merge_law, merge_time
+from limelight.worlds.sphere import Sphere
+
+RUN = ("world.start", "model.normalise", "layers", "model.skip", "model.step")
+#: Skip and step of the layers.
+SKIPS = ((0.0, 1.0), (1.0, 0.1), (1.0, 0.5), (1.0, 1.0))
+#: The start of the exponents of merging, and the strengths between which they are read.
+STARTS, BETWEEN = (0.0, -0.5, 0.5), (16.0, 25.0)
+#: Where a power is read off the map of layers, and after how many layers it is given up.
+SMALL, MOST = 1e-6, 5_000
+
+
+def parts(table: Table):
+    """Every cell in words."""
+    for at, rows in over(table).cells():
+        kind = "layers" if at["layers"] else at["model.normalise"]
+        words = f"{at['world.start']}, {kind}, n = {at['world.tokens']}"
+        yield at, f"{words}, strength {at['model.strength']:g}", rows
+
+
+@claim(
+    "reduction.flow",
+    "Tokens at equal angles, or in two groups, follow one number.",
+    AtMost(1e-6),
+    at=f"limelight; equal angles are {SPHERE}'s",
+    kind="identity",
+    fixed="pilot",
+)
+def flow(table: Table) -> Estimate:
+    """Largest distance of a cosine from its law, or of its end from the quadrature."""
+    found = {
+        words: max(rows["apart"].max(), rows["landed"].max())
+        for at, words, rows in parts(table)
+        if not at["layers"]
+    }
+    return Estimate(
+        max(found.values()), None, len(found), f"at {max(found, key=found.__getitem__)}"
+    )
+
+
+@claim(
+    "reduction.layers",
+    "Layers on equal angles follow one number, with a skip connection or without.",
+    AtMost(1e-12),
+    kind="identity",
+    fixed="pilot",
+)
+def layers(table: Table) -> Estimate:
+    """Largest distance of a cosine from the map of one number over twelve layers."""
+    found = {words: rows["apart"].max() for at, words, rows in parts(table) if at["layers"]}
+    return Estimate(
+        max(found.values()), None, len(found), f"at {max(found, key=found.__getitem__)}"
+    )
+
+
+@claim(
+    "reduction.powers",
+    "Without skip connections a layer cubes what is left; with them it only divides it.",
+    AtMost(0.01),
+    kind="formula",
+    fixed="pilot",
+)
+def powers(table: Table) -> Estimate:
+    """Largest relative distance of u'/u³ from (β/n)², and of u'/u from (1+η)⁻², at u < 1e-6."""
+    found, late = {}, 0
+    for n in table.values("world.tokens"):
+        for beta in table.values("model.strength"):
+            for skip, step in SKIPS:
+                if beta == 0 and not skip:
+                    found[f"n = {n}, strength 0"] = float(equal_layer(1.0, n, 0.0))  # u' = 0
+                    continue
+                u = first_below(int(n), float(beta), skip, step)
+                if u is None:
+                    late += 1
+                    continue
+                after = equal_layer(u, n, beta, skip, step)
+                law = u / (1 + step) ** 2 if skip else (beta / n) ** 2 * u**3
+                found[f"n = {n}, strength {beta:g}, step {step:g}"] = abs(after / law - 1)
+    worst = max(found, key=found.__getitem__)
+    return Estimate(found[worst], None, len(found), f"at {worst}; {late} need over {MOST} layers")
+
+
+@claim(
+    "reduction.merge",
+    "Two clusters wait for a time exponential in the strength: exponent 1 - cosine.",
+    AtMost(0.01),
+    at=f"limelight; that the time is exponential is {SPHERE}'s",
+    kind="formula",
+)
+def merge(table: Table) -> Estimate:
+    """Largest distance of the slope of ln(βT) between β = 16 and 25 from 1 - γ₀."""
+    found = {}
+    for start in STARTS:
+        low, high = (np.log(b * merge_time(b, start)) for b in BETWEEN)
+        slope = float((high - low) / (BETWEEN[1] - BETWEEN[0]))
+        found[f"start {start:g}"] = abs(slope - (1 - start))
+    return largest(found)
+
+
+def first_below(n: int, beta: float, skip: float, step: float) -> float | None:
+    """The first u below 1e-6 from orthonormal tokens; nothing where it takes too long."""
+    u = 1.0
+    for _ in range(MOST):
+        u = float(equal_layer(u, n, beta, skip, step))
+        if u < SMALL:
+            return u
+    return None
+
+
+def draw(table: Table) -> Picture:
+    """What is left of the angle by layer, and how long two clusters wait."""
+    depth = np.arange(13)
+    left = []
+    for n, beta, skip in ((16, 2.0, 0.0), (196, 8.0, 0.0), (16, 2.0, 1.0)):
+        words = rf"$\beta = {beta:g}$, {'skip' if skip else 'no skip'}"
+        u = [1.0]
+        while len(u) < len(depth):
+            u.append(float(equal_layer(u[-1], n, beta, skip)))
+        left.append((f"n = {n}, {words}", depth, np.where(np.array(u) > 1e-30, u, np.nan)))
+    fine, right = np.linspace(1.0, 16.0, 31), []
+    for start in STARTS:
+        label = rf"two clusters, $\gamma_0 = {start:g}$"
+        seen = fine[::5]
+        right.append(Points(label, seen, [merge_time(b, start) for b in seen]))
+        right.append(Guide(label, fine, merge_law(fine, start)))
+    return Picture(
+        [
+            Panel("layers", left, Axis("$1 -$ cosine", log=True, limits=(1e-26, 5)), "layer"),
+            Panel("two clusters", right, Axis("time to merge", log=True), r"strength $\beta$"),
+        ],
+        width=TWO_COLUMNS,
+        height=2.9,
+        note=("from orthonormal tokens", "marks: exact; lines: Laplace's law"),
+    )
+
+
+def summary(table: Table) -> list[str]:
+    """The largest distances by kind of run."""
+    columns = {
+        "apart": lambda rows: rows["apart"].max(),
+        "landed": lambda rows: rows["landed"].max(),
+        "drift": lambda rows: rows["drift"].max(),
+        "energy": lambda rows: rows["energy"].min(),
+    }
+    by = {"world.start": "start", "model.normalise": "weights", "layers": "layers"}
+    by |= {"world.tokens": "n"}
+    return tabulate(table, by, columns, title="tokens beside one number")
+
+
+figure = Figure(
+    statement="do tokens at equal angles, or in two groups, obey one exact number?",
+    trial=AngleFlow(Sphere(start="equiangular", dimension=1024), SphereAttention(), looks=16),
+    grid={
+        RUN: [
+            ("equiangular", "softmax", 0, 1.0, 1.0),
+            ("equiangular", "sum", 0, 1.0, 1.0),
+            ("groups", "softmax", 0, 1.0, 1.0),
+            *(("equiangular", "softmax", 12, *pair) for pair in SKIPS),
+        ],
+        "world.tokens": [8, 32, 128],
+        "model.strength": [0.0, 1.0, 2.0, 4.0, 9.0, 16.0],
+        "world.cosine": [-0.0035, 0.0, 0.5],
+    },
+    trials=1,
+    scales=scales(
+        smoke=Scale(
+            grid={
+                RUN: [("equiangular", "softmax", 0, 1.0, 1.0)],
+                "world.tokens": [8],
+                "model.strength": [1.0, 4.0],
+                "world.cosine": [0.0],
+            },
+            settings={"looks": 4},
+        ),
+        small=Scale(grid={"world.tokens": [8, 32], "model.strength": [0.0, 1.0, 4.0, 9.0]}),
+    ),
+    claims=(flow, layers, powers, merge),
+    pictures={"reduction": draw},
+    summary=summary,
+    reference="limelight",
+    departures="ours, derived; nothing is random",
+)
