@@ -35,7 +35,7 @@ class Finding:
 
     def of(self, verdict: Verdict) -> str:
         """The words for a verdict; none where its table was not run or does not apply."""
-        said = verdict.statement.removesuffix(".")
+        said = verdict.statement.removesuffix(".").replace(". (", " (")
         match verdict.verdict:
             case "holds":
                 words = self.holds

@@ -65,8 +65,17 @@ def new_figure(
     return figure
 
 
-def head(figure: Figure, title: str, subtitle: str) -> None:
-    """What a figure shows, in bold, and its setting, over everything; the figure grows by both."""
+def head(figure: Figure, title: str, subtitle: str, handles: Sequence[Artist] = ()) -> None:
+    """What a figure shows, in bold, its setting, and one legend over all panels, in this order.
+
+    The figure grows by their heights, and its panels stay under them.
+
+    Args:
+        figure: The figure.
+        title: What it shows.
+        subtitle: Its setting.
+        handles: What the legend lists, by their labels.
+    """
     wide, high = figure.get_figwidth(), figure.get_figheight()
     looks = (
         (title, 0.85, TITLE, {"color": INK, "weight": "bold"}),  # bold is wider
@@ -77,22 +86,25 @@ def head(figure: Figure, title: str, subtitle: str) -> None:
         for text, share, size, look in looks
         if text
     ]
-    if not lines:
-        return
     rooms = [(1.28 * (text.count("\n") + 1) + 0.25) * size / 72 for text, size, _ in lines]
-    room = sum(rooms) + 0.06
+    columns = _fitting_columns([str(one.get_label()) for one in handles], 0.97 * wide)
+    listed = (1.55 * TICK * -(-len(handles) // columns) + 5) / 72 if handles else 0.0
+    room = sum(rooms) + (0.06 if lines else 0.0) + listed
+    if not room:
+        return
     figure.set_figheight(high + room)
-    below = high / (high + room)
     engine = figure.get_layout_engine()
     assert engine is not None
-    engine.set(rect=(0, 0, 1, below))  # pyright: ignore[reportCallIssue]
-    for legend in figure.legends:
-        legend.set_bbox_to_anchor((0, 0, 1, below), transform=figure.transFigure)
+    engine.set(rect=(0, 0, 1, high / (high + room)))  # pyright: ignore[reportCallIssue]
     top = room + high - 0.05
     for (text, size, look), used in zip(lines, rooms, strict=True):
         place = (0.015, top / (high + room), text)
         figure.text(*place, fontsize=size, va="top", ha="left", linespacing=1.2, **look)
         top -= used
+    if handles:
+        place = {"bbox_to_anchor": (0.012, top / (high + room)), "loc": "upper left"}
+        look = _LEGEND | {"borderaxespad": 0.1, "ncols": columns} | place
+        figure.legend(handles=list(handles), **look).set_in_layout(False)
 
 
 def dress_bar(bar: Colorbar, text: str) -> None:
@@ -176,13 +188,6 @@ def legend_above(axes: Axes, handles: Sequence[Artist], room: Number, clearance:
     axes.legend(handles=list(handles), **look).set_zorder(5)
 
 
-def legend_over(figure: Figure, handles: Sequence[Artist]) -> None:
-    """One legend over all panels, outside of every one of them; the figure grows by its rows."""
-    columns = _make_room(figure, handles, 0.97 * figure.get_figwidth(), 4)
-    look = _LEGEND | {"borderaxespad": 0.4}
-    figure.legend(handles=list(handles), loc="outside upper left", ncols=columns, **look)
-
-
 def _make_room(figure: Figure, handles: Sequence[Artist], room: Number, clearance: Number) -> int:
     """Make a figure higher by the rows of its legend; the columns that fit."""
     columns = _fitting_columns([str(handle.get_label()) for handle in handles], float(room))
@@ -217,7 +222,7 @@ def caption(figure: Figure, *facts: str) -> None:
         >>> figure.get_supxlabel()
         'small scale · 20 trials per cell · commit 0123456789'
     """
-    text = wrap(" · ".join(fact for fact in facts if fact), 0.94 * figure.get_figwidth(), NOTE)
+    text = wrap(" · ".join(fact for fact in facts if fact), 0.9 * figure.get_figwidth(), NOTE)
     figure.supxlabel(text, x=0.015, ha="left", fontsize=NOTE, color=MUTED, linespacing=1.15)
 
 

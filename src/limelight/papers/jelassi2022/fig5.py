@@ -137,7 +137,7 @@ def draw_similarity(table: Table) -> Picture:
         "one map per patch: its similarity to all patches",
         images.trained_on(table),
     )
-    return similarity_maps(panels, images.DARKEST, "similarity of positions", note=note)
+    return similarity_maps(panels, images.LIGHTEST, "similarity of positions", note=note)
 
 
 SIZES = (

@@ -205,6 +205,7 @@ figure = Figure(
         "samples": reach.draw_samples,
         "attention": draw_attention,
     },
+    charts={"samples": reach.explore},
     findings={
         "accuracy": Finding(
             "6a.alpha",

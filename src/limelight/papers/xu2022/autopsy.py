@@ -242,7 +242,7 @@ def draw_map(table: Table) -> plot.Picture:
     )
     facts = (
         "C = 10 orthonormal centres, exact in the limit, no sampling",
-        "where it is darker than on the line, the printed theorem is false",
+        "where it is lighter than on the line, the printed theorem is false",
     )
     return plot.Picture([panel], width=4.0, height=3.2, caption=facts)
 

@@ -12,7 +12,7 @@ from limelight.fit import _families as families
 from limelight.fit import tabulate
 from limelight.measures import noise_left
 from limelight.models import Smoother
-from limelight.papers.recipe import Figure, Scale, scales
+from limelight.papers.recipe import Figure, Finding, Scale, scales
 from limelight.papers.xu2022.ratios import LARGE, Cell, claim, control, limit_ratio, measured, over
 from limelight.table import Table
 from limelight.theory.xu2022 import optimum
@@ -233,6 +233,10 @@ def summary(table: Table) -> list[str]:
     return tabulate(largest, heads, columns)
 
 
+EXPONENT = Finding(
+    "scaling.exponent", holds="The exponent is min(1/2, D/(D + sigma^2)), and shows at large sizes"
+)
+
 figure = Figure(
     statement="noise falls like one over the square root of the number of averaged tokens",
     trial=Study(Clusters(dimension=LARGE), Smoother(), None, (noise_left,)),
@@ -261,7 +265,7 @@ figure = Figure(
     ),
     claims=(exponents, slopes, early, others),
     pictures={"scaling": draw, "exponent": draw_exponent},
-    findings={"scaling": "scaling.measured", "exponent": "scaling.exponent"},
+    findings={"scaling": "scaling.measured", "exponent": EXPONENT},
     summary=summary,
     reference="proof of Theorem 1",
     departures="the paper has no experiment; logit scales come from the closed form, within 6e-5 of"

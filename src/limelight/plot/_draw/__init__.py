@@ -69,11 +69,9 @@ def draw(picture: Picture) -> Figure:
     if alone:
         names.write(grid[0], written)
         _legend_above(picture, grid[0], entries)
-    elif entries:
-        style.legend_over(figure, entries)
     if picture.facts:
         style.caption(figure, *picture.facts)
-    style.head(figure, picture.title, picture.subtitle)
+    style.head(figure, picture.title, picture.subtitle, () if alone else entries)
     return figure
 
 

@@ -10,13 +10,24 @@ from limelight.plot import style
 from limelight.plot._draw.lines import reference_look
 from limelight.plot._draw.places import spread
 from limelight.plot._looks import Look, look_of
-from limelight.plot.marks import Bars, Bundle, Contour, Image, Map, Mark, Reference, Series, flat
+from limelight.plot.marks import (
+    Bars,
+    Bundle,
+    Contour,
+    Image,
+    Map,
+    Mark,
+    Points,
+    Reference,
+    Series,
+    flat,
+)
 from limelight.plot.picture import TWO_COLUMNS, Panel
 
 #: Names beside lines at most; more are easier to read in a legend.
 MOST = 6
 #: How far a name may stand from its line, as a share of the panel.
-FAR = 0.16
+FAR = 0.1
 #: Where a line must end, as a share of the panel, to have its name in the margin.
 ENDS = 0.72
 #: Inches of one line of a name at most.
@@ -57,7 +68,8 @@ def _of_lines(axes: Axes, marks: Sequence[Mark], looks: dict[str, Look]) -> list
         if isinstance(mark, Series | Bundle) and mark.label and not found.get(mark.label):
             end = _end(axes, mark)
             found[mark.label] = end and Name(mark.label, *end, look_of(mark, looks).colour)
-    if len(found) < 2 or not all(found.values()):
+    lines = {m.label for m in marks if isinstance(m, Series | Bundle) and not isinstance(m, Points)}
+    if len(found) < 2 or not all(found.values()) or not lines & {*found}:
         return []
     return [name for name in found.values() if name]
 
@@ -91,7 +103,7 @@ def _share(axes: Axes, y: float, x: float | None = None) -> tuple[float, float]:
 
 def _gap(axes: Axes, names: Sequence[Name]) -> float:
     rows = max(wrapped(name.label).count("\n") for name in names) + 1
-    return 1.3 * rows * style.TICK / 72 / (0.68 * style.figure_of(axes).get_figheight())
+    return 1.35 * rows * style.TICK / 72 / (0.64 * style.figure_of(axes).get_figheight())
 
 
 def wrapped(label: str) -> str:
