@@ -36,7 +36,7 @@ from limelight.plot._palette import (  # noqa: F401
 from limelight.plot.marks import Number
 from limelight.plot.picture import ONE_COLUMN
 
-DOTS_PER_INCH = 300
+DOTS_PER_INCH = 200
 
 SHADES = LinearSegmentedColormap.from_list("limelight", STOPS)
 """Dark is low and light is high, even in CIE lightness, so a grey print keeps the order."""
@@ -79,7 +79,7 @@ def head(figure: Figure, title: str, subtitle: str, handles: Sequence[Artist] = 
     wide, high = figure.get_figwidth(), figure.get_figheight()
     looks = (
         (title, 0.85, TITLE, {"color": INK, "weight": "bold"}),  # bold is wider
-        (subtitle, 0.95, TICK, {"color": MUTED}),
+        (subtitle, 0.91, TICK, {"color": MUTED}),
     )
     lines = [
         (wrap(in_mathtext(text), share * wide, size), size, look)
