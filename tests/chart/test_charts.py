@@ -13,7 +13,7 @@ from tests.chart.test_explorer import explorer, table
 def everything():
     t = np.linspace(1, 9, 5)
     marks = [
-        plot.Map(np.arange(6.0).reshape(2, 3), "m", x=[1, 4, 9], y=[1, 10], missing="grey"),
+        plot.Map(np.arange(6.0).reshape(2, 3), "m", x=[1, 4, 9], y=[1, 10], missing="hatched"),
         plot.Series("measured", t, t**2, t**2 - 1, [np.inf] * 5),
         plot.Points("points", t, t, t - 0.5, t + 0.5, hollow=True),
         plot.Guide(r"$N \propto \alpha_*^{-2}$", t, 3 * t),

@@ -35,7 +35,7 @@ class Page:
         """Every text that is drawn, and where."""
         hidden = {id(label) for axes in self.figure.findobj(_has_axis) for label in _outside(axes)}
         texts = [text for text in self.figure.findobj(_shown) if id(text) not in hidden]
-        return [(text.get_text(), text.get_window_extent()) for text in texts]
+        return [(text.get_text(), Text.get_window_extent(text)) for text in texts]
 
     def cut_off(self) -> list[str]:
         """Texts that leave the page."""
@@ -52,6 +52,14 @@ class Page:
             for b, other in boxes[i + 1 :]
             if one.overlaps(other.padded(-1))
         ]
+
+    def names_clear(self) -> bool:
+        """Whether names in the margin are there, and cover no axes."""
+        frames = [axes.get_window_extent() for axes in self.figure.axes]
+        names = [text for axes in self.figure.axes for text in axes.texts]
+        # The words alone: the thin line to its own line lies inside the axes.
+        boxes = [Text.get_window_extent(name) for name in names]
+        return bool(boxes) and not any(box.overlaps(frame) for box in boxes for frame in frames)
 
     def legend_clear(self) -> bool:
         """Whether no legend covers any axes."""

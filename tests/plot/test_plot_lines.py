@@ -35,8 +35,9 @@ def panels(*parts, **options):
     return plot.panels(*parts, **options).matplotlib()
 
 
-def legend(figure):
-    return [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+def beside(figure):
+    """Names in the right margin."""
+    return [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
 
 
 def test_lines_bands_and_references_hold_what_was_given():
@@ -55,9 +56,10 @@ def test_lines_bands_and_references_hold_what_was_given():
     assert len(axes.collections) == 4
     level = [line.get_ydata()[0] for line in axes.lines if len(line.get_xdata()) == 2]
     assert level == [0.926, 0.947]
-    assert [text.get_text() for text in axes.texts] == ["ceiling", "limit"]
+    assert beside(figure) == ["ceiling", "limit"]  # too close to others for all names
+    listed = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert listed == [series.label for series in roles()]
     assert axes.get_ylim() == (0.3, 1.0)
-    assert legend(figure) == [series.label for series in roles()]
     by_level = {line.get_ydata()[0]: line for line in axes.lines if len(line.get_xdata()) == 2}
     assert by_level[0.947].get_color() == drawn["all queries"].get_color()
 
@@ -70,9 +72,34 @@ def test_nothing_covers_the_data(page, width):
     )
     caption(figure, "small scale", "3 trials per cell")
     done = page(figure)
-    assert done.legend_clear()
+    assert done.names_clear()
     assert done.cut_off() == []
     assert done.crowded() == []
+
+
+def ends(many, last=10.0, apart=1.0):
+    """Lines that end at one x, some way from each other."""
+    return [Series(f"line {i}", [0, last], [0, i * apart]) for i in range(many)]
+
+
+@pytest.mark.parametrize(
+    ("series", "named"),
+    [
+        (ends(4), True),
+        (ends(1), False),  # one line needs no name beside it
+        (ends(8), False),  # too many to read in a margin
+        ([*ends(5, apart=0), Series("far", [0, 10], [0, 9])], False),  # names far from lines
+        ([*ends(2), Series("short", [0, 3], [0, 1])], False),  # ends in the middle of the panel
+        ([*ends(2), Guide("dashed", [], [], colour="ink")], False),  # explained, not drawn
+    ],
+)
+def test_names_stand_beside_lines_where_all_of_them_fit(page, series, named):
+    figure = curves(series, x_label="x", y_label="y", title="A title", width=4.6)
+    listed = figure.axes[0].get_legend()
+    assert bool(beside(figure)) == named
+    assert (listed is None) == named
+    assert page(figure).cut_off() == []
+    assert page(figure).crowded() == []
 
 
 def test_logarithmic_axes_and_gaps(page):
@@ -113,9 +140,9 @@ def test_a_fit_panel_shows_points_bars_and_lines(sweep, page, log):
     assert [bar[0] for bar in bars] == pytest.approx(low[::-1])
     assert bars[-1][1] == axes.get_ylim()[1]
     assert [line.get_marker() for line in axes.lines].count(6) == 1
-    assert legend(figure) == ["measured", "linear: $R^2$ = 0.92"]
+    assert beside(figure) == ["measured", "linear: $R^2$ = 0.92"]
     done = page(figure)
-    assert done.legend_clear()
+    assert done.names_clear()
     assert done.cut_off() == []
     assert done.crowded() == []
 

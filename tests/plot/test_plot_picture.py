@@ -128,7 +128,7 @@ def test_looks_that_are_asked_for_take_no_turn_in_the_palette():
     assert law.get_linestyle() == axes.plot([], [], linestyle=DASHES[2])[0].get_linestyle()
     assert (crosses.get_color(), crosses.get_marker()) == (COLOURS[4], "x")
     assert silent.get_color() == MUTED
-    assert list(entries(figure)) == ["law", "a"]
+    assert [text.get_text() for text in axes.texts] == ["law", "a"]
 
 
 def test_a_mark_without_points_is_explained_and_not_drawn():
@@ -207,7 +207,7 @@ def test_maps_of_one_scale_share_a_bar_and_missing_cells_are_named():
     assert mesh.get_array().mask.sum() == 1
     borders = np.array(mesh.get_coordinates()[0, :, 0])
     assert borders == pytest.approx([10**-0.5, 10**0.5, 10**1.5])  # half-way in the logarithm
-    assert list(entries(figure)) == ["not run"]
+    assert list(entries(figure)) == ["no data"]
 
 
 def test_a_matrix_has_its_first_row_on_top_and_numbers_where_asked():

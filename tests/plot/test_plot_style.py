@@ -26,11 +26,11 @@ def lightness(colour):
 
 
 def test_the_success_map_rises_evenly_in_lightness():
-    steps = np.diff([lightness(style.SUCCESS(v)) for v in np.linspace(0, 1, 21)])
+    steps = np.diff([lightness(style.SHADES(v)) for v in np.linspace(0, 1, 21)])
     assert steps.min() > 0.85 * steps.mean()
     assert steps.max() < 1.15 * steps.mean()
-    assert lightness(style.SUCCESS(0.0)) < 20
-    assert lightness(style.SUCCESS(1.0)) > 95
+    assert lightness(style.SHADES(0.0)) < 20
+    assert lightness(style.SHADES(1.0)) > 95
 
 
 def test_lines_are_told_apart_without_colour():

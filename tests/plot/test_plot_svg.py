@@ -79,9 +79,9 @@ def test_a_map_has_the_colours_of_its_values():
     first = next(element.iter(SPACE + "image")).get("href").split(",")[1]
     pixels = np.asarray(Pixels.open(io.BytesIO(base64.b64decode(first))))
     assert pixels.shape == (2, 2, 3)
-    assert pixels[0, 0].tolist() == [0xF0, 0xF8, 0xFB]  # light is little
-    assert pixels[0, 1].tolist() == [0x19, 0x25, 0x31]
-    assert pixels[1, 1].tolist() == [255, 255, 255]
+    assert pixels[0, 0].tolist() == [0x19, 0x25, 0x31]  # dark is little
+    assert pixels[0, 1].tolist() == [0xF0, 0xF8, 0xFB]
+    assert pixels[1, 1].tolist() == [217, 217, 217]  # no data
 
 
 def test_words_are_escaped_and_formulas_set():

@@ -1,7 +1,8 @@
 r"""Our plain notation for maths, and TeX between dollars, as HTML or as Unicode.
 
 Claims are written plainly (`alpha_*^-2`), labels of pictures in TeX (`$\alpha_*^{-2}$`). A reader
-of a page, a notebook or a terminal sees neither: `in_html` and `in_text` typeset both.
+of a page, a notebook or a terminal sees neither: `in_html` and `in_text` typeset both, and
+`in_mathtext` does for pictures.
 """
 
 import html
@@ -113,6 +114,23 @@ def in_text(text: str) -> str:
             parts.append(
                 ("^" if level == "sup" else "_") + (words if len(words) < 4 else f"({words})")
             )
+    return "".join(parts)
+
+
+def in_mathtext(text: str) -> str:
+    r"""Typeset for Matplotlib: raised and lowered parts between dollars, all else as it is.
+
+    Example:
+        >>> in_mathtext("a line in alpha_*^-2")
+        'a line in α$_{\\mathregular{∗}}$$^{\\mathregular{−2}}$'
+    """
+    parts = []
+    for words, level in _runs(text):
+        inside = re.sub(r"([#%&_{}])", r"\\\1", words).replace(" ", r"\ ")
+        sign = {"sup": "^", "sub": "_"}.get(level, "")
+        parts.append(
+            rf"${sign}{{\mathregular{{{inside}}}}}$" if sign else words.replace("$", r"\$")
+        )
     return "".join(parts)
 
 

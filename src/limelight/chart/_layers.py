@@ -200,8 +200,7 @@ def _map(mark: Map, x: Any, y: Any, told: set[str]) -> list[dict[str, Any]]:
         for i in range(values.shape[0])
         for j in range(values.shape[1])
     ]  # fmt: skip
-    shades = list(SHADES if mark.dark == "low" else SHADES[::-1])
-    scale = {"domain": [float(low), float(top)], "range": shades, "clamp": True}
+    scale = {"domain": [float(low), float(top)], "range": list(SHADES), "clamp": True}
     scale |= {"type": "log"} if mark.scale == "log" else {}
     legend = None
     if mark.label and f"{mark.label} {low} {top}" not in told:  # once in the whole picture
@@ -234,7 +233,7 @@ def _map(mark: Map, x: Any, y: Any, told: set[str]) -> list[dict[str, Any]]:
             {"calculate": "(datum.y + datum.y2) / 2", "as": "my"},
         ]
         half = (float(low) + float(top)) / 2
-        light = f"datum.value {'<' if mark.dark == 'low' else '>'} {half}"
+        light = f"datum.value < {half}"
         words = {"x": x | {"field": "mx"}, "y": y | {"field": "my"}}
         words |= {"text": {"field": "value", "format": ".2f"}}
         words |= {"color": {"condition": {"test": light, "value": "white"}, "value": INK}}

@@ -27,7 +27,6 @@ class Film:
         orders: Other orders of rows and columns alike, each a title and the order: the same map
             shown once more.
         numbers: Whether each value is written in its cell.
-        dark: Whether low or high values are dark.
         width: Pixels.
         height: Pixels.
 
@@ -44,7 +43,6 @@ class Film:
     high: float | None = None
     orders: Sequence[tuple[str, Sequence[int]]] = ()
     numbers: bool = False
-    dark: str = "low"
     width: int = 220
     height: int = 220
 
@@ -179,7 +177,7 @@ def _film(film: Film, data: str, title: str, order: int | None) -> dict[str, Any
         {"calculate": "datum.y + 1", "as": "y2"},
         {"calculate": "datum.v[frame]", "as": "value"},
     ]
-    shades = list(SHADES if film.dark == "low" else SHADES[::-1])
+    shades = list(SHADES)
     shade = {
         "condition": {"test": "!isValid(datum.value)", "value": FAINT},
         "field": "value",
@@ -196,7 +194,7 @@ def _film(film: Film, data: str, title: str, order: int | None) -> dict[str, Any
             {"calculate": "datum.y + 0.5", "as": "my"},
             {"calculate": "datum.t[frame]", "as": "told"},
         ]
-        light = f"datum.value {'<' if film.dark == 'low' else '>'} 55"
+        light = "datum.value < 55"
         words = {
             "x": across | {"field": "mx"},
             "y": upwards | {"field": "my"},

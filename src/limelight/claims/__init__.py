@@ -7,6 +7,7 @@ the rule was there before its first table.
 """
 
 from limelight.claims._claim import Claim, Estimator, check_unique, claim, claims
+from limelight.claims._finding import Finding
 from limelight.claims._rules import (
     DECISIONS,
     Above,
@@ -47,6 +48,7 @@ __all__ = [
     "Estimate",
     "Estimator",
     "FIXED",
+    "Finding",
     "Fixed",
     "Inside",
     "KINDS",

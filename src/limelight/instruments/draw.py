@@ -14,8 +14,8 @@ from limelight.plot._heat import coloured, heated, tiled_images
 from limelight.plot.patches import shown as some_of
 from limelight.plot.patches import similarity_maps
 
-#: As in jelassi2022, Figure 1(a): what is drawn darkest.
-DARKEST = 0.55
+#: As in jelassi2022, Figure 1(a): what is drawn lightest.
+LIGHTEST = 0.55
 #: The weight of the last colour over the even one: that of the warmest patch but a few.
 WARMEST, LEAST = 0.99, 2.0
 #: What the stages and the stand-ins for attention are called in pictures.
@@ -64,7 +64,7 @@ def pictures(found: Probe, block: int | None = None, head: int | None = None) ->
     if found.positions is not None:
         drawn["positions"] = similarity_maps(
             [("drawn afresh", found.positions.fresh), ("trained", found.positions.similarity)],
-            DARKEST,
+            LIGHTEST,
             "similarity of positions",
         )
     return drawn

@@ -62,7 +62,7 @@ def _positions(found: Probe, drawn: dict[str, Svg]) -> Section | None:
     ]
     text = (
         "Every small map is one patch's similarity to all others, at its place in the image."
-        " Darkest from .55 of the largest; 0 and below is the lightest."
+        " Lightest from .55 of the largest; 0 and below is the darkest."
     )
     return Section(
         "",

@@ -4,7 +4,6 @@ import dataclasses
 import re
 import shlex
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from limelight._page.report import Illustration, Numbers, Section, write_report
 from limelight._page.shell import packed
 from limelight.chart import Chart, of_picture
 from limelight.papers import known, load
+from limelight.papers._titles import caption_of
 from limelight.papers.contents import Paper
 from limelight.papers.published import (
     cost_of_run,
@@ -151,12 +151,6 @@ def chart_of(picture: Any) -> Chart | None:
     except InputError:
         return None
     return chart if len(packed(chart.spec())) <= MOST else None
-
-
-def caption_of(draw: Any) -> str:
-    """What a picture shows: the first line of what draws it."""
-    draw = draw.func if isinstance(draw, partial) else draw
-    return (draw.__doc__ or "").strip().partition("\n")[0]
 
 
 def tables_of(lines: list[str]) -> tuple[list[Numbers], list[str]]:

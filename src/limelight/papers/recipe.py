@@ -20,14 +20,34 @@ from limelight._engine.plan import Plan, make_plan
 from limelight._engine.run import run
 from limelight._identity.description import describe, modern
 from limelight.chart import Chart, of_picture
-from limelight.claims import Claim, Decision, Verdict, Verdicts, claim, claims, is_ours
+from limelight.claims import (
+    Claim,
+    Decision,
+    Finding,
+    Verdict,
+    Verdicts,
+    claim,
+    claims,
+    is_ours,
+)
 from limelight.experiments.base import Experiment
 from limelight.papers._costs import cost_of
+from limelight.papers._titles import Findings, caption_of, setting_of, several, titled
 from limelight.plot import Picture, captioned
 from limelight.table import Table
 
 #: Everything that a recipe is written with.
-__all__ = ["SCALES", "Figure", "Scale", "Setup", "claim", "claims", "planned_rows", "scales"]
+__all__ = [
+    "SCALES",
+    "Figure",
+    "Finding",
+    "Scale",
+    "Setup",
+    "claim",
+    "claims",
+    "planned_rows",
+    "scales",
+]
 
 SCALES = ("smoke", "small", "paper")
 #: Trials per cell at most; more is surely a slip, and its plan alone would fill the memory.
@@ -113,6 +133,10 @@ class Figure:
         scales: What `smoke` and `small` change.
         claims: What is decided, and how.
         pictures: Pictures by name, each made from a table; the first is the figure itself.
+        findings: What each picture shows, by its name: a claim, whose verdict becomes the title,
+            or a `Finding` in words of its own, or several of these. The first picture shows the
+            first claim when nothing is said.
+        setting: Settings to tell under the title, as `{world.tokens} tokens`.
         charts: Charts that answer to a reader, each named after the picture that it replaces in a
             browser; any other picture becomes a chart by itself.
         summary: Lines for the terminal: the numbers a reader wants first.
@@ -143,6 +167,8 @@ class Figure:
     scales: Mapping[str, Scale]
     claims: tuple[Claim, ...]
     pictures: Mapping[str, Callable[[Table], Picture]]
+    findings: Mapping[str, Findings] = field(default_factory=dict)
+    setting: str = ""
     charts: Mapping[str, Callable[[Table], Chart]] = field(default_factory=dict)
     summary: Callable[[Table], list[str]] = lambda table: []
     reference: str = ""
@@ -247,11 +273,26 @@ class Figure:
     # --- what is made of a table --------------------------------------------------------------
 
     def plot(self, table: Table, name: str | None = None) -> Picture:
-        """A picture of the figure from a table alone, the first unless named, with its caption."""
-        name = name or next(iter(self.pictures))
+        """A picture of the figure from a table alone, the first unless named.
+
+        Its title says what was found, from the verdicts on this table, its caption how it was made.
+        """
+        first = next(iter(self.pictures))
+        name = name or first
         if name not in self.pictures:
             raise InputError(f"no picture {name!r}", suggest(name, list(self.pictures)))
-        return captioned(self.pictures[name](table), table)
+        own = {claim.name for claim in self.claims}  # a figure made of another has other claims
+        found = [f for f in several(self.findings.get(name, ())) if f.claim in own]
+        if not found and name == first:
+            found = [Finding(claim.name) for claim in self.claims[:1]]
+        told = (table.manifest, self.paper, self.name, self.reference)
+        return titled(
+            captioned(self.pictures[name](table), table),
+            found,
+            lambda claim: self.verdict(table, claim)[0],
+            self.title if name == first else caption_of(self.pictures[name]) or self.title,
+            setting_of(self.setting, *told),
+        )
 
     def plots(self, table: Table) -> dict[str, Picture]:
         """Every picture of the figure, by name."""
@@ -273,8 +314,8 @@ class Figure:
         """The statement, and whose it is."""
         return f"{'Asked here' if is_ours(self.reference) else 'The paper reads'}: {self.statement}"
 
-    def verdict(self, table: Table) -> tuple[Verdict, ...]:
-        """Every claim decided by its rule, or marked when the table cannot decide it.
+    def verdict(self, table: Table, name: str | None = None) -> tuple[Verdict, ...]:
+        """Every claim, or the one named, decided by its rule, or marked where the table cannot.
 
         Smoke runs exercise the machinery and decide nothing; neither does an unfinished run.
         """
@@ -282,14 +323,19 @@ class Figure:
         changed = "".join(f", {k}={v}" for k, v in table.manifest.get("settings", {}).items())
         source = f"{self.paper} {self.name}, {scale} scale{changed}, {len(table)} trials"
         planned = planned_rows(table.manifest) or len(table)
+        asked = self.claims if name is None else tuple(c for c in self.claims if c.name == name)
+        if not asked and name is not None:
+            raise InputError(
+                f"{self.name} has no claim {name!r}", suggest(name, [c.name for c in self.claims])
+            )
+        why = ""
         if len(table) < planned:
             why = f"unfinished, {len(table)} of {planned} trials"
-            return self.unknown(why, source, len(table))
-        if other := self.mismatch(table.manifest):
-            return self.unknown(other, source, len(table))
-        if scale == "smoke":
-            return self.unknown("smoke scale decides nothing", source, len(table))
-        return Verdicts(self._decide(claim, table, source) for claim in self.claims)
+        why = why or self.mismatch(table.manifest)
+        why = why or ("smoke scale decides nothing" if scale == "smoke" else "")
+        if why:
+            return Verdicts(c.unknown(source, why, len(table), paper=self.paper) for c in asked)
+        return Verdicts(self._decide(claim, table, source) for claim in asked)
 
     def unknown(
         self, why: str, source: str = "", n: int = 0, decision: Decision = "inconclusive"

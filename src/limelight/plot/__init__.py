@@ -19,7 +19,8 @@ from: the caption (scale, trials) is added by whoever calls it, before the pictu
 
 **Ready-made pictures.** `lines` is one panel of lines with bands, laws as `guides`, and reference
 lines; `panels` is a grid of panels under one legend; `phase` and `phase_diagram` show where trials
-succeed; `mass_by_role` and `similarity_maps` show attention. `over_cells` and `band` read lines off
+succeed; `mass_by_role` and `similarity_maps` show attention; `example` is one example of a world,
+`parts` the arrays of a model. `over_cells` and `band` read lines off
 a table; `regions` names the parts of a map.
 
 **Everything else** is a `Picture` of `Panel`s with `Axis` and marks:
@@ -57,6 +58,7 @@ from typing import TYPE_CHECKING, Any
 
 from limelight.plot.captions import captioned, provenance
 from limelight.plot.cells import band, over_cells
+from limelight.plot.examples import example
 from limelight.plot.lines import lines, panels
 from limelight.plot.maps import mass_by_role
 from limelight.plot.marks import (
@@ -78,6 +80,7 @@ from limelight.plot.phase import phase, phase_diagram, success_rates
 from limelight.plot.picture import ONE_COLUMN, TWO_COLUMNS, WIDE, Axis, Panel, Picture
 from limelight.plot.plain import measures, plain
 from limelight.plot.regions import regions
+from limelight.plot.weights import parts
 
 if TYPE_CHECKING:
     from limelight.plot.files import animate, render, save
@@ -127,6 +130,9 @@ __all__ = [  # noqa: RUF022
     "mass_by_role",
     "patch_sets",
     "similarity_maps",
+    # a world and a model
+    "example",
+    "parts",
     # captions and files
     "captioned",
     "provenance",

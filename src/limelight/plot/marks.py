@@ -212,7 +212,9 @@ class Text:
 
 @dataclass(frozen=True)
 class Map:
-    """Cells coloured by a value; a value that is not a number is a missing cell.
+    """Cells coloured by a value, dark where it is low and light where it is high.
+
+    A value that is not a number is a cell without data: hatched grey, and named in the legend.
 
     Maps with one label and scale share a colour bar. Without `x` and `y` the values are a matrix:
     cell (i, j) lies from j to j + 1 and from i to i + 1, the first row on top.
@@ -225,8 +227,7 @@ class Map:
         low: The value of one end of the colours; the smallest value when not given.
         high: The value of the other end.
         scale: How values become colours.
-        dark: Whether low or high values are dark.
-        missing: How a missing cell looks; "hatched" ones are called "not run" in the legend.
+        missing: How a cell without data looks; "blank" for gaps that mean nothing.
         bar_ticks: Where the colour bar has numbers.
         numbers: Whether each value is written in its cell.
         square: Whether the cells of a matrix are square.
@@ -246,8 +247,7 @@ class Map:
     low: Number | None = None
     high: Number | None = None
     scale: Literal["linear", "log"] = "linear"
-    dark: Literal["low", "high"] = "high"
-    missing: Literal["hatched", "grey", "blank"] = "blank"
+    missing: Literal["hatched", "blank"] = "hatched"
     bar_ticks: Sequence[Number] | None = None
     numbers: bool = False
     square: bool = True

@@ -23,7 +23,7 @@ def similarity_maps(
 
     Args:
         panels: `(title, similarity)`, each patches by patches of a square grid, in any shape.
-        largest: The similarity drawn darkest; 0 and below is the lightest.
+        largest: The similarity drawn lightest; 0 and below is the darkest.
         bar_label: What the colours mean.
         note: Facts for the caption.
 
@@ -34,7 +34,10 @@ def similarity_maps(
     """
     height = min(3.6, 0.3 + 6.6 / len(panels))
     parts = [
-        Panel(name, [Map(_mosaic(np.asarray(flat)), bar_label, low=0.0, high=largest)])
+        Panel(
+            name,
+            [Map(_mosaic(np.asarray(flat)), bar_label, low=0.0, high=largest, missing="blank")],
+        )
         for name, flat in panels
     ]
     return Picture(parts, width=TWO_COLUMNS, height=height, note=note)

@@ -41,6 +41,7 @@ def phase_diagram(
     edge: Series | None = None,
     theory: Sequence[Line] = (),
     validity: Span | None = None,
+    log_x: bool = False,
     marked: tuple[str, ArrayLike] | None = None,
     top: tuple[str, ArrayLike] | None = None,
     bar_label: str = SHARE,
@@ -63,7 +64,8 @@ def phase_diagram(
         title: One line over the picture.
         edge: The threshold over `x` and its interval; ends outside the grid become arrows.
         theory: Curves to lay over the map, each `(label, x, y)`.
-        validity: Where a theorem does not apply; hatched.
+        validity: Where a theorem does not apply; whole cells are hatched, by their middles.
+        log_x: Whether x is logarithmic too, so that powers are straight lines.
         marked: A label, and the cells to mark with a cross: yes or no, in the shape of `rate`.
         top: A second label of the axis across, and other names for the columns, in their order.
         bar_label: What the colours mean.
@@ -81,8 +83,8 @@ def phase_diagram(
         'a'
     """
     across, upwards, rates, i, j = _in_order(x, y, rate)
-    cells = Map(rates, bar_label, x=across, y=upwards, low=0, high=1, dark="low")
-    cells = replace(cells, missing="hatched", bar_ticks=(0, 0.25, 0.5, 0.75, 1))
+    cells = Map(rates, bar_label, x=across, y=upwards, low=0, high=1)
+    cells = replace(cells, bar_ticks=(0, 0.25, 0.5, 0.75, 1))
     marks: list[Mark] = []
     if edge is not None:
         marks.append(replace(edge, colour=EDGE, marker="o", dash=0))
@@ -91,7 +93,7 @@ def phase_diagram(
         for i, line in enumerate(theory)
     ]
     if validity is not None:
-        marks.append(replace(validity, hatched=True))
+        marks.append(_whole_cells(validity, across, log_x))
     marks.append(cells)
     if marked is not None:
         label, where = marked
@@ -108,10 +110,21 @@ def phase_diagram(
         "",
         marks,
         y=Axis(y_label, log=True, ticks=upwards.tolist()),
-        x=Axis(x_label, ticks=across.tolist()),
+        x=Axis(x_label, log=log_x, ticks=across.tolist()),
         top=above,
     )
     return Picture([panel], width=width, height=height, title=title, note=note)
+
+
+def _whole_cells(span: Span, x: np.ndarray, log: bool) -> Span:
+    """A hatched strip that ends between cells: part of a cell would say nothing of its trials."""
+    edges = np.log(x) if log else x
+    between = (edges[1:] + edges[:-1]) / 2
+    inside = np.flatnonzero((x >= span.low) & (x <= span.high))
+    if not len(inside):
+        return replace(span, low=np.inf, high=np.inf, hatched=True)
+    ends = np.concatenate([[-np.inf], np.exp(between) if log else between, [np.inf]])
+    return replace(span, low=ends[inside[0]], high=ends[inside[-1] + 1], hatched=True)
 
 
 def phase(

@@ -89,7 +89,8 @@ class Picture:
         columns: Panels in a row; all in one row when not given.
         width: Inches.
         height: Inches; follows from the width and the legend when not given.
-        title: One line over everything.
+        title: What it shows, over everything.
+        subtitle: The setting in which it shows that, under the title.
         note: Facts for the caption that only the picture knows, each a short phrase.
         caption: Facts of the run, which stand before the note.
         share: Which axes have one range in all panels; their words stand at the outer panels only.
@@ -107,6 +108,7 @@ class Picture:
     width: Number = ONE_COLUMN
     height: Number | None = None
     title: str = ""
+    subtitle: str = ""
     note: str | Sequence[str] = ()
     caption: Sequence[str] = ()
     share: Literal["", "x", "y", "both"] = ""
@@ -129,6 +131,17 @@ class Picture:
     def captioned(self, *facts: str) -> "Picture":
         """The same picture with other facts of the run."""
         return replace(self, caption=facts)
+
+    def titled(self, title: str, subtitle: str = "") -> "Picture":
+        """The same picture under another title.
+
+        Example:
+            >>> from limelight import plot
+            >>> picture = plot.Picture([plot.Panel("", [("a", [1, 2], [3, 4])])])
+            >>> picture.titled("It rises", "two points").title
+            'It rises'
+        """
+        return replace(self, title=title, subtitle=subtitle)
 
     def matplotlib(self) -> "Figure":
         """Draw it: a new Matplotlib figure."""

@@ -118,7 +118,7 @@ def _map(table: Table, name: str, across: str, up: str) -> Picture:
     for at, rows in table.cells(across, up):
         place = np.searchsorted(y, at[up]), np.searchsorted(x, at[across])
         values[place] = rows[name].mean()
-    cells = Map(values, _words(table, name), x=x, y=y, missing="hatched", dark="low")
+    cells = Map(values, _words(table, name), x=x, y=y)
     axes = {"x": Axis(label(across), log=_wide(x)), "y": Axis(label(up), log=_wide(y))}
     return Picture([Panel("", [cells], **axes)], width=WIDE)
 

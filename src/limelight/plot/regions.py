@@ -10,6 +10,9 @@ from limelight.plot.marks import Contour, Mark, Text, flat
 LEAST = 0.02
 """The part of all cells below which a region is too small for its name."""
 
+LETTER, LINE = 0.045, 0.08
+"""Room of a letter and of a line of words in a panel of a third of the page, over its sides."""
+
 
 def regions(x: ArrayLike, y: ArrayLike, kind: ArrayLike, names: Sequence[str]) -> list[Mark]:
     """White borders between regions of a map, and the name of each inside it.
@@ -32,21 +35,22 @@ def regions(x: ArrayLike, y: ArrayLike, kind: ArrayLike, names: Sequence[str]) -
     found = [mark for mark in found if isinstance(mark, Contour) and np.ptp(mark.values)]
     for number, name in enumerate(names):
         if (part == number).mean() >= LEAST:
-            row, column = _middle(part == number)
+            row, column = _middle(part == number, len(name))
             found.append(Text(name, (across[column], upwards[row]), bold=True))
     return found
 
 
-def _middle(inside: np.ndarray) -> tuple[int, int]:
-    """The cell of a region that is the most steps away from its border and from the frame.
+def _middle(inside: np.ndarray, letters: int) -> tuple[int, int]:
+    """The cell around which most of a name lies inside its region, far from its border.
 
-    Away from the sides too, where the region allows it, so that a name fits.
+    A name takes about `LETTER` of the width of a panel for each letter, and `LINE` of its height.
     """
-    from scipy.ndimage import distance_transform_cdt  # slow to import, needed here alone
+    from scipy.ndimage import distance_transform_cdt, uniform_filter  # slow to import
 
+    rows, columns = inside.shape
+    size = (max(1, round(LINE * rows)), min(columns, max(1, round(LETTER * letters * columns))))
+    covered = uniform_filter(np.asarray(inside, dtype=float), size, mode="constant")
     depth = np.asarray(distance_transform_cdt(np.pad(inside, 1), "taxicab"))[1:-1, 1:-1]
-    central = np.abs(np.arange(inside.shape[1]) / inside.shape[1] - 0.5) < 0.3
-    if depth[:, central].any():
-        depth = depth * central
-    row, column = np.unravel_index(np.argmax(depth), depth.shape)
+    best = np.where(inside, np.minimum(covered, 0.999) + 1e-3 * depth / depth.max(), 0.0)
+    row, column = np.unravel_index(np.argmax(best), best.shape)
     return int(row), int(column)

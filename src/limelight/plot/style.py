@@ -19,6 +19,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import ScaledTranslation
 
+from limelight._core.maths import in_mathtext
 from limelight.plot._palette import (  # noqa: F401
     COLOURS,
     DASHES,
@@ -35,12 +36,10 @@ from limelight.plot._palette import (  # noqa: F401
 from limelight.plot.marks import Number
 from limelight.plot.picture import ONE_COLUMN
 
-DOTS_PER_INCH = 300
+DOTS_PER_INCH = 200
 
-SUCCESS = LinearSegmentedColormap.from_list("limelight", STOPS)
-"""Dark is 0 and light is 1, even in CIE lightness, so a grey print keeps the order."""
-WEIGHT = SUCCESS.reversed("limelight_r")
-"""Light is 0 and dark is 1: for maps that are mostly empty, such as attention."""
+SHADES = LinearSegmentedColormap.from_list("limelight", STOPS)
+"""Dark is low and light is high, even in CIE lightness, so a grey print keeps the order."""
 
 
 def new_figure(
@@ -49,7 +48,6 @@ def new_figure(
     *,
     rows: int = 1,
     columns: int = 1,
-    title: str = "",
 ) -> Figure:
     """An empty figure in the house style; its axes are `figure.axes`.
 
@@ -58,17 +56,55 @@ def new_figure(
         height: Inches; three quarters of the width when not given.
         rows: Rows of axes.
         columns: Columns of axes.
-        title: One line over everything, wrapped to the width.
     """
     size = (float(width), float(height or 0.75 * width))
     figure = Figure(figsize=size, dpi=DOTS_PER_INCH, facecolor="white", layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes in grid.flat:
         dress(axes)
-    if title:
-        text = wrap(title, 0.87 * size[0], TITLE)  # bold is wider
-        figure.suptitle(text, x=0.015, ha="left", fontsize=TITLE, color=INK, weight="bold")
     return figure
+
+
+def head(figure: Figure, title: str, subtitle: str, handles: Sequence[Artist] = ()) -> None:
+    """What a figure shows, in bold, its setting, and one legend over all panels, in this order.
+
+    The figure grows by their heights, and its panels stay under them.
+
+    Args:
+        figure: The figure.
+        title: What it shows.
+        subtitle: Its setting.
+        handles: What the legend lists, by their labels.
+    """
+    wide, high = figure.get_figwidth(), figure.get_figheight()
+    looks = (
+        (title, 0.85, TITLE, {"color": INK, "weight": "bold"}),  # bold is wider
+        (subtitle, 0.91, TICK, {"color": MUTED}),
+    )
+    lines = [
+        (wrap(in_mathtext(text), share * wide, size), size, look)
+        for text, share, size, look in looks
+        if text
+    ]
+    rooms = [(1.28 * (text.count("\n") + 1) + 0.25) * size / 72 for text, size, _ in lines]
+    columns = _fitting_columns([str(one.get_label()) for one in handles], 0.97 * wide)
+    listed = (1.55 * TICK * -(-len(handles) // columns) + 5) / 72 if handles else 0.0
+    room = sum(rooms) + (0.06 if lines else 0.0) + listed
+    if not room:
+        return
+    figure.set_figheight(high + room)
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.set(rect=(0, 0, 1, high / (high + room)))  # pyright: ignore[reportCallIssue]
+    top = room + high - 0.05
+    for (text, size, look), used in zip(lines, rooms, strict=True):
+        place = (0.015, top / (high + room), text)
+        figure.text(*place, fontsize=size, va="top", ha="left", linespacing=1.2, **look)
+        top -= used
+    if handles:
+        place = {"bbox_to_anchor": (0.012, top / (high + room)), "loc": "upper left"}
+        look = _LEGEND | {"borderaxespad": 0.1, "ncols": columns} | place
+        figure.legend(handles=list(handles), **look).set_in_layout(False)
 
 
 def dress_bar(bar: Colorbar, text: str) -> None:
@@ -152,22 +188,6 @@ def legend_above(axes: Axes, handles: Sequence[Artist], room: Number, clearance:
     axes.legend(handles=list(handles), **look).set_zorder(5)
 
 
-def legend_over(figure: Figure, handles: Sequence[Artist], title: str) -> None:
-    """One legend over all panels, outside of every one of them; the figure grows by its rows.
-
-    Args:
-        figure: The figure.
-        handles: What it lists, by their labels.
-        title: The title of the figure: two things over all panels would lie on each other.
-    """
-    columns = _make_room(figure, handles, 0.97 * figure.get_figwidth(), 4)
-    look = _LEGEND | {"borderaxespad": 0.4}
-    if title:
-        font = {"size": TITLE, "weight": "bold"}
-        look |= {"title": title, "title_fontproperties": font, "alignment": "left"}
-    figure.legend(handles=list(handles), loc="outside upper left", ncols=columns, **look)
-
-
 def _make_room(figure: Figure, handles: Sequence[Artist], room: Number, clearance: Number) -> int:
     """Make a figure higher by the rows of its legend; the columns that fit."""
     columns = _fitting_columns([str(handle.get_label()) for handle in handles], float(room))
@@ -202,7 +222,7 @@ def caption(figure: Figure, *facts: str) -> None:
         >>> figure.get_supxlabel()
         'small scale · 20 trials per cell · commit 0123456789'
     """
-    text = wrap(" · ".join(fact for fact in facts if fact), 0.94 * figure.get_figwidth(), NOTE)
+    text = wrap(" · ".join(fact for fact in facts if fact), 0.9 * figure.get_figwidth(), NOTE)
     figure.supxlabel(text, x=0.015, ha="left", fontsize=NOTE, color=MUTED, linespacing=1.15)
 
 

@@ -8,7 +8,8 @@ import jax
 import jax.random as jr
 from jaxtyping import Array, Int
 
-from limelight._core.types import PRNGKey
+from limelight._core.shown import Shown, shown_of
+from limelight._core.types import PRNGKey, Role
 
 Truth = TypeVar("Truth")
 Item = TypeVar("Item")
@@ -41,6 +42,22 @@ class World(eqx.Module, Generic[Truth, Item]):
     @abc.abstractmethod
     def sample(self, key: PRNGKey, truth: Truth, index: Int[Array, ""]) -> Item:
         """One example. Worlds whose examples are independent ignore `index`."""
+
+    def tell(self, truth: Truth, item: Item) -> Shown:
+        """One example as plain values, for a picture: its tokens, and what each of them is."""
+        return shown_of(item, Role.NAMES)
+
+    def shown(self, seed: int = 0) -> Shown:
+        """One example of one trial, as `limelight.plot.example` draws it.
+
+        Example:
+            >>> import limelight as ll
+            >>> ll.worlds.SparseBoolean(length=6, positions=(1, 4, 5)).shown().groups.tolist()
+            [1, 0, 1, 1, 0, 0]
+        """
+        k_truth, k_item = jr.split(jr.key(seed))
+        truth = self.draw(k_truth)
+        return self.tell(truth, self.sample(k_item, truth, jax.numpy.array(0)))
 
     def check(self) -> None:
         """Refuse settings that make no sense, on concrete numbers, with an `InputError`."""

@@ -6,11 +6,13 @@ $T$ fair bits, of which $s$ hidden ones decide the label.
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jaxtyping import Array, Bool, Int
 
 from limelight._core.errors import InputError
 from limelight._core.keys import named
 from limelight._core.kinds import kind
+from limelight._core.shown import Shown, in_words
 from limelight._core.types import Example, Number, PRNGKey, Role
 from limelight.worlds._rules import truth_table
 from limelight.worlds.base import World
@@ -71,6 +73,14 @@ class SparseBoolean(World[Int[Array, " sparsity"], Example]):
         bits = jr.bernoulli(k_bits, 0.5, (self.length,))
         value = evaluate(self.rule, bits[truth])
         return bits, value ^ jr.bernoulli(k_flip, self.label_noise)
+
+    def tell(self, truth: Int[Array, " sparsity"], item: Example) -> Shown:
+        """The bits, and which of them matter."""
+        groups = np.ones(self.length, dtype=int)
+        groups[np.asarray(truth)] = 0
+        words = f"{self.rule} of {self.sparsity} bits: {in_words(item.label)}"
+        bits = np.asarray(item.tokens)[:, 1:]
+        return Shown(bits, groups, ("relevant", "irrelevant"), words, token="bit")
 
     def check(self) -> None:
         """Refuse unknown rules, tied majorities and impossible sizes."""

@@ -15,6 +15,7 @@ from limelight._core.errors import InputError, check_between, check_positive, ch
 from limelight._core.keys import named
 from limelight._core.kinds import kind
 from limelight._core.numerics import ranks
+from limelight._core.shown import Shown, as_image
 from limelight._core.types import Example, Number, PRNGKey, Role
 from limelight.worlds._patches import mostly, tiled, to_patches
 from limelight.worlds.base import World
@@ -179,6 +180,10 @@ class Composites(World[Int[Array, " count"], Example]):
         roles = jnp.where(ours, Role.RELEVANT, other)
         tokens, label = to_patches(canvas, self.patch), label_of(objects, number)
         return Example(tokens, label, self._kept(k_remove, ours), roles)
+
+    def tell(self, truth: Int[Array, " count"], item: Example) -> Shown:
+        """The image, and which of its patches show the object."""
+        return as_image(item, self.patch, ("object", "background", "background"))
 
     def _background(self, key: PRNGKey) -> Float[Array, "canvas canvas channels"]:
         objects, behind = self.pictures

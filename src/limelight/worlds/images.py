@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int
 from limelight._core.errors import InputError, check_between, check_least, check_word
 from limelight._core.keys import named
 from limelight._core.kinds import kind
+from limelight._core.shown import Shown, as_image
 from limelight._core.types import Example, Number, PRNGKey, Role
 from limelight.worlds._patches import patch_order, shuffle_cells, to_patches
 from limelight.worlds.base import World
@@ -160,6 +161,10 @@ class Images(World[ImageTruth, Example]):
             tokens, distance = noised(k_noise, tokens, self.noise, self.noisy_share)
         roles = jnp.full(len(tokens), Role.RELEVANT)
         return Example(tokens, label_of(found, number), roles=roles, distance=distance)
+
+    def tell(self, truth: ImageTruth, item: Example) -> Shown:
+        """The image, cut into patches."""
+        return as_image(item, self.patch)
 
     def order(self, truth: ImageTruth) -> Int[Array, " patches"]:
         """The shuffle as one of patches: patch $k$ shows the one that was at `[k]`."""

@@ -2,11 +2,13 @@ r"""Two token sets that attend across: source queries, target keys, some pairs w
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from limelight._core.errors import check_between, check_least, check_positive
 from limelight._core.kinds import kind
 from limelight._core.numerics import count
+from limelight._core.shown import Shown, shown_of
 from limelight._core.types import Number, PRNGKey
 from limelight.worlds.base import World
 from limelight.worlds.clusters import LARGEST, Centres, Cloud, reduced_noise
@@ -92,6 +94,14 @@ class Pairs(World[Centres, Pair]):
         queries = wide[-1][None, :] + self.sigma_source * noise[: self.size]
         keys = wide[labels] + self.sigma_target * noise[self.size :]
         return Pair(queries, Cloud(keys, wide[:-1], labels))
+
+    def tell(self, truth: Centres, item: Pair) -> Shown:
+        """The target's tokens by cluster, and the queries beside them."""
+        target = shown_of(item.target, ())
+        values = np.concatenate([np.asarray(item.queries), target.values])
+        assert target.groups is not None
+        groups = np.concatenate([np.full(len(item.queries), len(target.names)), target.groups])
+        return Shown(values, groups, (*target.names, "queries"), layout="plane")
 
     def check(self) -> None:
         """Refuse shares and cosines out of range."""

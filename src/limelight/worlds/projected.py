@@ -8,11 +8,13 @@ predict it well without learning the sets.
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from limelight._core.errors import check_least, check_word
 from limelight._core.keys import named
 from limelight._core.kinds import kind
+from limelight._core.shown import Shown, patches_in_sets
 from limelight._core.types import Example, PRNGKey, Role
 from limelight.worlds._partitions import members, partition
 from limelight.worlds.base import World
@@ -90,6 +92,10 @@ class GaussianPatches(World[Filter, Example]):
         tokens = jr.normal(key, (self.tokens, self.dimension))
         label = jnp.where(convolution(tokens, truth) > 0, 1.0, -1.0)
         return Example(tokens, label, roles=jnp.full(self.tokens, Role.RELEVANT))
+
+    def tell(self, truth: Filter, item: Example) -> Shown:
+        """The patches and the set of each."""
+        return patches_in_sets(np.asarray(item.tokens), np.asarray(truth.sets), item.label)
 
     def check(self) -> None:
         """Refuse sets that do not divide and unknown kernels."""

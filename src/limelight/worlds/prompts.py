@@ -17,6 +17,7 @@ from limelight._core.errors import (
 )
 from limelight._core.keys import named
 from limelight._core.kinds import kind
+from limelight._core.shown import Shown
 from limelight._core.types import Number, PRNGKey, Scalar
 from limelight.worlds.base import World
 
@@ -157,6 +158,14 @@ class Prompts(World[None, Prompt]):
             query,
             self.respond(k_target, law.task @ query),
         )
+
+    def tell(self, truth: None, item: Prompt) -> Shown:
+        """The prompt as a table: inputs and, below them, responses; the query has none yet."""
+        x = np.concatenate([np.asarray(item.covariates), np.asarray(item.query)[None]])
+        y = np.append(np.asarray(item.responses), np.nan)
+        groups = np.append(np.zeros(len(x) - 1, dtype=int), 1)
+        words = f"the query's response is {float(item.target):.2f}"
+        return Shown(np.concatenate([x, y[:, None]], axis=1), groups, ("example", "query"), words)
 
     def reduced(self, key: PRNGKey, lengths: tuple[int, ...] = ()) -> Asked:
         r"""What a layer reads of one prompt, in law, from $N + 2d$ random numbers or fewer.

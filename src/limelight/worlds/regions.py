@@ -1,17 +1,20 @@
 """Images as grids of noisy patches whose clusters form regions, some corrupted (xu2022)."""
 
+from dataclasses import replace
 from typing import Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from limelight._core.errors import check_between, check_least, check_positive, check_word
 from limelight._core.keys import named
 from limelight._core.kinds import kind
 from limelight._core.numerics import ranks
+from limelight._core.shown import Shown, shown_of
 from limelight._core.types import Number, PRNGKey
 from limelight.worlds.base import World
 from limelight.worlds.clusters import LARGEST, Centres, Cloud, cloud
@@ -111,6 +114,11 @@ class Regions(World[Centres, RegionImage]):
         return RegionImage(
             cloud(k_noise, centres, labels, scale, int(self.dimension), "direct"), loud
         )
+
+    def tell(self, truth: Centres, item: RegionImage) -> Shown:
+        """The patches, the cluster of each, and a sign on the corrupted ones."""
+        told, loud = shown_of(item.patches, ()), np.asarray(item.corrupted).astype(int)
+        return replace(told, layout="grid", signs=loud, token="patch")
 
     def check(self) -> None:
         """Refuse shapes and levels that make no sense."""

@@ -15,6 +15,7 @@ from limelight._core.errors import InputError, check_word
 from limelight._core.keys import named
 from limelight._core.kinds import kind
 from limelight._core.numerics import ranks
+from limelight._core.shown import Shown
 from limelight._core.types import Example, Number, PRNGKey, Role, roles_of
 from limelight.worlds.base import World
 
@@ -66,6 +67,10 @@ class Sparse(World[Any, Example]):
         whole = self.inner.sample(key, truth, index)
         score = jnp.where(whole.kept, self._score(key, whole), -jnp.inf)
         return eqx.tree_at(lambda e: e.kept, whole, whole.kept & (ranks(-score) < self.kept))
+
+    def tell(self, truth: Any, item: Example) -> Shown:
+        """As the inner world tells it, where that knows of removed tokens."""
+        return self.inner.tell(truth, item)
 
     def check(self) -> None:
         """Refuse unknown policies, empty examples, and oracles without a truth to read."""

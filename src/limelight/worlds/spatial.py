@@ -9,12 +9,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from limelight._core.errors import check_between, check_least
 from limelight._core.keys import named
 from limelight._core.kinds import kind
 from limelight._core.numerics import unit
+from limelight._core.shown import Shown, patches_in_sets
 from limelight._core.types import Example, Number, PRNGKey, Role
 from limelight.worlds._partitions import partition
 from limelight.worlds.base import World
@@ -104,6 +106,11 @@ class Spatial(World[Structure, Example]):
         signal = jr.randint(k_signal, (), 0, self.sets)
         random = random_marks(k_random, self.density, (self.tokens,))
         return label.astype(float), signal, jnp.where(sets == signal, label, random)
+
+    def tell(self, truth: Structure, item: Example) -> Shown:
+        """The patches, the set of each, and the mark it carries."""
+        marks = np.rint(np.asarray(item.tokens) @ np.asarray(truth.feature)).astype(int)
+        return patches_in_sets(np.asarray(item.tokens), np.asarray(truth.sets), item.label, marks)
 
     @property
     def deviation(self) -> Number:

@@ -63,7 +63,7 @@ paper = Paper(
         "fig2-long": "examples needed to learn a 3-bit AND, on contexts up to 3,200 bits",
         "fig2-sparsity": "examples needed to learn an AND of 2, 3 and 4 bits",
         "fig2-noise": "examples needed when some training labels are wrong",
-        "fig2-dropout": "the same figure without dropout of embeddings: another protocol",
+        "fig2-dropout": "examples needed with and without dropout of embeddings",
         "fig2-precision": "success with token vectors in float32 and in bfloat16",
         "capacity": "capacity against length, for constructed, trained and real heads",
     },

@@ -139,7 +139,6 @@ def draw(table: Table) -> plot.Picture:
         log_x=True,
         columns=3,
         height=2.2,
-        title="Representable, learnable, bounded: a 3-bit AND among $T$ bits",
         note=(
             f"$m$ = {m}",
             "left: medians and quartiles (DeiT: range); others: means and 95 % intervals",

@@ -17,7 +17,7 @@ from limelight.experiments.sparse_and import SparseAnd
 from limelight.fit.estimates import share
 from limelight.papers.edelman2022 import critical
 from limelight.papers.edelman2022.critical import LENGTH, SIZE, counted, smaller
-from limelight.papers.recipe import Figure, claim, scales
+from limelight.papers.recipe import Figure, Finding, claim, scales
 from limelight.table import Table
 from limelight.theory.edelman2022.consistent import least_examples
 from limelight.worlds import SparseBoolean
@@ -193,6 +193,13 @@ figure = Figure(
     ),
     claims=(fitted, rises, gradual, above_reference, above_lower, examples),
     pictures=critical.PICTURES,
+    findings={
+        "success": "A2a.rises",
+        "critical": Finding(
+            "A5.reference",
+            holds="Training needs more examples than a learner that takes any AND which fits",
+        ),
+    },
     charts={"critical": critical.EXPLORER.chart},
     summary=summary,
     reference="Figure 2",

@@ -45,8 +45,7 @@ def summary(table: Table) -> list[str]:
 
 
 def draw(table: Table) -> plot.Picture:
-    """Holdout accuracy and training loss of every trial, one column per number of examples."""
-    lowest = table["trace.accuracy"].min()
+    """Holdout accuracy and training loss by outcome, one column per number of examples."""
     return plot.Picture(
         [*_row(table, "trace.accuracy", ACCURACY, 0.99), *_row(table, "trace.loss", LOSS, 1e-4)],
         columns=len(table.values(SIZE)),
@@ -55,7 +54,7 @@ def draw(table: Table) -> plot.Picture:
         note=(
             iterations(table),
             "dropout off",
-            "" if lowest >= 0.7 else f"accuracy below .7 is cut off (lowest {lowest:.2f})",
+            "lines: the median trial; bands hold four of five",
         ),
     )
 
@@ -68,12 +67,20 @@ def _row(table: Table, trace: str, axis: plot.Axis, level: float) -> list[plot.P
         title = f"$T$ = {at[LENGTH]}, $m$ = {at[SIZE]}" if axis is ACCURACY else ""
         won = rows["success"].astype(bool)
         marks = [
-            plot.Bundle("never above .99", when, rows[trace][~won], colour=1),
-            plot.Bundle("above .99 at some evaluation", when, rows[trace][won], colour=0),
+            *_middle("never above .99", when, rows[trace][~won], 1),
+            *_middle("above .99 at some evaluation", when, rows[trace][won], 0),
             plot.Reference("accuracy .99, loss $10^{-4}$", level),
         ]
         panels.append(plot.Panel(title, marks, axis, plot.Axis("iteration", limits=(0, when[-1]))))
     return panels
+
+
+def _middle(label: str, when: np.ndarray, runs: np.ndarray, colour: int) -> list[plot.Series]:
+    """The median run, and the band that holds four of five."""
+    if not len(runs):
+        return []
+    low, middle, high = np.quantile(runs.astype(float), [0.1, 0.5, 0.9], axis=0)
+    return [plot.Series(label, when, middle, low, high, colour=colour, dash=0)]
 
 
 def play(table: Table) -> Chart:

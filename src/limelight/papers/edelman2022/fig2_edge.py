@@ -9,7 +9,7 @@ from limelight.claims import AtLeast, Estimate
 from limelight.fit.estimates import share
 from limelight.papers.edelman2022 import critical, variants
 from limelight.papers.edelman2022.critical import LENGTH, SIZE
-from limelight.papers.recipe import Figure, claim, scales
+from limelight.papers.recipe import Figure, Finding, claim, scales
 from limelight.table import Table
 
 
@@ -45,6 +45,12 @@ figure = Figure(
     ),
     claims=(enough,),
     pictures={"success": critical.draw_success},
+    findings={
+        "success": Finding(
+            "A3c.edge",
+            fails="At 800 bits {value:.0%} of the trials succeed with 200 examples, less than half",
+        )
+    },
     summary=summary,
     reference=variants.REFERENCE,
     departures="one cell of fig2 with more trials, every trial ending at its first success",

@@ -15,7 +15,7 @@ from limelight import fit
 from limelight.claims import Above, Estimate, Undecided
 from limelight.papers.edelman2022 import critical, variants
 from limelight.papers.edelman2022.critical import LENGTH, MANY, SIZE, boundary
-from limelight.papers.recipe import Figure, claims, scales
+from limelight.papers.recipe import Figure, Finding, claims, scales
 from limelight.table import Table
 
 LENGTHS = [100, 200, 400, 800, 1600, 3200]
@@ -70,6 +70,14 @@ figure = Figure(
     ),
     claims=better,
     pictures=critical.PICTURES,
+    findings={
+        "success": Finding(
+            "long.line", open="Contexts of 3,200 bits do not tell a logarithm from a line"
+        ),
+        "critical": Finding(
+            "long.root", open="Contexts of 3,200 bits do not tell a logarithm from a square root"
+        ),
+    },
     charts={"critical": critical.EXPLORER.chart},
     summary=critical.summary,
     reference=variants.REFERENCE,

@@ -12,7 +12,7 @@ from limelight.claims import AtMost, Below, Estimate
 from limelight.fit.laws import line_fits
 from limelight.papers.edelman2022 import critical, variants
 from limelight.papers.edelman2022.critical import LENGTH, SIZE, counted
-from limelight.papers.recipe import Figure, claim, scales
+from limelight.papers.recipe import Figure, Finding, claim, scales
 from limelight.table import Table
 
 LENGTHS, SIZES = [100, 150, 200, 300, 400, 600, 800], list(range(40, 401, 40))
@@ -57,6 +57,16 @@ figure = Figure(
     ),
     claims=(sublinear, ratio),
     pictures=critical.PICTURES,
+    findings={
+        "success": Finding(
+            "wide.ratio",
+            holds="From 100 to 800 bits the critical number of examples grows {value:.1f}-fold",
+        ),
+        "critical": Finding(
+            "wide.sublinear",
+            holds="The critical number of examples grows as T^{value:.2f}, slower than the length",
+        ),
+    },
     charts={"critical": critical.EXPLORER.chart},
     summary=critical.summary,
     reference=variants.REFERENCE,

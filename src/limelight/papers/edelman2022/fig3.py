@@ -16,7 +16,7 @@ from limelight.claims import Above, AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.parity import LEARNED, Parity
 from limelight.fit.curves import Falls, falls
 from limelight.papers.edelman2022.critical import LENGTH, iterations
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, scales
 from limelight.table import Table
 from limelight.worlds import SparseBoolean
 
@@ -180,9 +180,13 @@ def draw_loss(table: Table) -> plot.Picture:
     loss = plot.Axis("batch loss", limits=(0.0, 0.75))
     when = when_logged(table)
     across = plot.Axis("iteration", limits=(0, when[-1]), ticks=[0, when[-1] // 2, when[-1]])
-    parts = []
+    parts, never = [], []
     for at, rows in table.cells(LENGTH):
         done = transitions(rows).done
+        if not done.any():  # a flat line, which words tell as well
+            never.append(f"{at[LENGTH]}")
+            if len(never) < len(table.values(LENGTH)):
+                continue
         marks = [
             plot.Bundle("not learned", when, rows["trace.loss"][~done], colour=1, width=0.7),
             plot.Bundle("learned", when, rows["trace.loss"][done], colour=0, width=0.7),
@@ -199,6 +203,7 @@ def draw_loss(table: Table) -> plot.Picture:
             iterations(table),
             "over the panels: runs that learned, of all runs",
             "mean over 10 iterations, dropout on",
+            f"at T = {' and '.join(never)} no run leaves chance" if never else "",
         ),
     )
 
@@ -221,11 +226,11 @@ def play(table: Table) -> Chart:
 
 def draw_times(table: Table) -> plot.Picture:
     """When each run learned, against the length; hollow marks had not when they ended."""
-    lengths = [str(T) for T in table.values(LENGTH)]
+    lengths = table.values(LENGTH).tolist()
     at, times = np.zeros(len(table)), transitions(table).reaches
-    for i, T in enumerate(table.values(LENGTH)):
+    for T in lengths:  # runs beside each other, well within the distance of two lengths
         here = table[LENGTH] == T
-        at[here] = i + 0.6 * (np.arange(here.sum()) / max(here.sum() - 1, 1) - 0.5)
+        at[here] = T * 1.12 ** (np.arange(here.sum()) / max(here.sum() - 1, 1) - 0.5)
     done, last = np.isfinite(times), table["iterations_run"]
     shown = np.where(done, times, last)
     # A little beyond the last iteration, so that the marks there are whole.
@@ -246,7 +251,12 @@ def draw_times(table: Table) -> plot.Picture:
         "",
         marks,
         plot.Axis("iteration at which the loss is below .1", log=True, limits=limits),
-        plot.Axis("context length $T$", categories=lengths),
+        plot.Axis(
+            "context length $T$",
+            log=True,
+            limits=(lengths[0] / 1.2, 1.2 * lengths[-1]),
+            ticks=lengths,
+        ),
     )
     return plot.Picture([panel], note=iterations(table))
 
@@ -272,6 +282,17 @@ figure = Figure(
     ),
     claims=(abrupt, learned, slower, not_beyond),
     pictures={"loss": draw_loss, "times": draw_times},
+    findings={
+        "loss": "B1.abrupt",
+        "times": (
+            "B3.slower",
+            Finding(
+                "B2a.learned",
+                holds="every run learns",
+                fails="not every run learns: {value:.0%} at the hardest length",
+            ),
+        ),
+    },
     charts={"loss": play},
     summary=learned_lines,
     reference="Figure 3",

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from limelight.papers.edelman2022 import fig3
 from limelight.papers.edelman2022.critical import LENGTH
+from limelight.papers.recipe import Finding
 
 SMALL = fig3.figure.scales["small"]
 
@@ -24,6 +25,17 @@ figure = replace(
         for claim in (fig3.abrupt, fig3.learned, fig3.panels, fig3.slower)
     ),
     summary=fig3.learned_lines,
+    findings={
+        "loss": "runs.abrupt",
+        "times": (
+            "runs.slower",
+            Finding(
+                "runs.learned",
+                holds="every run learns",
+                fails="not every run learns: {value:.0%} at the hardest length",
+            ),
+        ),
+    },
     reference="limelight; the protocol of Figure 3",
     sizes="the sizes of fig3, more runs",
     departures="as fig3, without the lengths 60 and 100",

@@ -147,6 +147,7 @@ figure = Figure(
     ),
     claims=(same_training, regained, cnn_falls, positional_competes),
     pictures={"digits": draw},
+    findings={"digits": "digits.gap"},
     summary=summary,
     reference="Figures 1(a), 5 and 7, in small",
     sizes="far smaller than the paper's: 8 x 8 digits",

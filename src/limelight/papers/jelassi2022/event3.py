@@ -16,7 +16,7 @@ from limelight.experiments.idealized import Idealized
 from limelight.fit import tabulate
 from limelight.fit.curves import crossing
 from limelight.papers.jelassi2022.idealized import named, world
-from limelight.papers.recipe import Figure, Scale, claims, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claims, scales
 from limelight.plot import Guide, Panel, Picture, Reference, Series, lines, panels
 from limelight.table import Table
 
@@ -184,6 +184,13 @@ figure = Figure(
     ),
     claims=least_rise,
     pictures={"event3": draw, "courses": draw_courses},
+    findings={
+        name: (
+            Finding("event3-beta1", fails="alpha does not rise again at a diagonal of 1"),
+            Finding("event3-large", holds="it does at diagonals of 4 and 5"),
+        )
+        for name in ("event3", "courses")
+    },
     summary=summary,
     reference="Section 4.1, Event III",
     departures="the paper proves the event for a diagonal of order polyloglog(d) and gives no "

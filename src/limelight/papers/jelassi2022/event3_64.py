@@ -21,7 +21,7 @@ from limelight.papers.jelassi2022.event3 import (
     rates,
     rises,
 )
-from limelight.papers.recipe import Scale, claims, scales
+from limelight.papers.recipe import Finding, Scale, claims, scales
 from limelight.plot import Picture, over_cells
 from limelight.table import Table
 
@@ -83,6 +83,12 @@ figure = replace(
     ),
     claims=least_rise,
     pictures={"event3-64": draw},
+    findings={
+        "event3-64": (
+            Finding("event3-64-beta1", fails="alpha does not rise again at a diagonal of 1"),
+            Finding("event3-64-large", holds="it rises {value:.2f}-fold at diagonals of 4 and 5"),
+        )
+    },
     summary=summary,
     departures="as event3; 64 patches in sets of 4, q = 0.3; each seed draws its own images, "
     "of which only the counts of marks matter; dense marks, so that no draw is separable, "

@@ -11,7 +11,7 @@ from limelight.claims import AtLeast, Estimate, Undecided
 from limelight.experiments.classify import Classify
 from limelight.experiments.encodings import Encodings
 from limelight.fit import tabulate
-from limelight.papers.jelassi2022.images import DARKEST
+from limelight.papers.jelassi2022.images import LIGHTEST
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import Picture, similarity_maps
 from limelight.table import Table
@@ -58,7 +58,7 @@ def draw(table: Table) -> Picture:
     path = first.setting("checkpoint", default="")
     source = f"positions of {str(path).rpartition('/')[2]}" if path else "a ViT trained on digits"
     note = (source, "one map per patch: its similarity to all patches")
-    return similarity_maps(panels, DARKEST, "similarity of positions", note=note)
+    return similarity_maps(panels, LIGHTEST, "similarity of positions", note=note)
 
 
 figure = Figure(

@@ -10,7 +10,7 @@ from limelight.experiments.students import Students
 from limelight.fit import tabulate
 from limelight.fit.estimates import highest, hull, median, share
 from limelight.measures.association import chance_overlap
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, scales
 from limelight.plot import TWO_COLUMNS, Axis, Panel, Picture, Points
 from limelight.table import Table
 from limelight.worlds.projected import GaussianPatches
@@ -148,6 +148,15 @@ figure = Figure(
     ),
     claims=(error, association, over_linear),
     pictures={"fig2": draw},
+    findings={
+        "fig2": (
+            Finding(
+                "fig2.error",
+                fails="The student's error is {value:.2f} times the linear rule's",
+            ),
+            Finding("fig2.association", holds="it has not learned the sets"),
+        )
+    },
     summary=summary,
     reference="Figure 2",
     sizes="ours: the paper names no sizes for this figure",

@@ -67,6 +67,7 @@ figure = Figure(
     scales=scales(smoke=Scale(trials=2), small=Scale(trials=5)),
     claims=(spread,),
     pictures={"point": draw_point, "sets": draw_sets},
+    findings={"point": "fig3.label", "sets": "fig3.label"},
     reference="Figures 1(b) and 3",
     sizes="the paper's: 16 patches in sets of 4",
     departures="the paper's are sketches, these are drawn",

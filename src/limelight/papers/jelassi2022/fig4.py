@@ -85,16 +85,16 @@ def frames(rows: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def logits(A: np.ndarray, order: np.ndarray, title: str = "") -> Panel:
-    """Logits on a scale of their own, large ones light, the diagonal grey."""
+    """Logits on a scale of their own, large ones light, the diagonal hatched."""
     low, high = np.nanpercentile(A, [1, 99])
-    cells = Map(A[np.ix_(order, order)], low=low, high=high, dark="low", missing="grey")
+    cells = Map(A[np.ix_(order, order)], low=low, high=high)
     return Panel(title, [cells])
 
 
 def mask(sets: np.ndarray, order: np.ndarray, title: str = "", words: str = "") -> Panel:
     """Which patches belong together."""
     same = (sets[:, None] == sets[None, :])[np.ix_(order, order)]
-    return Panel(title, [Map(same.astype(float), low=0, high=1, dark="low")], words)
+    return Panel(title, [Map(same.astype(float), low=0, high=1)], words)
 
 
 def draw_strip(table: Table) -> Picture:
@@ -198,14 +198,26 @@ def draw_sets(table: Table) -> Picture:
 
 
 def draw_course(table: Table) -> Picture:
-    """Test error and association on one time axis, and the alignment of v, every seed."""
+    """Association, test error and the alignment of v over training, every seed, an axis each."""
+    kinds = (
+        ("rows exact", "share of rows", "exact", 1.0, 1.05),
+        ("error / linear error", "ratio", "error", linear(table), 1.3),
+        (r"$\cos(v, w^*)$", "cosine", "cosine", 1.0, 1.05),
+    )
     panels = []
-    for at, rows in table.cells(PARTITION):
-        panel = curves(table, rows, WORDS[at[PARTITION]])
-        stop = np.median(traces.steps(rows)[traces.stop(rows)])
-        line = Reference("stopping step, median over seeds", stop, vertical=True)
-        panels.append(Panel(panel.title, [*panel.marks, line], panel.y, panel.x))
-    return Picture(panels, width=TWO_COLUMNS, height=2.7, note=traces.step_rules(table))
+    for colour, (name, label, trace, over, most) in enumerate(kinds):
+        for at, rows in table.cells(PARTITION):
+            t = traces.steps(rows)
+            stop = np.median(t[traces.stop(rows)])
+            marks = [
+                Bundle("", t, rows[f"trace.{trace}"] / over, colour=colour),
+                Reference("stopping step, median over seeds", stop, vertical=True),
+            ]
+            title = f"{name}, {WORDS[at[PARTITION]]}"
+            y = Axis(label, limits=(0, most))
+            panels.append(Panel(title, marks, y, Axis("step", limits=(0, t[-1]))))
+    columns = len(panels) // len(kinds)
+    return Picture(panels, columns, TWO_COLUMNS, 4.6, note=traces.step_rules(table))
 
 
 figure = Figure(
@@ -243,6 +255,7 @@ figure = Figure(
     ),
     claims=(recovered, ordered),
     pictures={"strip": draw_strip, "course": draw_course, "sets": draw_sets},
+    findings={"strip": "fig4.sets", "course": "fig4.order", "sets": "fig4.sets"},
     charts={"strip": play},
     summary=summary,
     reference="Figure 4",

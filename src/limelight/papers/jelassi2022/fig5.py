@@ -14,7 +14,7 @@ from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
 from limelight.papers.jelassi2022 import images
 from limelight.papers.jelassi2022.images import ARM, seeds
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, scales
 from limelight.plot import Picture, lines, over_cells, similarity_maps
 from limelight.table import Table
 from limelight.worlds.images import Images
@@ -137,7 +137,7 @@ def draw_similarity(table: Table) -> Picture:
         "one map per patch: its similarity to all patches",
         images.trained_on(table),
     )
-    return similarity_maps(panels, images.DARKEST, "similarity of positions", note=note)
+    return similarity_maps(panels, images.LIGHTEST, "similarity of positions", note=note)
 
 
 SIZES = (
@@ -156,6 +156,13 @@ figure = Figure(
     ),
     claims=(vit_stays, cnn_falls, cnn_recovers, regained),
     pictures={"accuracy": draw, "similarity": draw_similarity},
+    findings={
+        "accuracy": (
+            Finding("fig5.vit", holds="A ViT does not notice shuffled cells"),
+            Finding("fig5.cnn-falls", holds="a CNN loses {value:.0f} points on the smallest"),
+        ),
+        "similarity": "fig5.similarity",
+    },
     summary=summary,
     reference="Figure 5",
     sizes="smaller than the paper's: patches of 4 for 2, narrower networks, 10 epochs "

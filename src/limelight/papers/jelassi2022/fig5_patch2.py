@@ -16,7 +16,7 @@ from limelight.models.vit import Vision
 from limelight.papers.jelassi2022 import fig5, images
 from limelight.papers.jelassi2022.fig5 import EPOCH
 from limelight.papers.jelassi2022.images import ARM
-from limelight.papers.recipe import Scale, scales
+from limelight.papers.recipe import Finding, Scale, scales
 from limelight.plot import Picture, similarity_maps
 from limelight.table import Table
 from limelight.worlds.images import Images
@@ -42,7 +42,7 @@ def draw_similarity(table: Table) -> Picture:
         "one map per patch: its similarity to all patches",
         images.trained_on(table),
     )
-    return similarity_maps(panels, images.DARKEST, "similarity of positions", note=note)
+    return similarity_maps(panels, images.LIGHTEST, "similarity of positions", note=note)
 
 
 figure = replace(
@@ -64,6 +64,13 @@ figure = replace(
         for claim in (fig5.cnn_falls, fig5.cnn_recovers, fig5.regained)
     ),
     pictures={"similarity": draw_similarity, "accuracy": fig5.draw},
+    findings={
+        "similarity": "fig5.patch2.similarity",
+        "accuracy": Finding(
+            "fig5.patch2.cnn-falls",
+            holds="A CNN loses {value:.0f} points on the smallest shuffled cells",
+        ),
+    },
     sizes="the paper's patches and cells; a narrower ResNet, 5 epochs",
     departures=f"{images.DEPARTURES}; a ViT of width 192 with 6 blocks; ResNet-18 at half its"
     f" width, with group norm; {EPOCHS} epochs; no VGG; cells of 2, 16 and 32 pixels",

@@ -11,7 +11,7 @@ from limelight.experiments.classify import Classify
 from limelight.models.vit import Vision
 from limelight.papers.jelassi2022 import images
 from limelight.papers.jelassi2022.images import seeds
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, scales
 from limelight.plot import Axis, Bundle, Panel, Picture, Points
 from limelight.table import Table
 from limelight.worlds.images import Images
@@ -99,6 +99,13 @@ def compare(
             )(gap),
         ),
         pictures={"gap": draw},
+        findings={
+            "gap": Finding(
+                f"fig7.{source}",
+                holds=f"Positional attention competes with vanilla on {data or source}:"
+                " {value:+.1f} points for vanilla",
+            )
+        },
         summary=summary,
         reference="Figure 7",
         sizes=sizes,

@@ -253,7 +253,6 @@ def draw(table: Table) -> Picture:
         log_x=True,
         columns=3,
         height=1.9,
-        title="Idealized descent on worlds (D, C, q)",
         note=("level lines: how often $f^*$ fails", f"lost mass {lost}"),
     )
 
@@ -298,6 +297,7 @@ figure = Figure(
     # The strong part of Lemma 4.3, and how far the error falls in the end: see single-rate.
     claims=(manifold, weak, small_error, always_associated),
     pictures={"idealized": draw, "grid": draw_grid},
+    findings={"idealized": "thm4.1", "grid": "lem4.3-weak"},
     summary=summary,
     reference="Theorem 4.1, Lemmas 4.1 to 4.3",
     departures="the paper runs nothing here; worlds, rates and steps are ours. The bound 1/5 was "

@@ -21,8 +21,8 @@ ARM = ("network", "world.cell", "aligned")
 AGREEING, TOLERANCE = 50, 1e-4
 #: When the locality of positions is read, and what that is called.
 LOCALITY = {"start": "at the start", "raw": "trained", "inverse": "after the inverse shuffle"}
-#: The similarity that the paper draws darkest.
-DARKEST = 0.55
+#: The similarity that the paper draws at the end of its colours.
+LIGHTEST = 0.55
 
 #: Smoke scale: digits, one pixel per token, a tiny ViT and a tiny CNN.
 SMOKE: dict[str, Any] = {

@@ -7,6 +7,7 @@ from limelight.papers.jelassi2022.phase import AXIS, samples
 
 figure = replace(
     phase.figure,
+    charts={},  # one size: nothing to move along
     grid={AXIS: samples(16, 0.5, {16: (16,)})},
     trials=3200,
     claims=phase.error_at_size[:1],

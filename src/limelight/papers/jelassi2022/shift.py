@@ -141,6 +141,7 @@ figure = Figure(
     ),
     claims=(difference, overlap, small_error, missed),
     pictures={"shift": draw},
+    findings={"shift": "thm3.2-free"},
     summary=summary,
     reference="Theorem 3.2",
     departures="the paper states existence; the construction is ours. For inner products over all "

@@ -18,7 +18,7 @@ from limelight.fit import tabulate
 from limelight.fit.curves import slopes
 from limelight.fit.estimates import joined, largest
 from limelight.papers.jelassi2022.idealized import SIZES, named, world
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, scales
 from limelight.plot import Guide, Panel, Picture, Reference, panels
 from limelight.table import Table
 from limelight.worlds.laws import label_failure
@@ -260,6 +260,11 @@ figure = Figure(
     ),
     claims=(strong, weak, slow_rho, value_first, reaches_fstar),
     pictures={"single-rate": draw},
+    findings={
+        "single-rate": Finding(
+            "lem4.3-strong", fails="With the paper's single rate gamma does not rise at every step"
+        )
+    },
     summary=summary,
     reference="Lemma 4.3 and Section 4.1",
     departures="the paper runs nothing here; worlds are ours; gradient descent with a rate that"

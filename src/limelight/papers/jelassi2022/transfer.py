@@ -252,8 +252,10 @@ def _size(table: Table, D: int, rows: Table) -> Panel:
         marks += over_cells(seen, EXAMPLES, middle, name=name)
     linear = linear_error(D, table.setting("world.size"), MARKS / D)
     marks.append(Reference("linear rule", linear))
-    x = Axis("images", log=True, ticks=images[:: -(-len(images) // 5)])
-    return Panel(f"$D = {D}$", marks, Axis("test error", log=True), x)
+    every = table.values(EXAMPLES)
+    x = Axis("images", log=True, limits=(0.8 * every[0], 1.25 * every[-1]), ticks=every[::3])
+    y = Axis("test error", log=True, limits=(0.8 * least, 0.5))
+    return Panel(f"$D = {D}$", marks, y, x)
 
 
 def _needed(table: Table) -> Panel:

@@ -207,9 +207,13 @@ def success_rates(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
 
 
 def draw_phase(table: Table, validity: plot.Span | None = None) -> plot.Picture:
-    """Where trials succeed, N50 with straight lines through it, and where a theorem applies."""
+    """Where trials succeed, N50 with the power -2 through it, and where a theorem applies.
+
+    Both axes are logarithmic, so that a power is a straight line.
+    """
     edge = n50(table)
     x = relevant(edge) ** -2.0
+    known = np.where(usable(edge), edge.values, np.nan)
     fractions, sizes, success, _ = success_rates(table)
     return plot.phase_diagram(
         fractions**-2.0,
@@ -218,8 +222,14 @@ def draw_phase(table: Table, validity: plot.Span | None = None) -> plot.Picture:
         x_label=r"$\alpha_*^{-2}$",
         y_label="training examples $N$",
         edge=line("N50, 95 % interval", edge, x),
-        theory=lines(table, STRICT),
+        theory=[
+            *slope_guide(r"$N \propto \alpha_*^{-2}$, as printed", x, known, 1.0),
+            *slope_guide(
+                r"$N \propto (\alpha_*-\alpha_\#)^{-2}$", gap(edge) ** -2.0, known, 1.0, at=x
+            ),
+        ],
         validity=validity,
+        log_x=True,
         marked=("training not converged", unconverged_cells(table, *PLANE)),
         top=(r"$\alpha_*$", fractions),
     )

@@ -20,7 +20,7 @@ from limelight.papers.li2023 import extensions
 from limelight.papers.li2023.concentration import average_share
 from limelight.papers.li2023.extensions import cell
 from limelight.papers.li2023.traces import band, steps_of, trace
-from limelight.papers.recipe import Figure, Scale, claims, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claims, scales
 from limelight.table import Table
 from limelight.train.minibatch import Train
 from limelight.worlds import FourClasses
@@ -197,6 +197,13 @@ figure = Figure(
     ),
     claims=(*learns, *own, *neighbour, *opposite, *rise),
     pictures={"growth": draw_growth, "mass": draw_mass},
+    findings={
+        "growth": "G1.own",
+        "mass": Finding(
+            "G1.rise",
+            fails="With four classes attention on the label-relevant tokens rises by {value:.2f}",
+        ),
+    },
     summary=summary,
     reference="Appendix G.1",
     departures="the appendix gives no experiment: world, sizes and steps are ours, those of fig4 "

@@ -107,6 +107,16 @@ def logged_steps(table: Table, rows: Table) -> np.ndarray:
     return table.setting("train.every") * np.arange(rows["trace.mass.all"].shape[1])
 
 
+def until_settled(steps: np.ndarray, *logs: np.ndarray) -> int:
+    """How many looks to draw: twice as long as anything moves by a hundredth of its range."""
+    last = 1
+    for log in logs:
+        mean = np.nanmean(log, axis=0)
+        moving = np.flatnonzero(np.abs(mean - mean[-1]) > 0.01 * max(np.ptp(mean), 1e-9))
+        last = max(last, int(moving[-1]) if len(moving) else 1)
+    return min(len(steps), 2 * last + 1)
+
+
 def rise(table: Table) -> Estimate:
     """Final minus initial mass on S_*, averaged over queries and trials."""
     _, rows = main_cell(table)
@@ -188,14 +198,12 @@ def play(table: Table) -> Chart:
                 low=0.0,
                 high=1.0,
                 numbers=True,
-                dark="high",
             ),
             Film(
                 f"the {tokens} tokens in a row, by role: what each gets",
                 *(each, words),
                 low=0.0,
                 high=float(np.nanmax(each)),
-                dark="high",
                 width=440,
                 height=120,
             ),

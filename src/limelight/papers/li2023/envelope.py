@@ -106,8 +106,8 @@ def draw_envelope(table: Table) -> plot.Picture:
     sides = {
         "Definition 1, lower": found.low,
         "Definition 1, upper": found.high,
-        "always valid, lower": found.certain(own["largest"]),
-        "always valid, upper": found.certain(own["smallest"]),
+        "corrected, lower": found.certain(own["largest"]),
+        "corrected, upper": found.certain(own["smallest"]),
     }
     first = {name: log[0, : len(steps)] for name, log in sides.items()}
     least = min(float(log.min()) for log in first.values())
@@ -116,7 +116,7 @@ def draw_envelope(table: Table) -> plot.Picture:
         guides=[(name, steps, log) for name, log in first.items()],
         limits=(np.floor(10 * least) / 10, 1),
         x_label="training step",
-        y_label=r"mass of a $\mu_1$ query on $\mu_1$",
+        y_label="attention of a pattern-1 query on pattern 1",
         note="first trial",
     )
 
@@ -131,6 +131,6 @@ def draw_leak(table: Table) -> plot.Picture:
         table,
         {"largest weight on another token": "value.leak"},
         "attention weight of one token",
-        guides=[plot.Guide(r"Lemma 2, at most $\nu_n$", steps, nu)],
+        guides=[plot.Guide("at most, by Lemma 2", steps, nu)],
         limits=(0.0, 1.1 * top),
     )

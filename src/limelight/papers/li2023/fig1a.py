@@ -28,7 +28,7 @@ from limelight.papers.li2023.boundary import (
 )
 from limelight.papers.li2023.offset import offset_claims
 from limelight.papers.li2023.protocols import EXAMPLES, PAIR, SUM_FRACTIONS, fixed_sum
-from limelight.papers.recipe import Figure, Scale, claim, claims, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, claims, scales
 from limelight.table import Table
 from limelight.theory.li2023 import relevant_needed
 from limelight.train.minibatch import Train
@@ -112,7 +112,7 @@ def gap_law(table: Table, level: float) -> Estimate:
 
 
 def draw_phase(table: Table) -> plot.Picture:
-    """Where trials succeed, N50 with straight lines through it, and where Theorem 1 applies."""
+    """Where trials succeed, N50 with the power -2 through it, and where Theorem 1 applies."""
     least = relevant_needed(0.5, 0.1, 0.2, 0.0)  # of relevant tokens, by condition (8)
     validity = plot.Span("Theorem 1 does not apply", least**-2.0, math.inf)
     return boundary.draw_phase(table, validity)
@@ -145,6 +145,18 @@ figure = Figure(
     ),
     claims=(transition, straight, *law, *with_offset, *gap_law),
     pictures={"phase": draw_phase, "law": boundary.draw_law},
+    findings={
+        "phase": Finding(
+            "1a.law",
+            holds="Examples needed grow as alpha_*^-{value:.1f}, as printed",
+            fails="Examples needed grow as alpha_*^-{value:.1f}, not as alpha_*^-2",
+        ),
+        "law": Finding(
+            "1a.gap",
+            holds="Examples needed grow as the gap alpha_* - alpha_# to the power -{value:.1f}",
+            fails="Not even the gap gives the power -2: it is -{value:.1f}",
+        ),
+    },
     charts={"phase": EXPLORER.chart},
     summary=boundary.summary,
     reference="Figure 1(a)",

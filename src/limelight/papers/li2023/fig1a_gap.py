@@ -8,7 +8,7 @@ from limelight.papers.li2023 import fig1a, fig1a_ratio
 from limelight.papers.li2023.boundary import LEVELS, exponent, laws, relevant
 from limelight.papers.li2023.offset import offset_claims
 from limelight.papers.li2023.protocols import GAP_FRACTIONS, MORE_EXAMPLES, PAIR, fixed_gap
-from limelight.papers.recipe import Scale, claims, scales
+from limelight.papers.recipe import Finding, Scale, claims, scales
 from limelight.table import Table
 
 WHERE = "alpha_* - alpha_# held at 0.24"
@@ -49,6 +49,18 @@ figure = replace(
         *offset_claims("1a.which", WHERE),
         *gap_alone,
     ),
+    findings={
+        "phase": Finding(
+            "1a.which.alpha",
+            holds="At a fixed gap examples needed grow as alpha_*^-{value:.1f}, as printed",
+            fails="At a fixed gap examples needed go as (1/alpha_*)^{value:.1f}, not as alpha_*^-2",
+        ),
+        "law": Finding(
+            "1a.which.gap",
+            holds="The gap alone sets how many examples are needed",
+            fails="The gap alone does not set how many examples are needed",
+        ),
+    },
     sizes="the sizes of fig1a, in a protocol of ours",
     departures=f"{fig1a.figure.departures}; the protocol is ours: alpha_# = alpha_* - 0.24",
 )

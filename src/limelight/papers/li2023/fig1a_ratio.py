@@ -7,7 +7,7 @@ from limelight.papers.li2023 import fig1a
 from limelight.papers.li2023.boundary import EXPLORER, draw_law, draw_phase, laws
 from limelight.papers.li2023.offset import offset_claims
 from limelight.papers.li2023.protocols import MORE_EXAMPLES, PAIR, RATIO_FRACTIONS, fixed_ratio
-from limelight.papers.recipe import Scale, scales
+from limelight.papers.recipe import Finding, Scale, scales
 
 WHERE = "alpha_# a quarter of alpha_*"
 
@@ -37,6 +37,18 @@ figure = replace(
         *offset_claims("1a.ratio", WHERE),
     ),
     pictures={"phase": draw_phase, "law": draw_law},
+    findings={
+        "phase": Finding(
+            "1a.ratio",
+            holds="At a fixed ratio examples needed grow as alpha_*^-{value:.1f}, as printed",
+            fails="At a fixed ratio examples needed grow as alpha_*^-{value:.1f}, not alpha_*^-2",
+        ),
+        "law": Finding(
+            "1a.ratio.offset",
+            holds="At a fixed ratio the power -2 holds with a fitted offset",
+            fails="At a fixed ratio no offset saves the power -2",
+        ),
+    },
     charts={"phase": EXPLORER.chart},
     reference="Figure 1(a), without its confounder",
     sizes="the sizes of fig1a, in a protocol of ours",

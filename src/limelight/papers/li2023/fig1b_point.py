@@ -2,11 +2,17 @@
 
 from dataclasses import replace
 
+import numpy as np
+
+from limelight import plot
 from limelight._engine.grid import assign
 from limelight.claims import Claim
+from limelight.fit import estimates
 from limelight.papers.li2023 import fig1b_sigma
+from limelight.papers.li2023.boundary import LOOSE, STRICT
 from limelight.papers.li2023.fig1b_sigma import ERRORS, SMALL, SMOKE, START, starts
-from limelight.papers.recipe import Scale, scales
+from limelight.papers.recipe import Finding, Scale, scales
+from limelight.table import Table
 
 POINT = {"world.relevant": 0.3, "world.confusing": 0.2, "train.rate": 2.0, "train.steps": 4000}
 
@@ -33,6 +39,32 @@ asked = [
     *fig1b_sigma.pole_claims("1b.point", WHERE)[:2],
 ]
 
+
+def draw_success(table: Table) -> plot.Picture:
+    """Success against examples for three errors of the value map, at both criteria."""
+    errors = table.values("model.value_error")
+    shown = errors[sorted({0, len(errors) // 2, len(errors) - 1})]
+    rows = fig1b_sigma.counted(table.rows(np.isin(table["model.value_error"], shown)))
+    panels = [
+        plot.Panel(
+            f"test loss < {level:g}",
+            plot.over_cells(
+                rows,
+                "train.examples",
+                lambda part, level=level: estimates.share(part["test_loss"] < level, least=1),
+                "model.value_error",
+                name=r"$\sigma$ = {:g}",
+            ),
+            y=plot.Axis("share of trials that succeed", limits=(0, 1)),
+        )
+        for level in (STRICT, LOOSE)
+    ]
+    note = "trials stuck in training are failures"
+    return plot.panels(
+        panels, x_label="training examples $N$", log_x=True, share=True, height=2.1, note=note
+    )
+
+
 figure = replace(
     fig1b_sigma.figure,
     trial=assign(fig1b_sigma.figure.trial, POINT),
@@ -51,6 +83,14 @@ figure = replace(
         ),
     ),
     claims=tuple(as_failures(found) for found in asked),
+    pictures={"sigma": draw_success},
+    findings={
+        "sigma": Finding(
+            "1b.point.loose",
+            holds="A worse value map at the start costs examples: {value:.2f} times as many",
+            fails="A worse value map at the start hardly costs examples: {value:.2f} times as many",
+        )
+    },
     sizes="the paper's sizes, at its own fractions",
     departures=f"{fig1b_sigma.DEPARTURES}; no token noise",
 )

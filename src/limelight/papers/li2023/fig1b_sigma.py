@@ -16,7 +16,7 @@ from limelight.models import Shallow
 from limelight.papers.li2023 import boundary
 from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, n50
 from limelight.papers.li2023.quotients import quotients, single
-from limelight.papers.recipe import Figure, Scale, claims, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claims, scales
 from limelight.table import Table
 from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
@@ -184,6 +184,13 @@ figure = Figure(
         *pole_claims("1b.sigma", "alpha_* 0.38, alpha_# 0.12"),
     ),
     pictures={"sigma": draw_sigma},
+    findings={
+        "sigma": Finding(
+            "1b.sigma",
+            holds="A worse value map at the start costs examples: {value:.2f} times as many",
+            fails="A worse value map at the start costs no examples: {value:.2f} times as many",
+        )
+    },
     summary=summary,
     reference="Figure 1(b)",
     sizes="the paper's sizes at fractions of ours",

@@ -9,7 +9,7 @@ from limelight.measures import FreshLoss
 from limelight.models import Shallow
 from limelight.papers.li2023.boundary import DRAWS, POINTS
 from limelight.papers.li2023.protocols import PAIR, fixed_ratio
-from limelight.papers.recipe import Figure, Scale, claims, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claims, scales
 from limelight.table import Table
 from limelight.train.minibatch import Train
 from limelight.worlds import Patterns
@@ -142,6 +142,11 @@ figure = Figure(
     ),
     claims=straight,
     pictures={"iterations": draw_times},
+    findings={
+        "iterations": Finding(
+            "2.line", holds="Iterations to success are linear in 1/alpha_*: R^2 = {value:.3f}"
+        )
+    },
     summary=summary,
     reference="Figure 2",
     sizes="the sizes of the other figures: the text of this one is not at hand",

@@ -14,7 +14,7 @@ from limelight.papers.li2023 import boundary, fig1a
 from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, n50, relevant
 from limelight.papers.li2023.protocols import EXAMPLES, PAIR, SUM_FRACTIONS, fixed_sum
 from limelight.papers.li2023.quotients import Quotients, growth, quotients, smallest
-from limelight.papers.recipe import Scale, claims, scales
+from limelight.papers.recipe import Finding, Scale, claims, scales
 from limelight.table import Table
 
 ARM = "model.frozen"
@@ -155,6 +155,17 @@ figure = replace(
     claims=arm_claims("3", "the paper's protocol"),
     pictures={"arms": draw_arms, "savings": draw_savings},
     summary=summary,
+    findings={
+        "arms": Finding(
+            "3.advantage",
+            holds="Trained attention needs fewer examples, {value:.1f} times fewer at least",
+        ),
+        "savings": Finding(
+            "3.growth",
+            holds="The advantage grows as alpha_*^-{value:.1f}",
+            fails="The advantage does not grow as alpha_*^-2: it goes as (1/alpha_*)^{value:.1f}",
+        ),
+    },
     reference="Figure 3",
     sizes="the sizes of fig1a, with attention frozen beside it",
     departures=f"{fig1a.figure.departures}; the paper calls the frozen network a CNN",

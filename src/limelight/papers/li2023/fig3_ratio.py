@@ -5,7 +5,7 @@ from dataclasses import replace
 from limelight._engine.grid import assign
 from limelight.papers.li2023 import fig1a, fig1a_ratio, fig3
 from limelight.papers.li2023.protocols import PAIR, RATIO_FRACTIONS, fixed_ratio
-from limelight.papers.recipe import Scale, scales
+from limelight.papers.recipe import Finding, Scale, scales
 
 figure = replace(
     fig3.figure,
@@ -23,6 +23,17 @@ figure = replace(
         ),
     ),
     claims=fig3.arm_claims("3.ratio", fig1a_ratio.WHERE, "limelight; the protocol is ours; "),
+    findings={
+        "arms": Finding(
+            "3.ratio.advantage",
+            holds="Trained attention needs fewer examples, {value:.1f} times fewer at least",
+        ),
+        "savings": Finding(
+            "3.ratio.growth",
+            holds="The advantage grows as alpha_*^-{value:.1f}",
+            fails="The advantage does not grow as alpha_*^-2: it goes as (1/alpha_*)^{value:.1f}",
+        ),
+    },
     reference="Figure 3, without its confounder",
     sizes="the sizes of fig3, in a protocol of ours",
     departures=fig1a_ratio.figure.departures,

@@ -7,7 +7,7 @@ from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.fit import curves
 from limelight.papers.li2023 import concentration
 from limelight.papers.li2023.concentration import LABELS, average_share
-from limelight.papers.recipe import Figure, Scale, claim, claims, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, claims, scales
 from limelight.table import Table
 
 TOKENS = ("world.tokens", "world.confusing")
@@ -59,12 +59,11 @@ def draw_mass(table: Table) -> plot.Picture:
     ceiling = concentration.ceilings(table, at)
     steps = concentration.logged_steps(table, rows)
     logs = {role: rows[f"trace.mass.{role}"].astype(float) for role in LABELS}
-    found = [
-        plot.band(LABELS[role], steps, log) for role, log in logs.items() if not np.isnan(log).all()
-    ]
-    rest = plot.Series("all queries, on other tokens", steps, 1 - logs["all"].mean(axis=0))
+    logs = {role: log for role, log in logs.items() if not np.isnan(log).all()}
+    shown = concentration.until_settled(steps, *logs.values())
+    found = [plot.band(LABELS[role], steps[:shown], log[:, :shown]) for role, log in logs.items()]
     return plot.lines(
-        [*found, rest],
+        found,
         x_label="training step",
         y_label=r"attention mass on $\mathcal{S}_*$",
         references=[
@@ -72,7 +71,10 @@ def draw_mass(table: Table) -> plot.Picture:
             plot.Reference("ceiling, non-disc.", ceiling["idle"], LABELS["idle"]),
         ],
         limits=(0, 1),
-        note=concentration.in_words(at),
+        note=(
+            concentration.in_words(at),
+            "" if shown == len(steps) else f"nothing moves from there to step {steps[-1]}",
+        ),
     )
 
 
@@ -120,6 +122,21 @@ figure = Figure(
         )(concentration.excess),
     ),
     pictures={"mass": draw_mass, "roles": concentration.draw_roles},
+    findings={
+        "mass": (
+            Finding("4.rise", holds="Attention on the label-relevant tokens rises by {value:.2f}"),
+            Finding(
+                "4.one",
+                holds="it comes to {value:.0%} of what any weights can reach",
+                fails="it stops at {value:.0%} of what any weights can reach",
+            ),
+        ),
+        "roles": Finding(
+            "4.one",
+            holds="Every role attends to the relevant tokens as much as any weights can",
+            fails="Relevant queries attend to relevant tokens; the other roles do so less",
+        ),
+    },
     charts={"mass": concentration.play},
     summary=concentration.summary,
     reference="Figure 4",

@@ -16,7 +16,7 @@ from limelight.papers.li2023.removal import (
     summary,
     trial,
 )
-from limelight.papers.recipe import Figure, Scale, scales
+from limelight.papers.recipe import Figure, Finding, Scale, scales
 
 LOUDS = [0.1, 0.3, 0.5]
 #: Fractions and error as recollected of the paper's own figure, whose text is not at hand.
@@ -61,6 +61,14 @@ figure = Figure(
         if found.name != "5.random.c0.3"  # four hundred trials leave it open: `fig5_trials`
     ),
     pictures={"loss": draw_loss},
+    findings={
+        "loss": (
+            Finding("5.attention", holds="Removing the least attended tokens lowers the loss"),
+            Finding(
+                "5.random", holds="removing at random does not", fails="random removal moves it"
+            ),
+        )
+    },
     summary=summary,
     reference="Figure 5",
     sizes="the paper's width and tokens at fractions of ours: the text of this figure is not "

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from limelight.papers.li2023 import fig5
 from limelight.papers.li2023.removal import CUT, LOUD, MAIN, cuts, loss_claims, small, smoke, trial
-from limelight.papers.recipe import Scale, scales
+from limelight.papers.recipe import Finding, Scale, scales
 
 figure = replace(
     fig5.figure,
@@ -25,5 +25,11 @@ figure = replace(
         MAIN,
         "limelight; li2023, Figure 5, trained longer",
     ),
+    findings={
+        "loss": Finding(
+            "5.long.irrelevant",
+            fails="After 1,000 steps removing label-irrelevant tokens no longer lowers the loss",
+        )
+    },
     departures=f"{fig5.DEPARTURES}; 1,000 steps",
 )

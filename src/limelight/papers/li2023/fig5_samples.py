@@ -10,7 +10,7 @@ from limelight.papers.li2023 import fig5
 from limelight.papers.li2023.boundary import LEVELS, LOOSE, STRICT, at_both, n50
 from limelight.papers.li2023.quotients import Quotients, quotients, single
 from limelight.papers.li2023.removal import CUT, FEW, NAMES, WHOLE, cuts, small, smoke, trial
-from limelight.papers.recipe import Scale, claims, scales
+from limelight.papers.recipe import Finding, Scale, claims, scales
 from limelight.table import Table
 from limelight.worlds import POLICIES
 
@@ -52,21 +52,21 @@ def draw_success(table: Table, level: float) -> plot.Picture:
     def success(rows: Table) -> Estimate:
         return estimates.share(rows["test_loss"] < level, least=1)
 
-    parts = {"all 50 tokens": table.where(world__kept=WHOLE)} | {
-        f"{NAMES[name]}, 35 kept": table.where(world__policy=code, world__kept=FEW)
+    def line(rows: Table, name: str) -> list[plot.Series]:
+        return plot.over_cells(rows, "train.examples", success, name=name) if len(rows) else []
+
+    whole = line(table.where(world__kept=WHOLE), f"all {WHOLE} tokens")
+    upwards = plot.Axis(f"share with test loss < {level:g}", limits=(0, 1))
+    panels = [
+        plot.Panel(
+            NAMES[name],
+            [*whole, *line(table.where(world__policy=code, world__kept=FEW), f"{FEW} tokens kept")],
+            y=upwards,
+        )
         for code, name in enumerate(POLICIES)
-    }
-    return plot.lines(
-        [
-            line
-            for name, rows in parts.items()
-            for line in plot.over_cells(rows, "train.examples", success, name=name)
-            if len(rows)
-        ],
-        x_label="training examples $N$",
-        y_label=f"share of trials with test loss < {level:g}",
-        log_x=True,
-        limits=(0, 1),
+    ]
+    return plot.panels(
+        panels, x_label="training examples $N$", log_x=True, columns=2, share=True, height=1.7
     )
 
 
@@ -97,6 +97,16 @@ figure = replace(
     pictures={
         "samples": partial(draw_success, level=STRICT),
         "loose": partial(draw_success, level=LOOSE),
+    },
+    findings={
+        name: Finding(
+            f"5.samples.attention{suffix}",
+            holds="With the least attended tokens removed fewer examples suffice:"
+            " {value:.2f} times as many",
+            fails="With the least attended tokens removed more examples are needed:"
+            " {value:.1f} times as many",
+        )
+        for name, suffix in (("samples", ""), ("loose", ".loose"))
     },
     summary=summary,
     reference="Figure 5 and Remark 2",

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from limelight.papers.li2023 import fig5
 from limelight.papers.li2023.removal import CUT, FEW, LOUD, MAIN, WHOLE, loss_claims
-from limelight.papers.recipe import Scale, scales
+from limelight.papers.recipe import Finding, Scale, scales
 
 NOISE = 0.3
 SMOKE, SMALL = (fig5.figure.scales[name] for name in ("smoke", "small"))
@@ -25,6 +25,11 @@ figure = replace(
     claims=loss_claims("5", ".c0.3", "c_big 0.3, alpha_* 0.4", {**MAIN, LOUD: NOISE}, fig5.QUIETER)[
         :1
     ],
+    findings={
+        "loss": Finding(
+            "5.random.c0.3", fails="Removing tokens at random changes the loss by {value:.0%}"
+        )
+    },
     reference="limelight; Figure 5",
     departures=f"{fig5.figure.departures}; two cells on more trials",
     shared=CUT,

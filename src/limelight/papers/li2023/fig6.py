@@ -22,7 +22,7 @@ from limelight.papers.li2023.composites import (
     points,
     sizes,
 )
-from limelight.papers.recipe import Figure, Scale, claim, claims, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, claims, scales
 from limelight.table import Table
 
 stated = partial(claim, at="li2023, Figure 6(a)")
@@ -108,13 +108,14 @@ law = claim(
 by_interpolation = reach.reach_claims("6b.reach.60", "6b.reach-law.60", "after")
 
 #: Lines that a panel has colours for.
-LINES = 7
+LINES = 4
 
 
 def draw_accuracy(table: Table) -> plot.Picture:
     """Accuracy against the relevant fraction, one line for each number of examples."""
     counts = sizes(table)
-    few = counts if len(counts) <= LINES else sorted({*counts[::2], counts[-1]})
+    places = np.linspace(0, len(counts) - 1, min(LINES, len(counts))).round().astype(int)
+    few = [counts[place] for place in places]
     found, crosses = [], []
     for i, n in enumerate(few):
         rows = table.where(course__examples=n)
@@ -128,7 +129,7 @@ def draw_accuracy(table: Table) -> plot.Picture:
         y_label="test accuracy, %",
         note=(
             "crosses: as many patches of any kind removed as at the right end",
-            "" if few == counts else "every other size and the last",
+            "" if few == list(counts) else f"{len(few)} of {len(counts)} sizes",
         ),
     )
 
@@ -203,6 +204,21 @@ figure = Figure(
         "accuracy": draw_accuracy,
         "samples": reach.draw_samples,
         "attention": draw_attention,
+    },
+    charts={"samples": reach.explore},
+    findings={
+        "accuracy": Finding(
+            "6a.alpha",
+            holds="Accuracy rises as background patches are removed:"
+            " {value:.1f} points per tenth of alpha_*",
+        ),
+        "samples": Finding(
+            "6b.falls.60",
+            holds="Without background fewer examples reach 60 %: {value:.2f} times as many",
+        ),
+        "attention": Finding(
+            "6a.attention", holds="Training moves attention to the object, by {value:.2f}"
+        ),
     },
     summary=summary,
     reference="Figure 6(a) and (b)",

@@ -6,7 +6,7 @@ from functools import partial
 from limelight.claims import Below, Inside
 from limelight.papers.li2023 import fig6, reach
 from limelight.papers.li2023.composites import ALL, CUT, DEPARTURES, EXAMPLES, FRACTIONS
-from limelight.papers.recipe import Scale, claim, scales
+from limelight.papers.recipe import Finding, Scale, claim, scales
 
 falls = claim(
     "close.falls",
@@ -54,6 +54,13 @@ figure = replace(
     ),
     claims=(falls, law, *reach.reach_claims("close.reach", "close.reach-law", "before")),
     pictures={"samples": reach.draw_samples},
+    findings={
+        "samples": Finding(
+            "close.law",
+            holds="Examples needed grow as alpha_*^-{value:.1f}, as printed",
+            fails="Examples needed grow as alpha_*^-{value:.1f}, not as alpha_*^-2",
+        )
+    },
     summary=reach.summary,
     reference="limelight; the protocol of Figure 6(b)",
     departures=f"{DEPARTURES}; not in the paper: sizes that lie closer, at 60 %; 1,000 steps of"

@@ -5,8 +5,14 @@ from itertools import chain
 from limelight import plot
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.papers.li2023 import concentration
-from limelight.papers.li2023.concentration import SHORT, ceilings, logged_steps, without_noise
-from limelight.papers.recipe import Figure, Scale, claim, claims, scales
+from limelight.papers.li2023.concentration import (
+    SHORT,
+    ceilings,
+    logged_steps,
+    until_settled,
+    without_noise,
+)
+from limelight.papers.recipe import Figure, Finding, Scale, claim, claims, scales
 from limelight.table import Table
 
 PATTERNS = "world.patterns"
@@ -60,15 +66,19 @@ def draw_mass(table: Table) -> plot.Picture:
     """Mass on the relevant tokens over steps, all queries, one line for each number of patterns."""
     cells = list(table.cells(PATTERNS))
     top = ceilings(table, cells[0][0])["all"]  # the same for every number of patterns
+    logs = [rows["trace.mass.all"].astype(float) for _, rows in cells]
+    steps = logged_steps(table, cells[0][1])
+    shown = until_settled(steps, *logs)
     return plot.lines(
         [
-            plot.band(f"$M$ = {at[PATTERNS]}", logged_steps(table, rows), rows["trace.mass.all"])
-            for at, rows in cells
+            plot.band(f"$M$ = {at[PATTERNS]}", steps[:shown], log[:, :shown])
+            for (at, _), log in zip(cells, logs, strict=True)
         ],
         x_label="training step",
         y_label=r"attention mass on $\mathcal{S}_*$, all queries",
         references=[plot.Reference("ceiling", top)],
         limits=(0, 1),
+        note="" if shown == len(steps) else f"nothing moves from there to step {steps[-1]}",
     )
 
 
@@ -87,6 +97,24 @@ figure = Figure(
     ),
     claims=(*chain.from_iterable(zip(rise, final, strict=True)), ceiling),
     pictures={"mass": draw_mass, "roles": concentration.draw_roles},
+    findings={
+        "mass": (
+            Finding(
+                "7.rise.m20",
+                holds="With more patterns attention on the label-relevant tokens still rises",
+            ),
+            Finding(
+                "7.one.m20",
+                holds="it comes to {value:.0%} of what any weights can reach",
+                fails="it stops at {value:.0%} of what any weights can reach",
+            ),
+        ),
+        "roles": Finding(
+            "7.one.m10",
+            holds="Every role attends to the relevant tokens as much as any weights can",
+            fails="Relevant queries attend to relevant tokens; the other roles do so less",
+        ),
+    },
     summary=concentration.summary,
     reference="Figure 7",
     sizes="the paper's sizes; rate, batch and steps are ours",

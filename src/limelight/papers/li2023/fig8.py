@@ -16,7 +16,7 @@ from limelight.papers.li2023.removal import (
     smoke,
     trial,
 )
-from limelight.papers.recipe import Scale, scales
+from limelight.papers.recipe import Finding, Scale, scales
 from limelight.table import Table
 
 
@@ -52,6 +52,20 @@ figure = replace(
         )
     ),
     pictures={"loss": draw_loss, "most": draw_most},
+    findings={
+        name: (
+            Finding(
+                f"8.attention.m{patterns}",
+                holds="Removing the least attended tokens lowers the loss",
+            ),
+            Finding(
+                f"8.random.m{patterns}",
+                holds="removing at random does not",
+                fails="random removal moves it",
+            ),
+        )
+        for name, patterns in (("loss", 10), ("most", 20))
+    },
     reference="Figure 8",
     sizes="the paper's dimensions at fractions of ours: the text of Figure 5 is not at hand",
     departures=f"{fig5.DEPARTURES}; 70 steps",

@@ -16,7 +16,7 @@ from limelight.papers.li2023 import concentration, extensions
 from limelight.papers.li2023.concentration import average_share
 from limelight.papers.li2023.extensions import backslides, cell
 from limelight.papers.li2023.traces import band, steps_of, trace
-from limelight.papers.recipe import Figure, Scale, claim, claims, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, claims, scales
 from limelight.table import Table
 from limelight.train.minibatch import Train
 
@@ -173,6 +173,14 @@ figure = Figure(
     ),
     claims=(*learns, *rise, fires, steadier, more_stable),
     pictures={"gates": draw_gates, "mass": draw_mass, "margin": draw_margin},
+    findings={
+        "gates": "G3.gates",
+        "mass": Finding(
+            "G3.rise.8",
+            fails="The more heads, the less attention moves: it rises by {value:.2f} with 8",
+        ),
+        "margin": "G3.learns.8",
+    },
     summary=summary,
     reference="Appendix G.3",
     departures="the appendix gives no experiment: sizes and steps are those of fig4; its formula "

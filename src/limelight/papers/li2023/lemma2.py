@@ -14,7 +14,14 @@ from limelight.claims import AtLeast, AtMost, Claim, Estimate, Fixed, Inside, Ru
 from limelight.papers.li2023.concentration import average, logged_steps
 from limelight.papers.li2023.envelope import envelopes
 from limelight.papers.li2023.lucky import slack_of
-from limelight.papers.li2023.traces import over_steps, rows_of, share_of_looks, steps_of, trace
+from limelight.papers.li2023.traces import (
+    in_panels,
+    over_steps,
+    rows_of,
+    share_of_looks,
+    steps_of,
+    trace,
+)
 from limelight.table import Table
 
 #: The scale of the output layer at the start, the paper's $\xi$.
@@ -264,11 +271,12 @@ CLAIMS = (
 def draw_features(table: Table) -> plot.Picture:
     """Lengths of key, query and value features of patterns 1 and 2 and of the others."""
     rows = rows_of(table)
-    logs = {}
-    for word in ("key", "query", "value"):
+    groups: dict[str, dict] = {"discriminative patterns": {}, "the other patterns": {}}
+    for word, name in (("key", "keys"), ("query", "queries"), ("value", "values")):
         both = trace(rows, f"norm.{word}.1") + trace(rows, f"norm.{word}.2")
-        logs |= {f"{word}, discriminative": both / 2, f"{word}, others": f"norm.{word}.idle"}
-    return over_steps(table, logs, "length of the feature")
+        groups["discriminative patterns"][name] = both / 2
+        groups["the other patterns"][name] = f"norm.{word}.idle"
+    return in_panels(table, groups, "length of the feature")
 
 
 def draw_rows(table: Table) -> plot.Picture:
@@ -292,7 +300,7 @@ def draw_rows(table: Table) -> plot.Picture:
         sizes,
         "mean projection",
         guides=[plot.Guide("Claim 1, shape of the growth", steps, predicted)],
-        references=[plot.Reference(r"$\xi$", SCALE)],
+        references=[plot.Reference(r"size at the start, $\xi$", SCALE)],
         log_y=True,
     )
 
@@ -309,25 +317,29 @@ def draw_pull(table: Table) -> plot.Picture:
             "lucky neurons, 5th percentile": "pull.lucky.low",
             "other neurons, 95th percentile": "pull.other.high",
         },
-        r"$-a V_i(t)$; others $|a V_i(t)|$",
-        guides=[plot.Guide("Lemma 2, lucky neurons, at least", steps, bound)],
-        references=[plot.Reference("others,\nat most", most_pull(table))],
+        "pull on the value of the own pattern",
+        guides=[plot.Guide("lucky neurons at least, by Lemma 2", steps, bound)],
+        references=[plot.Reference("other neurons\nat most, by Lemma 2", most_pull(table))],
     )
 
 
 def draw_value(table: Table) -> plot.Picture:
     """The value that a pattern-1 query reads, by what it has learned and what it began with."""
-    return over_steps(
+    return in_panels(
         table,
         {
-            "learned, own feature": "value.learned.own",
-            "learned, confusion feature": "value.learned.confusing",
-            "learned, idle features": "value.learned.idle",
-            "from the start, mass on pattern 1": "own.mass",
-            "from the start, error $z$": "value.error",
+            "learned": {
+                "along its own feature": "value.learned.own",
+                "along the confusion feature": "value.learned.confusing",
+                "along idle features": "value.learned.idle",
+            },
+            "from the start": {
+                "mass on pattern 1": "own.mass",
+                "error of the value map": "value.error",
+            },
         },
         "part of the value",
-        references=[plot.Reference(r"$\sigma+\tau$", slack_of(table))],
+        references=[plot.Reference(r"most error of a feature, $\sigma+\tau$", slack_of(table))],
     )
 
 
@@ -340,8 +352,8 @@ def draw_margin(table: Table) -> plot.Picture:
     rise = steps[: last + 1] / steps[last]
     return over_steps(
         table,
-        {"mean": "margin.mean", "least of 100": "margin.least"},
-        r"margin $y F(X)$",
+        {"mean margin": "margin.mean", "least margin of 100": "margin.least"},
+        "margin on fresh examples",
         guides=[
             plot.Guide(f"growth as {name}", steps[: last + 1], mean[last] * rise**power)
             for power, name in ((1, "$t$"), (2, "$t^2$"))
@@ -355,8 +367,8 @@ def draw_drift(table: Table) -> plot.Picture:
     return over_steps(
         table,
         {
-            r"$W_Q W_Q^\top - W_K W_K^\top$": "drift.attention",
-            r"$W_V W_V^\top - W_O^\top W_O$": "drift.value",
+            "queries against keys": "drift.attention",
+            "values against outputs": "drift.value",
         },
         "relative change since the start",
     )

@@ -17,7 +17,7 @@ from limelight.measures import (
 from limelight.papers.li2023 import envelope, lemma2, lucky
 from limelight.papers.li2023.concentration import SHORT, trial, without_noise
 from limelight.papers.li2023.traces import READOUT
-from limelight.papers.recipe import Figure, Scale, scales
+from limelight.papers.recipe import Figure, Finding, Scale, scales
 from limelight.table import Table
 
 #: The error of the value map at the start, the paper's $\sigma$.
@@ -82,6 +82,36 @@ figure = Figure(
         "value": lemma2.draw_value,
         "margin": lemma2.draw_margin,
         "drift": lemma2.draw_drift,
+    },
+    findings={
+        "lucky": (
+            Finding("L3.literal", fails="Read literally, Lemma 3 finds too few lucky neurons"),
+            Finding("L3.argmax", holds="by the largest product there are enough"),
+        ),
+        "kept": Finding(
+            "L4.argmax",
+            holds="Lucky neurons stay lucky",
+            fails="Lucky neurons stay lucky only with the right output sign: {value:.0%} of all do",
+        ),
+        "envelope": Finding(
+            "D1.envelope",
+            fails="Definition 1 brackets the attention at {value:.0%} of the looks, not at every one",
+        ),
+        "leak": Finding(
+            "L2.leak",
+            fails="Lemma 2's bound on one weight holds at {value:.0%} of the looks, not at every one",
+        ),
+        "features": Finding(
+            "L2.keys", holds="Key features of the discriminative patterns grow {value:.1f}-fold"
+        ),
+        "rows": Finding(
+            "L2.rows", holds="Lucky output rows grow {value:.0f}-fold along their own feature"
+        ),
+        "pull": Finding("L2.pull", fails="Lucky neurons pull less than Lemma 2 prints"),
+        "value": "L2.values",
+        "margin": Finding(
+            "L2.margin", holds="The margin grows as the steps to the power {value:.1f}"
+        ),
     },
     summary=summary,
     reference="Definitions 1 and 2, Lemmas 2 to 4",

@@ -88,12 +88,13 @@ CLAIMS = (*excess_share, *kept, shared)
 
 def draw_lucky(table: Table) -> plot.Picture:
     """Share of lucky neurons over training, by variant, with Lemma 3's line."""
-    logs = {f"{variant}, all": f"lucky.{variant}.share" for variant in VARIANTS}
+    words = {"literal": "as defined", "argmax": "by the largest product", "margin": "by a margin"}
+    logs = {words[variant]: f"lucky.{variant}.share" for variant in VARIANTS}
     return over_steps(
         table,
-        logs | {"argmax, right output sign": "lucky.argmax.signed"},
-        "share of neurons, each set",
-        references=[plot.Reference("Lemma 3", bound_of(table))],
+        logs | {"by the largest product, right output sign": "lucky.argmax.signed"},
+        "share of neurons that are lucky",
+        references=[plot.Reference("at least, by Lemma 3", bound_of(table))],
     )
 
 
@@ -103,10 +104,10 @@ def draw_kept(table: Table) -> plot.Picture:
         table,
         {
             "right output sign": "lucky.argmax.kept_signed",
-            "all": "lucky.argmax.kept",
+            "any output sign": "lucky.argmax.kept",
             "wrong output sign": "lucky.argmax.kept_wrong",
         },
-        r"share of $\mathcal{W}(0), \mathcal{U}(0)$ kept",
+        "share of lucky neurons that stay so",
         references=[plot.Reference("Lemma 4", 1.0)],
         limits=(0, 1.02),
     )

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from limelight import fit, plot
+from limelight.chart import Chart, Explorer
 from limelight.claims import Below, Claim, Estimate, Fixed, Inside
 from limelight.fit import Edge, Threshold
 from limelight.fit.curves import crossing, slopes
@@ -32,6 +33,8 @@ from limelight.table import Table
 LEVELS = (0.775, 0.7, 0.6)
 #: The accuracy that the claims by interpolation ask for, and those that a summary adds.
 LEVEL, BESIDE = 0.6, (0.55, 0.6, 0.65)
+#: Accuracies that an explorer offers: those of the claims among them.
+LADDER = (0.5, 0.525, 0.55, 0.575, 0.6, 0.625, 0.65, 0.675, 0.7, 0.725, 0.75, 0.775)
 FEWER = "Fewer examples suffice as background patches are removed"
 SQUARE = "Examples needed grow as the relevant fraction to the power -2"
 
@@ -150,6 +153,27 @@ def draw_samples(table: Table) -> plot.Picture:
         top=(r"$\alpha_*$", np.round(x, 2)),
         bar_label=f"share of trials with accuracy of at least {level:.1%}",
     )
+
+
+def explore(table: Table) -> Chart:
+    """The same with the accuracy to move."""
+    rows = table.rows(~table["world.blind"].astype(bool))
+    flat = Table(rows.columns, (RELEVANT, EXAMPLES), table.manifest)
+    return Explorer(
+        upwards=EXAMPLES,
+        measure="accuracy",
+        edge=n50,
+        across={
+            r"$\alpha_*^{-2}$": lambda at: realised(table, float(at[RELEVANT])) ** -2.0,
+            r"$\alpha_*$": lambda at: realised(table, float(at[RELEVANT])),
+        },
+        levels=LADDER,
+        start=shown(table),
+        below=False,
+        label="training examples N",
+        measured="test accuracy",
+        found="N50, where half of the trials succeed",
+    ).chart(flat)
 
 
 def shown(table: Table) -> float:

@@ -20,7 +20,7 @@ from limelight.measures import SetGrowth
 from limelight.papers.li2023.boundary import DRAWS
 from limelight.papers.li2023.concentration import average, logged_steps, trial, world
 from limelight.papers.li2023.traces import band, steps_of, trace
-from limelight.papers.recipe import Figure, Scale, claim, claims, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, claims, scales
 from limelight.table import Table
 from limelight.worlds import Patterns, PatternSets
 
@@ -177,6 +177,13 @@ figure = Figure(
     ),
     claims=(*common, *frequency, idle_left, idle_lost),
     pictures={"share": draw_share, "mass": draw_mass},
+    findings={
+        "share": "G2.keys.frequency",
+        "mass": Finding(
+            "G2.idle",
+            fails="Attention on the non-discriminative sets falls, to {value:.2f}, not to 0",
+        ),
+    },
     summary=summary,
     reference="Appendix G.2",
     departures="the generator of sets is ours: two members at distance 0.63, features their images "

@@ -13,7 +13,7 @@ from limelight.fit import estimates
 from limelight.papers.li2023 import extensions, heads
 from limelight.papers.li2023.extensions import backslides, cell
 from limelight.papers.li2023.traces import trace
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, scales
 from limelight.table import Table
 
 SKIP, NORM, NOISE = "model.skip", "model.layer_norm", "world.noise"
@@ -121,6 +121,14 @@ figure = Figure(
     ),
     claims=(learns, rise, same, more_stable),
     pictures={"mass": draw_mass, "margin": draw_margin},
+    findings={
+        "mass": Finding(
+            "G4.rise",
+            fails="With a skip connection attention on the label-relevant tokens rises by"
+            " {value:.2f}",
+        ),
+        "margin": "G4.learns",
+    },
     summary=summary,
     reference="Appendix G.4",
     departures="the appendix gives no experiment: sizes and steps are those of fig4, but tokens "

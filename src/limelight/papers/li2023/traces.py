@@ -72,3 +72,14 @@ def over_steps(
         for label, log in logs.items()
     ]
     return plot.lines(found, x_label="training step", y_label=y_label, **options)
+
+
+def in_panels(
+    table: Table, groups: Mapping[str, Mapping[str, str | np.ndarray]], y_label: str, **options
+) -> plot.Picture:
+    """Groups of traces over training steps, one panel each, on one scale."""
+    parts = [
+        plot.Panel(title, over_steps(table, logs, y_label, **options).panels[0].marks, y_label)
+        for title, logs in groups.items()
+    ]
+    return plot.panels(parts, x_label="training step", share=True, height=2.1)

@@ -286,6 +286,10 @@ figure = Figure(
     ),
     claims=(against_limit, against_prediction, beyond_limit, beyond_prediction, against_neighbours),
     pictures={"strength": draw_strength, "sweeps": draw_sweeps},
+    findings={
+        "strength": "curves.limit",
+        "sweeps": "curves.finite",
+    },
     summary=summary,
     reference="Theorems 1 and 2",
     departures="the paper has no experiment; 16 draws a point at small scale",

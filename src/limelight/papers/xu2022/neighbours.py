@@ -16,7 +16,7 @@ from limelight.fit import _families as families
 from limelight.fit import tabulate
 from limelight.measures import noise_left, purity
 from limelight.models import Smoother
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, scales
 from limelight.papers.xu2022.ratios import POINT, Cell, model_of
 from limelight.table import Table
 from limelight.theory.xu2022 import printed
@@ -152,6 +152,12 @@ figure = Figure(
     ),
     claims=(inside, edge, beyond),
     pictures={"neighbours": draw},
+    findings={
+        "neighbours": (
+            Finding("theorem1.edge", holds="Up to K = m_k neighbours improve every token"),
+            Finding("theorem1.beyond", holds="beyond it too", fails="beyond it they do not"),
+        )
+    },
     summary=summary,
     reference="Theorem 1 and Section 3.1",
     departures="the paper has no experiment and does not say how much smaller K is; the universal"

@@ -15,7 +15,7 @@ from limelight.fit import _families as families
 from limelight.fit import tabulate
 from limelight.models.cnn import Convolutional
 from limelight.models.vit import Vision
-from limelight.papers.recipe import Figure, Scale, claim, claims, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, claims, scales
 from limelight.table import Table
 from limelight.train.images import ImageTraining
 from limelight.worlds.images import Images
@@ -150,6 +150,12 @@ figure = Figure(
     ),
     claims=(trained, lost, *noise_left),
     pictures={"noise": draw},
+    findings={
+        "noise": Finding(
+            "networks.accuracy",
+            fails="A ViT loses {value:.1f} points more than a CNN to noise on some patches",
+        )
+    },
     summary=summary,
     reference="Section 1",
     departures="the paper compares networks on domain adaptation; here both are trained on plain"

@@ -13,7 +13,7 @@ from limelight.fit import _families as families
 from limelight.fit import tabulate
 from limelight.measures import filter_errors
 from limelight.models import Smoother
-from limelight.papers.recipe import Figure, Scale, scales
+from limelight.papers.recipe import Figure, Finding, Scale, scales
 from limelight.papers.xu2022.ratios import claim, claims
 from limelight.table import Table
 from limelight.worlds import Regions
@@ -219,6 +219,16 @@ figure = Figure(
     ),
     claims=(*printed, stuck, cosine, leak, layout_local, layout_attention),
     pictures={"patches": draw},
+    findings={
+        "patches": (
+            "patches.clean",
+            Finding(
+                "patches.corrupted",
+                holds="it repairs the perturbed ones better too",
+                fails="it does not repair the perturbed ones",
+            ),
+        )
+    },
     summary=summary,
     reference="Section 1",
     departures="the paper claims this in words; grid, layouts and corruption are ours; noise 0.5 on"

@@ -9,7 +9,7 @@ from limelight.fit import _families as families
 from limelight.fit import tabulate
 from limelight.measures import noise_products
 from limelight.models import Smoother
-from limelight.papers.recipe import Figure, Scale, claims, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claims, scales
 from limelight.papers.xu2022.ratios import Cell, model_of
 from limelight.table import Table
 from limelight.theory.xu2022 import printed
@@ -106,6 +106,14 @@ figure = Figure(
     scales=scales(smoke=Scale(trials=20, grid={AXIS: ROWS[2:4]}), small=Scale(trials=200)),
     claims=kept,
     pictures={"products": draw},
+    findings={
+        "products": (
+            Finding(
+                "lemma2.printed", holds="Lemma 2 holds as printed", fails="Lemma 2 fails as printed"
+            ),
+            Finding("lemma2.pairs", holds="for two different tokens it holds"),
+        )
+    },
     summary=summary,
     reference="Lemma 2",
     departures="the paper has no experiment; delta is 0.05",

@@ -12,7 +12,7 @@ from limelight.fit import _families as families
 from limelight.fit import tabulate
 from limelight.measures import noise_left
 from limelight.models import Smoother
-from limelight.papers.recipe import Figure, Scale, scales
+from limelight.papers.recipe import Figure, Finding, Scale, scales
 from limelight.papers.xu2022.ratios import LARGE, Cell, claim, control, limit_ratio, measured, over
 from limelight.table import Table
 from limelight.theory.xu2022 import optimum
@@ -140,73 +140,75 @@ def averaged(rows: Table) -> float:
 
 
 def draw(table: Table) -> plot.Picture:
-    """Best ratio over cluster size with the law, and the exponent over noise level."""
-    found = plot.over_cells(
-        table.where(model__operator="softmax"),
-        x="world.size",
-        y=measured,
-        by=("world.sigma", "world.clusters"),
-        name=lambda sigma, _: rf"$\sigma$ = {sigma:g}",  # one colour, whatever the clusters
-        form=plot.Points,
-    )
+    """Best ratio over cluster size with the limit law, one panel per number of clusters."""
+    softmax = series(table, "softmax")
+    clusters = sorted({c for c, _ in softmax})
+    sigmas = sorted({sigma for _, sigma in softmax})
+    some = np.unique(np.linspace(0, len(sigmas) - 1, 4).round().astype(int))
+    shown = [sigmas[place] for place in some]
     lowest = min(measured(rows).value for _, rows in table.cells(*AXIS))
-    ticks = [v for v in (0.02, 0.05, 0.1, 0.2, 0.5) if v > 0.85 * lowest]
-    left = plot.Panel(
-        r"each size at its own $\tilde\lambda$",
-        [*found, *_laws(table), *_others(table)],
-        y=plot.Axis(
-            r"best ratio  $|x'-u|/\sigma$", log=True, limits=(0.85 * lowest, 0.6), ticks=ticks
-        ),
-        x=plot.Axis(r"cluster size $m_k$", log=True, ticks=table.values("world.size").tolist()),
+    y = plot.Axis(
+        r"best ratio  $|x'-u|/\sigma$",
+        log=True,
+        limits=(0.85 * lowest, 0.6),
+        ticks=[v for v in (0.02, 0.05, 0.1, 0.2, 0.5) if v > 0.85 * lowest],
     )
-    right = plot.Panel(
-        "exponent of the best ratio, orthonormal centres",
+    x = plot.Axis(r"cluster size $m_k$", log=True, ticks=table.values("world.size").tolist())
+    panels = [
+        plot.Panel(f"{c} clusters", _cluster(table, softmax, c, shown), y=y, x=x) for c in clusters
+    ]
+    note = (
+        "d = $10^6$",
+        r"lines: limit law; marks: measured, each size at its own $\tilde\lambda$",
+        f"{len(shown)} of {len(sigmas)} noise levels",
+    )
+    return plot.Picture(panels, width=plot.TWO_COLUMNS, height=2.7, share="y", note=note)
+
+
+def _cluster(table: Table, softmax: dict, c: int, shown: list[float]) -> list[plot.Series]:
+    """Marks on their law, a colour for each noise level, and the other operators as crosses."""
+    found: list[plot.Series] = []
+    for colour, sigma in enumerate(shown):
+        cells = softmax.get((c, sigma), [])
+        at = [where["world.size"] for where, _ in cells]
+        if not at:
+            continue
+        fine = np.geomspace(min(at), max(at), 25)
+        law = [optimum.optimal_strength(Setting.equal(c, m, sigma))[1] for m in fine]
+        name = rf"$\sigma$ = {sigma:g}"
+        seen = [measured(rows).value for _, rows in cells]
+        found.append(plot.Guide(name, fine, law, colour=colour, dash=0))
+        found.append(plot.Points(name, at, seen, colour=colour))
+    named = zip(OTHERS, ("diagonal masked", r"kNN, $K = m_k$"), "x+", strict=True)
+    for operator, name, marker in named:
+        others = {sigma: cells for (k, sigma), cells in series(table, operator).items() if k == c}
+        others = {sigma: cells for sigma, cells in others.items() if sigma in shown}
+        if others:
+            found.append(plot.Points(name, [], [], colour="ink", marker=marker))
+        for sigma, cells in others.items():
+            at = [where["world.size"] for where, _ in cells]
+            seen = [measured(rows).value for _, rows in cells]
+            found.append(plot.Points("", at, seen, colour=shown.index(sigma), marker=marker))
+    return found
+
+
+def draw_exponent(table: Table) -> plot.Picture:
+    """The exponent of the best ratio over noise level: slopes of the limit law come to it late."""
+    panel = plot.Panel(
+        "",
         [*_slopes(), plot.Reference(r"$\sigma^2 = D$", 1.0, vertical=True)],
         y=plot.Axis("scaling exponent", limits=(0, 0.62)),
         x=r"noise level $\sigma$",
     )
-    note = ("d = $10^6$", "right: slopes of the limit law, C = 10")
-    return plot.Picture([left, right], width=plot.TWO_COLUMNS, height=2.7, note=note)
-
-
-def _laws(table: Table) -> list[plot.Guide]:
-    """The limit law through every line of marks: one dash for each number of clusters."""
-    found = series(table, "softmax")
-    clusters, sigmas = (sorted({key[i] for key in found}) for i in (0, 1))
-    laws = [
-        plot.Guide(f"limit law, C = {c}", [], [], colour="ink", dash=i)
-        for i, c in enumerate(clusters)
-    ]
-    for (c, sigma), cells in found.items():
-        x = [at["world.size"] for at, _ in cells]
-        fine = np.geomspace(min(x), max(x), 25)
-        law = [optimum.optimal_strength(Setting.equal(c, m, sigma))[1] for m in fine]
-        laws.append(plot.Guide("", fine, law, colour=sigmas.index(sigma), dash=clusters.index(c)))
-    return laws
-
-
-def _others(table: Table) -> list[plot.Points]:
-    """Masked attention and nearest neighbours: a cross of its own for each, colours as before."""
-    sigmas = sorted({sigma for _, sigma in series(table, "softmax")})
-    found = []
-    for operator, name, marker in zip(
-        OTHERS, ("diagonal masked", r"kNN, $K = m_k$"), "x+", strict=True
-    ):
-        cells = series(table, operator)
-        if cells:
-            found.append(plot.Points(name, [], [], colour="ink", marker=marker))
-        for (_, sigma), part in cells.items():
-            x = [at["world.size"] for at, _ in part]
-            y = [measured(rows).value for _, rows in part]
-            found.append(plot.Points("", x, y, colour=sigmas.index(sigma), marker=marker))
-    return found
+    note = ("orthonormal centres", "slopes of the limit law, C = 10")
+    return plot.Picture([panel], width=plot.WIDE, note=note)
 
 
 def _slopes() -> list[plot.Series]:
     """The slope of the limit law at three sizes, on the exponent."""
     at, fine = np.linspace(0.2, 2.5, 12), np.linspace(0.1, 2.5, 200)
     found: list[plot.Series] = [
-        plot.Points(
+        plot.Series(
             f"slope at $m_k = 10^{{{power}}}$",
             at,
             [optimum.local_exponent(10, float(s), 10.0**power) for s in at],
@@ -230,6 +232,10 @@ def summary(table: Table) -> list[str]:
     heads = {"world.clusters": "C", "world.sigma": "sigma", "world.size": "m_k"}
     return tabulate(largest, heads, columns)
 
+
+EXPONENT = Finding(
+    "scaling.exponent", holds="The exponent is min(1/2, D/(D + sigma^2)), and shows at large sizes"
+)
 
 figure = Figure(
     statement="noise falls like one over the square root of the number of averaged tokens",
@@ -258,7 +264,8 @@ figure = Figure(
         ),
     ),
     claims=(exponents, slopes, early, others),
-    pictures={"scaling": draw},
+    pictures={"scaling": draw, "exponent": draw_exponent},
+    findings={"scaling": "scaling.measured", "exponent": EXPONENT},
     summary=summary,
     reference="proof of Theorem 1",
     departures="the paper has no experiment; logit scales come from the closed form, within 6e-5 of"

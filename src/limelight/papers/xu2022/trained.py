@@ -12,7 +12,7 @@ from limelight.experiments.denoising import Denoising
 from limelight.fit import _families as families
 from limelight.fit import tabulate
 from limelight.models.denoiser import NETWORKS
-from limelight.papers.recipe import Figure, Scale, scales
+from limelight.papers.recipe import Figure, Finding, Scale, scales
 from limelight.papers.xu2022.ratios import Cell, claim
 from limelight.table import Table
 
@@ -248,6 +248,16 @@ figure = Figure(
     ),
     claims=(*ORDERS, layout_attention, layout_local, frames),
     pictures={"trained": draw},
+    findings={
+        "trained": (
+            Finding("trained.clean", holds="Trained attention beats a CNN on clean patches"),
+            Finding(
+                "trained.corrupted",
+                holds="it does on the perturbed ones too",
+                fails="it loses on the perturbed ones",
+            ),
+        )
+    },
     summary=summary,
     reference="Section 1",
     departures="the paper compares trained networks on images only; networks, data and training are"

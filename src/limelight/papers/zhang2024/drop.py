@@ -181,6 +181,7 @@ figure = Figure(
     ),
     claims=(slope, closed, single, *abrupt),
     pictures={"drop": draw},
+    findings={"drop": "drop.abrupt"},
     summary=summary,
     reference=f"{DYNAMICS}, merged keys and queries",
     departures="the flow of the exact population loss; the start is scaled by each array's size",

@@ -274,6 +274,7 @@ figure = Figure(
     ),
     claims=(formula, floor, learner, not_least_squares, useless),
     pictures={"prompt": draw, "responses": responses},
+    findings={"prompt": "prompt.floor", "responses": "prompt.formula"},
     summary=summary,
     reference="Theorem 4.2",
     departures="prompts are drawn through what a layer reads of them, which has the same law; all"

@@ -6,7 +6,7 @@ from limelight.claims import AtLeast, AtMost, Estimate, Inside, Undecided
 from limelight.experiments.prompt_errors import PromptErrors
 from limelight.fit import tabulate
 from limelight.fit.estimates import hull, lowest
-from limelight.papers.recipe import Figure, Scale, claim, claims, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, claims, scales
 from limelight.papers.zhang2024.prompt import measured, scaled
 from limelight.plot import TWO_COLUMNS, Axis, Guide, Panel, Picture, Points, Reference
 from limelight.table import Table
@@ -167,6 +167,12 @@ figure = Figure(
     ),
     claims=(*survived, covariates, limit, random),
     pictures={"shift": draw},
+    findings={
+        "shift": (
+            Finding("shift.task", holds="Shifted tasks and queries are survived"),
+            Finding("shift.covariate", holds="shifted covariates are not"),
+        )
+    },
     summary=summary,
     reference="Section 4.2, Theorem 4.5",
     departures="the paper shows shifts in words and on large transformers: numbers are ours; the"

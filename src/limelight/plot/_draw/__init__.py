@@ -1,6 +1,7 @@
 """Pictures drawn with Matplotlib; loaded when the first one is drawn.
 
-`looks` gives labels their colours, `frame` sets ranges and ticks, `lines` and `maps` draw marks.
+`looks` gives labels their colours, `frame` sets ranges and ticks, `lines` and `maps` draw marks,
+`names` puts names beside them.
 """
 
 import math
@@ -13,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from limelight.plot import style
-from limelight.plot._draw import frame, lines, maps
+from limelight.plot._draw import frame, lines, maps, names
 from limelight.plot._looks import Look, look_of, looks_of
 from limelight.plot.marks import (
     Bars,
@@ -41,21 +42,18 @@ def draw(picture: Picture) -> Figure:
     rows = math.ceil(len(picture.panels) / columns)
     marks = [mark for panel in picture.panels for mark in panel.content]
     looks = looks_of(marks)
-    entries = _entries(picture, marks, looks)
-    over_all = len(picture.panels) > 1 and bool(entries)
     figure = style.new_figure(
         picture.width,
         picture.height or _height(picture, rows, columns),
         rows=rows,
         columns=columns,
-        title="" if over_all else picture.title,
     )
     grid = list(figure.axes)
     inches = _inches(picture, figure, rows, columns)
     _set_ranges(picture, grid)
     drawn = []
     for number, (axes, panel) in enumerate(zip(grid, picture.panels, strict=False)):
-        drawn += _draw_panel(axes, panel, looks, len(picture.panels) == 1)
+        drawn += _draw_panel(axes, panel, looks)
         frame.set_ticks(axes, panel, inches)
         _name(axes, panel, inches)
         _share(axes, picture, number, columns)
@@ -65,12 +63,15 @@ def draw(picture: Picture) -> Figure:
     for axes in grid[len(picture.panels) :]:
         axes.remove()
     maps.draw_colour_bars(figure, drawn)
-    if over_all:
-        style.legend_over(figure, entries, picture.title)
-    else:
+    alone = len(picture.panels) == 1
+    written = names.beside(grid[0], picture.panels[0], looks) if alone else []
+    entries = _entries(marks, looks, {name.label for name in written})
+    if alone:
+        names.write(grid[0], written)
         _legend_above(picture, grid[0], entries)
     if picture.facts:
         style.caption(figure, *picture.facts)
+    style.head(figure, picture.title, picture.subtitle, () if alone else entries)
     return figure
 
 
@@ -109,7 +110,7 @@ def _set_ranges(picture: Picture, grid: list[Axes]) -> None:
         frame.whole_numbers(axes, panel, x)
 
 
-def _draw_panel(axes: Axes, panel: Panel, looks: dict[str, Look], single: bool) -> list:
+def _draw_panel(axes: Axes, panel: Panel, looks: dict[str, Look]) -> list:
     """Draw the marks of one panel; the maps among them, with what a colour bar needs."""
     if not panel.content:
         axes.set_axis_off()
@@ -125,7 +126,7 @@ def _draw_panel(axes: Axes, panel: Panel, looks: dict[str, Look], single: bool) 
     for mark in panel.content:
         _draw_mark(axes, mark, looks, over_map)
     references = [mark for mark in panel.content if isinstance(mark, Reference)]
-    lines.draw_references(axes, references, looks, margin=single)
+    lines.draw_references(axes, references, looks)
     return drawn
 
 
@@ -178,20 +179,18 @@ def _share(axes: Axes, picture: Picture, number: int, columns: int) -> None:
 # --- the legend -------------------------------------------------------------------------------
 
 
-def _entries(picture: Picture, marks: list[Mark], looks: dict[str, Look]) -> list[Artist]:
-    """One entry for each label, in the order of the marks."""
+def _entries(marks: list[Mark], looks: dict[str, Look], beside: set[str]) -> list[Artist]:
+    """One entry for each label that does not stand beside its line, in the order of the marks."""
     found: dict[str, Artist | tuple[dict[str, Any], dict[str, Any]]] = {}
-    single = len(picture.panels) == 1
     for mark in marks:
         label = getattr(mark, "label", "")
-        if not label:
+        if not label or label in beside:
             continue
         if isinstance(mark, Map):
             if maps.has_missing(mark):
-                found.setdefault("not run", Patch(**maps.NOT_RUN))
+                found.setdefault("no data", Patch(**maps.NO_DATA))
         elif isinstance(mark, Reference):
-            if mark.vertical or not single:
-                found.setdefault(label, (lines.reference_look(mark, looks), {}))
+            found.setdefault(label, (lines.reference_look(mark, looks), {}))
         elif isinstance(mark, Span):
             patch = Patch(**lines.span_look(mark))
             if mark.hatched:

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from limelight.plot import style
-from limelight.plot._draw.places import marked, spread
+from limelight.plot._draw.places import marked
 from limelight.plot._looks import Look
 from limelight.plot.marks import Bars, Bundle, Number, Points, Reference, Series, Span, Text, flat
 from limelight.plot.style import INK, MUTED
@@ -153,41 +153,11 @@ def draw_open_ends(axes: Axes, series: Series, color: str, *, zorder: Number = 4
     return drawn
 
 
-def draw_references(
-    axes: Axes, references: Sequence[Reference], looks: dict[str, Look], margin: bool
-) -> None:
-    """Straight lines; where there is a margin, the horizontal ones are named in it."""
+def draw_references(axes: Axes, references: Sequence[Reference], looks: dict[str, Look]) -> None:
+    """Straight lines across the panel."""
     for line in references:
         draw = axes.axvline if line.vertical else axes.axhline
         draw(float(line.at), **reference_look(line, looks), zorder=1.8)
-    named = [line for line in references if line.label and not line.vertical]
-    if not margin or not named:
-        return
-    low, high = axes.get_ylim()
-    transform = axes.yaxis.get_transform()
-    at = np.array([float(line.at) for line in named])
-    bottom, places, top = (transform.transform(np.atleast_1d(v)) for v in (low, at, high))
-    shares = (places - bottom) / (top - bottom)
-    rows = 1 + max(line.label.count("\n") for line in named)
-    gap = 1.3 * rows * style.TICK / 72 / (0.6 * style.figure_of(axes).get_figheight())
-    for line, share, free in zip(named, shares, spread(shares, gap), strict=True):
-        axes.annotate(
-            line.label,
-            xy=(1.0, share),
-            xytext=(1.035, free),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            fontsize=style.TICK,
-            color=INK,
-            va="center",
-            ha="left",
-            arrowprops={
-                "arrowstyle": "-",
-                "linewidth": 0.6,
-                "color": reference_look(line, looks)["color"],
-                "shrinkA": 1,
-            },
-        )
 
 
 def reference_look(line: Reference, looks: dict[str, Look]) -> dict:

@@ -3,16 +3,16 @@
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Colormap, LogNorm, Normalize
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 
 from limelight.plot import style
 from limelight.plot._draw.frame import cell_borders, is_matrix
 from limelight.plot._looks import Look
 from limelight.plot.marks import Contour, Image, Map, flat
-from limelight.plot.style import INK, MUTED, SUCCESS, WEIGHT
+from limelight.plot.style import INK, MUTED, SHADES
 
-NOT_RUN = {"facecolor": "#efefef", "edgecolor": MUTED, "hatch": "xxxxx", "linewidth": 0}
+NO_DATA = {"facecolor": "#efefef", "edgecolor": MUTED, "hatch": "xxxxx", "linewidth": 0}
 MANY = 400
 OUTSIDE = 1e-9
 """How far beyond the ends of its colours a value lies before the bar has a tip for it."""
@@ -21,10 +21,7 @@ OUTSIDE = 1e-9
 def draw_map(axes: Axes, cells: Map, *, log_x: bool, log_y: bool) -> ScalarMappable:
     """The cells of a map, and what is known of missing ones."""
     values = np.ma.masked_invalid(np.asarray(cells.values, dtype=float))
-    colours: Colormap = SUCCESS if cells.dark == "low" else WEIGHT
-    if cells.missing == "grey":
-        colours = colours.with_extremes(bad=MUTED)
-    look = {"cmap": colours, "norm": _norm(cells), "alpha": float(cells.opacity), "zorder": 1}
+    look = {"cmap": SHADES, "norm": _norm(cells), "alpha": float(cells.opacity), "zorder": 1}
     if values.size > MANY:
         look |= {"rasterized": True}  # edges would blur cells of a few dots each
     elif cells.opacity == 1:
@@ -39,7 +36,7 @@ def draw_map(axes: Axes, cells: Map, *, log_x: bool, log_y: bool) -> ScalarMappa
     if is_matrix(cells) and cells.square:
         axes.set_aspect("equal")
     if has_missing(cells):
-        axes.fill_between(ends[0], *ends[1], zorder=0, **NOT_RUN)
+        axes.fill_between(ends[0], *ends[1], zorder=0, **NO_DATA)
     if cells.numbers:
         _write_numbers(axes, np.asarray(cells.values, dtype=float), cells)
     return mesh
@@ -67,7 +64,7 @@ def _write_numbers(axes: Axes, matrix: np.ndarray, cells: Map) -> None:
     low, high = _ends(cells)
     for (row, column), value in np.ndenumerate(matrix):
         text = "–" if np.isnan(value) else f"{value:.2f}"
-        dark = (value - low) / (high - low) > 0.55
+        dark = (value - low) / (high - low) < 0.55
         place = {"ha": "center", "va": "center", "fontsize": style.TICK}
         axes.text(column + 0.5, row + 0.5, text, color="white" if dark else INK, **place)
 
@@ -100,7 +97,7 @@ def draw_colour_bars(figure: Figure, drawn: list[tuple[Axes, Map, ScalarMappable
     groups: dict[tuple, list[tuple[Axes, Map, ScalarMappable]]] = {}
     for axes, cells, mesh in drawn:
         if cells.label:
-            key = (cells.label, cells.scale, cells.dark, cells.low, cells.high)
+            key = (cells.label, cells.scale, cells.low, cells.high)
             groups.setdefault(key, []).append((axes, cells, mesh))
     for group in groups.values():
         axes, cells, mesh = group[-1]

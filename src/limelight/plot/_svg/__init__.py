@@ -226,13 +226,13 @@ def _map(cells: Map, left: float, top: float, right: float, bottom: float) -> st
     high = float(np.nanmax(values) if cells.high is None else cells.high)
     key = 46.0 if cells.label else 0.0
     side = min(right - left - key, bottom - top + BELOW - 12)
-    shades = _shades((values - low) / (high - low or 1.0), cells.dark == "high")
+    shades = _shades((values - low) / (high - low or 1.0), cells.missing)
     parts = [image(shades, left, top, side, side)]
     parts.append(box(left, top, side, side))
     if cells.label:
         strip = np.linspace(1, 0, 64)[:, None]
         x = left + side + 10
-        parts.append(image(_shades(strip, cells.dark == "high"), x, top, 9, side))
+        parts.append(image(_shades(strip), x, top, 9, side))
         parts.append(box(x, top, 9, side))
         parts.append(words(number(high), x + 13, top + 8, TICK, anchor="start"))
         parts.append(words(number(low), x + 13, top + side, TICK, anchor="start"))
@@ -242,13 +242,12 @@ def _map(cells: Map, left: float, top: float, right: float, bottom: float) -> st
     return "".join(parts)
 
 
-def _shades(level: np.ndarray, dark: bool) -> np.ndarray:
-    """Colours of levels from 0 to 1; white where there is no number."""
+def _shades(level: np.ndarray, missing: str = "blank") -> np.ndarray:
+    """Colours of levels from 0 to 1; grey, or nothing, where there is no number."""
     stops = np.array([[int(s[i : i + 2], 16) for i in (1, 3, 5)] for s in STOPS], float)
-    stops = stops[::-1] if dark else stops
     held, at = np.nan_to_num(np.clip(level, 0, 1)), np.linspace(0, 1, len(stops))
     found = np.stack([np.interp(held, at, stops[:, c]) for c in range(3)], axis=-1)
-    found[~np.isfinite(level)] = 255
+    found[~np.isfinite(level)] = 255 if missing == "blank" else 217
     return np.rint(found).astype(np.uint8)
 
 
