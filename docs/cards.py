@@ -1,9 +1,13 @@
 """Errata as cards that people can link to, one page per paper, made from `errata.md` by `fill.py`.
 
-A card says what is printed, what is wrong with it, what is true, and the command that shows it.
+A card says what is printed, what is wrong with it, what is true, the command that shows it, and
+what that command prints (`evidence.py`).
 """
 
 import re
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+from types import MappingProxyType
 
 #: Titles of the columns, as the tables of `errata.md` call them.
 COLUMNS = {
@@ -45,38 +49,95 @@ def spelled_out(evidence: str, key: str) -> str:
     return re.sub(r"\bV: ", f"{verify} ", evidence)
 
 
-def card(key: str, row: dict[str, str], number: int) -> str:
-    """One card, with an anchor of its own."""
-    cell = lambda name: next((row[t] for t in COLUMNS[name] if t in row), "")
-    where = f" ({cell('where')})" if cell("where") else ""
-    shown = spelled_out(cell("shown by"), key)
+def cell(row: dict[str, str], name: str) -> str:
+    """A cell of a row by what it holds; the tables have other titles for it."""
+    return next((row[title] for title in COLUMNS[name] if title in row), "")
+
+
+def commands(key: str, row: dict[str, str]) -> list[str]:
+    """The commands that show a row, in full."""
+    quoted = re.findall(r"`([^`]+)`", spelled_out(cell(row, "shown by"), key))
+    return [c for c in quoted if c.startswith(("limelight show ", "pytest ", "python "))]
+
+
+def claims(key: str, row: dict[str, str], known: Iterable[str]) -> list[str]:
+    """The claims that a row names; a name may end with a star."""
+    named = re.findall(r"`([^`]+)`", cell(row, "shown by"))
+    return [claim for claim in known if any(fnmatchcase(claim, name) for name in named)]
+
+
+def printed(outputs: Mapping[str, str]) -> str:
+    """What commands print, folded away."""
+    found = [
+        f":::{{dropdown}} `{command}`\n```text\n{output}\n```\n:::\n"
+        for command, output in outputs.items()
+    ]
+    return "\n".join(["", *found]) if found else ""
+
+
+def card(
+    key: str,
+    row: dict[str, str],
+    outputs: Mapping[str, str] = MappingProxyType({}),
+    verdicts: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """One card, with an anchor of its own, what its commands print, and what its claims are."""
+    where = f" ({cell(row, 'where')})" if cell(row, "where") else ""
     facts = {
-        "Printed": cell("printed") + where,
-        "What is wrong": cell("wrong"),
-        "True instead": cell("true"),
-        "Shown by": shown,
+        "Printed": cell(row, "printed") + where,
+        "What is wrong": cell(row, "wrong"),
+        "True instead": cell(row, "true"),
+        "Shown by": spelled_out(cell(row, "shown by"), key),
+        "Decided": "; ".join(f"`{claim}` {said}" for claim, said in verdicts.items()),
     }
     body = "\n\n".join(f"**{name}.** {text}" for name, text in facts.items() if text)
     label = f"{key}-{row['#'].lower()}"
-    return f"({label})=\n### {row['#']}\n\n:::{{card}}\n{body}\n:::\n"
+    return f"({label})=\n### {row['#']}\n\n:::{{card}}\n{body}\n:::\n{printed(outputs)}"
 
 
-def page(key: str, listed: list[dict[str, str]], after: str) -> str:
+def page(
+    key: str,
+    listed: list[dict[str, str]],
+    after: str,
+    outputs: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    verdicts: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """All cards of a paper."""
     head = (
         f"# Errata: {key}\n\nWhat [the paper](../papers/{key}/index.md) prints, what is wrong with"
         f" it, what holds instead, and what shows it. Each card has an address of its own.\n"
     )
-    cards = [card(key, row, i) for i, row in enumerate(listed, 1)]
+    cards = [
+        card(
+            key,
+            row,
+            outputs.get(row["#"], {}),
+            {claim: verdicts[claim] for claim in claims(key, row, verdicts)},
+        )
+        for row in listed
+    ]
     tail = f"\n## Notes\n\n{after.strip()}\n" if after.strip() else ""
     tail = tail.replace("](papers/", "](../papers/").replace("](proofs/", "](../proofs/")
     return head + "\n## Cards\n\n" + "\n".join(cards) + tail
 
 
-def pages(text: str) -> dict[str, str]:
-    """Every page of cards by its name, from the text of `errata.md`."""
+def pages(
+    text: str,
+    outputs: Mapping[str, Mapping[str, Mapping[str, str]]] = MappingProxyType({}),
+    verdicts: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> dict[str, str]:
+    """Every page of cards by its name.
+
+    Args:
+        text: `errata.md`.
+        outputs: What commands print, by paper, row and command.
+        verdicts: What is decided, by paper and claim.
+    """
     found = tables(text)
-    made = {f"{key}.md": page(key, listed, after) for key, (_, listed, after) in found.items()}
+    made = {
+        f"{key}.md": page(key, listed, after, outputs.get(key, {}), verdicts.get(key, {}))
+        for key, (_, listed, after) in found.items()
+    }
     counts = "\n".join(
         f"| [{key}]({key}.md) | {len(listed)} |" for key, (_, listed, _) in found.items()
     )

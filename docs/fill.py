@@ -9,9 +9,10 @@ and what stands between the two comments is written by this script:
     python docs/fill.py            write every page anew
     python docs/fill.py --check    leave with 1 and say which page is out of date
 
-The pages of errata cards (`cards.py`) are written too, from `errata.md`.
+The pages of errata cards (`cards.py`) are written too, from `errata.md` and from what its commands
+print (`evidence.py`), and the table of changed claims in CHANGELOG.md (`changes.py`).
 
-What a mark may ask for is the functions below, by name, with their words.
+What a mark may ask for is the functions below and those of `facts.py`, by name, with their words.
 """
 
 import json
@@ -23,9 +24,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import cards  # noqa: E402
+import changes  # noqa: E402
+import evidence  # noqa: E402
+import facts  # noqa: E402
 import networks  # noqa: E402
 
-from limelight.claims import DECISIONS, Verdict
+from limelight.claims import DECISIONS, OPEN_KINDS, Verdict
 from limelight.papers import KEYS, coverage, load
 from limelight.papers.published import decide_published
 from limelight.table import Table
@@ -90,6 +94,37 @@ def interval(key: str, name: str, form: str = ".3g") -> str:
 def verdict(key: str, name: str) -> str:
     """What was decided."""
     return verdict_of(key, name).verdict
+
+
+def n(key: str, name: str) -> str:
+    """How many trials or draws a claim rests on."""
+    return f"{verdict_of(key, name).n:,}"
+
+
+def family(key: str, name: str) -> str:
+    """How many points share the level of a claim."""
+    return f"{verdict_of(key, name).family:,}"
+
+
+def note(key: str, name: str) -> str:
+    """What the verdict says beside its number."""
+    return verdict_of(key, name).note
+
+
+def one_in(key: str, name: str, times: str) -> str:
+    """How rare it is that a share comes true so many times in a row, to two digits."""
+    return f"{float(f'{verdict_of(key, name).value ** -int(times):.2g}'):,.0f}"
+
+
+def errata_cards(key: str) -> str:
+    """How many cards of errata a paper has."""
+    return str(len(cards.tables((ROOT / "docs" / "errata.md").read_text())[key][1]))
+
+
+def changed_claims() -> str:
+    """Every claim that changed since the first list, with the reason."""
+    now = {f"{key} {name}": v.as_json() for key in KEYS for name, v in decided(key).items()}
+    return "\n" + changes.of_today(now) + "\n"
 
 
 def verdicts(key: str, *names: str) -> str:
@@ -235,15 +270,13 @@ def workers() -> str:
 ASKED = {
     f.__name__: f
     for f in (claims, figures, firm, tables, value, interval, verdict, verdicts, sizes, items)
-} | {f.__name__: f for f in (mutants, machines, guided, undecided, claiming, workers)}
-ASKED |= {
+} | {
     f.__name__: f
-    for f in (
-        networks.checkpoints,
-        networks.loaded_networks,
-        networks.refused_networks,
-        networks.described_networks,
-    )
+    for f in (mutants, machines, guided, undecided, claiming, workers, n, family, note, one_in)
+    + (errata_cards, changed_claims, facts.quantity, facts.trials, facts.mean, facts.most)
+    + (facts.days, facts.onsets, facts.epochs, facts.longer, facts.costs)
+    + (networks.checkpoints, networks.loaded_networks, networks.refused_networks)
+    + (networks.described_networks,)
 }
 #: The two rounds of mutants: the tests as they were, and as they are.
 ROUNDS = ("before", "after")
@@ -254,7 +287,12 @@ def _benchmark(name: str) -> dict:
 
 
 def _group(v: Verdict) -> str:
-    return v.kind if v.kind != "statistical" else "ours" if v.ours else "paper"
+    return v.kind if v.kind not in OPEN_KINDS else "ours" if v.ours else "paper"
+
+
+def _said(v: Verdict) -> str:
+    ends = "" if v.interval is None else " [{:.3g}, {:.3g}]".format(*v.interval)
+    return v.verdict if v.value != v.value else f"{v.verdict}, {v.value:.3g}{ends}"
 
 
 def _cell(text: str) -> str:
@@ -279,14 +317,15 @@ def pages() -> list[Path]:
     here = ROOT / "docs"
     made = (here / "_build", here / "api", here / "errata")
     written = [p for p in sorted(here.rglob("*.md")) if not any(map(p.is_relative_to, made))]
-    return [ROOT / "README.md", *written]
+    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *written]
 
 
 def errata() -> dict[Path, str]:
-    """The pages of errata cards, from the tables in `errata.md`."""
+    """The pages of errata cards: the tables in `errata.md`, outputs of commands, verdicts."""
     folder = ROOT / "docs" / "errata"
     folder.mkdir(exist_ok=True)
-    made = cards.pages((ROOT / "docs" / "errata.md").read_text())
+    said = {key: {name: _said(v) for name, v in decided(key).items()} for key in KEYS}
+    made = cards.pages((ROOT / "docs" / "errata.md").read_text(), evidence.kept(), said)
     return {folder / name: text for name, text in made.items()}
 
 

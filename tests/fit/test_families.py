@@ -10,7 +10,8 @@ from limelight.fit._families import Point
 
 
 def test_quantiles_share_out_the_error():
-    assert families.quantile(10, 50) == pytest.approx(norm.isf(0.0025))
+    assert families.quantile(10, 50) == pytest.approx(t.isf(0.0025, 49))
+    assert families.quantile(1, 10**7) == pytest.approx(norm.isf(0.025))
     assert families.quantile(10, 5) == pytest.approx(t.isf(0.0025, 4))
     assert families.quantile(1, 1) == np.inf
 

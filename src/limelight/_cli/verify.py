@@ -140,7 +140,9 @@ def counts(found: list[str], words: list[str]) -> list[str]:
 
 def group_of(verdict) -> str:
     """The row of the table of counts that a verdict is counted in."""
-    if verdict.kind != "statistical":
+    from limelight.claims import OPEN_KINDS
+
+    if verdict.kind not in OPEN_KINDS:
         return GROUPS[verdict.kind]
     return GROUPS["ours" if verdict.ours else "paper"]
 

@@ -12,7 +12,7 @@ from limelight._core.errors import InputError
 from limelight._core.strip import number, strip, where
 from limelight._page.shell import data, packed, text, typeset
 from limelight.chart import Chart
-from limelight.claims import Verdict
+from limelight.claims import OPEN_KINDS, Verdict
 
 PNG = b"\x89PNG\r\n\x1a\n"
 BADGES = {"holds": "✓", "fails": "✗", "inconclusive": "?", "not applicable": "–", "not run": "…"}
@@ -25,6 +25,7 @@ _FIXED = {
 }
 _KINDS = {
     "statistical": "decided by trials",
+    "deterministic": "runs in which nothing is drawn",
     "identity": "an identity: it cannot fail if the code is right",
     "control": "a control: it is there to fail",
     "formula": "a formula: no trial is used",
@@ -104,7 +105,7 @@ def outcome(verdicts: Sequence[Verdict]) -> str:
 
 def furthest(verdicts: Iterable[Verdict]) -> Verdict | None:
     """The claim that fails most clearly; one of a paper before one of ours, no control."""
-    failing = [v for v in verdicts if v.verdict == "fails" and v.kind == "statistical"]
+    failing = [v for v in verdicts if v.verdict == "fails" and v.kind in OPEN_KINDS]
     failing = [v for v in failing if not v.ours] or failing
     return max(failing, key=lambda v: v.miss, default=None)
 

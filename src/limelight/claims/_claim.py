@@ -124,7 +124,8 @@ class Claim:
             paper=paper,
             reference=self.reference,
             kind=self.kind,
-            level=None if estimate.interval is None else estimate.level,
+            # Without draws an interval encloses: it has no confidence.
+            level=estimate.level if estimate.interval and self.kind != "deterministic" else None,
             family=estimate.family,
             fixed=self.fixed,
             region=self.rule.region,

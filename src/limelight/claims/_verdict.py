@@ -16,10 +16,14 @@ from limelight.claims._rules import Decision, Span
 #: Confidence of every interval that decides a claim.
 LEVEL = 0.95
 
-#: What a verdict rests on. `statistical`: trials, and it could have gone either way. `identity`: it
-#: cannot fail if the code is right. `control`: it is there to fail. `formula`: no trial is used.
-Kind = Literal["statistical", "identity", "control", "formula"]
+#: What a verdict rests on. `statistical`: drawn trials, and it could have gone either way.
+#: `deterministic`: runs in which nothing is drawn, and it could have gone either way.
+#: `identity`: it cannot fail if the code is right. `control`: it is there to fail. `formula`: no
+#: trial is used.
+Kind = Literal["statistical", "deterministic", "identity", "control", "formula"]
 KINDS = get_args(Kind)
+#: Kinds that could have gone either way: what the counts of a paper's claims are about.
+OPEN_KINDS = ("statistical", "deterministic")
 
 #: When the rule was fixed: `before` its first table; after a `pilot`, a smaller run of the same
 #: kind; `after` its first table.
@@ -34,7 +38,8 @@ class Estimate:
     Args:
         value: The estimate; NaN when it could not be formed.
         interval: Lower and upper end; `None` when there is none (a proof, a maximum, a failure).
-        n: Trials it rests on.
+        n: Trials it rests on: those of the table that are used; where the worst of several points
+            decides, its own. Draws, where one trial holds many; 0 for a formula.
         note: One line on anything the reader must know (what was dropped, what was unresolved).
         level: Confidence of the interval, for all points of a family together.
         family: Points that share the level between them (Bonferroni); 1 where there is one.
@@ -231,9 +236,7 @@ def most_surprising(verdicts: Iterable[Verdict], most: int = 10) -> list[Verdict
         >>> most_surprising([])
         []
     """
-    failing = [
-        v for v in verdicts if v.verdict == "fails" and v.kind == "statistical" and not v.ours
-    ]
+    failing = [v for v in verdicts if v.verdict == "fails" and v.kind in OPEN_KINDS and not v.ours]
     first: dict[str, Verdict] = {}
     for verdict in sorted(failing, key=lambda v: -v.miss):
         first.setdefault(verdict.source, verdict)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import stdtrit
 
 from limelight._core.gram import Number
 from limelight.claims import LEVEL, Estimate
@@ -16,8 +16,6 @@ from limelight.fit.intervals import exact
 
 #: Family-wise error of a claim.
 ERROR = 1 - LEVEL
-#: Fewer draws than this take Student's quantile.
-FEW = 10
 
 
 @dataclass(frozen=True)
@@ -45,16 +43,18 @@ class Point:
 
 
 def quantile(points: int, draws: int) -> float:
-    r"""Half-width of an interval in standard errors: the upper $.025/N$ quantile.
+    r"""Half-width of an interval in standard errors: the upper $.025/N$ quantile of Student's law.
+
+    Far out, where many points share a level, its tail is heavier than a normal one's for dozens of
+    draws.
 
     Example:
-        >>> round(quantile(1, 100), 3), round(quantile(1, 5), 3)
-        (1.96, 2.776)
+        >>> round(quantile(1, 100), 3), round(quantile(1, 5), 3), round(quantile(192, 12), 2)
+        (1.984, 2.776, 5.28)
     """
-    tail = ERROR / 2 / max(points, 1)
     if draws < 2:
         return float("inf")
-    return float(-ndtri(tail)) if draws >= FEW else float(stdtrit(draws - 1, 1 - tail))
+    return float(-stdtrit(draws - 1, ERROR / 2 / max(points, 1)))
 
 
 def mean_point(name: str, draws: np.ndarray, points: int) -> Point:

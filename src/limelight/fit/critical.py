@@ -157,8 +157,8 @@ class CriticalSizes:
         high = nearest_interval(second / np.minimum(first, last))[1]
         note = f"m* {self.values[a]:g} and {self.values[b]:g}"
         off = f"beyond the grid in {self.beyond[b]:.1%} of resamples" if self.beyond[b] else ""
-        value = float(self.values[b] / self.values[a])
-        return Estimate(value, (float(low), float(high)), self.n, joined(note, off))
+        value, n = float(self.values[b] / self.values[a]), int(self.trials[[a, b]].sum())
+        return Estimate(value, (float(low), float(high)), n, joined(note, off))
 
 
 def critical_sizes(

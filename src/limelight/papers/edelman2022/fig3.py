@@ -66,7 +66,8 @@ def right_at(table: Table, lengths: Iterable[int]) -> list[tuple[int, int, int]]
 
 @stated(
     "B1.abrupt",
-    "The loss stays on its plateau, then falls abruptly, to perfect classification.",
+    "In most runs that learn the loss stays on its plateau, then falls abruptly; all of them end at"
+    " perfect classification.",
     Above(0.5),
     statistic="share, of the runs below .1, whose fall from .6 takes less than a quarter of the"
     " plateau (our reading), exact interval; all must end at accuracy above .999",
@@ -144,7 +145,7 @@ def slower(table: Table) -> Estimate:
 
 @claim(
     "B4.not_beyond",
-    "Parities among 60 or 100 bits are not learned within 10,000 iterations.",
+    "No run learns a parity among 60 or 100 bits within 10,000 iterations, of at least ten each.",
     AtMost(0.0),
     at="edelman2022, Appendix C.2",
 )

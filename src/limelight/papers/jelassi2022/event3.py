@@ -59,11 +59,12 @@ def worlds(table: Table) -> Iterator[tuple[dict[str, Any], Table]]:
 
 @claims(
     "event3-{name}",
-    "Event III: alpha rises again, at {where}.",
+    "Event III: alpha rises again, by 2 % or more, at {where}.",
     AtLeast(RISE),
     at=EVENT,
     statistic="{read}",
     cases=CASES,
+    kind="deterministic",
     fixed="pilot",
 )
 def least_rise(table: Table, betas: Sequence[float]) -> Estimate:

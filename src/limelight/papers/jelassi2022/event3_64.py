@@ -33,7 +33,7 @@ def mean_rise(rows: Table) -> Estimate:
 
 @claims(
     "event3-64-{name}",
-    "Event III at 64 patches, drawn populations, {where}.",
+    "Event III at 64 patches, drawn populations: alpha rises again, by 2 % or more, at {where}.",
     AtLeast(RISE),
     at=EVENT,
     cases=CASES,

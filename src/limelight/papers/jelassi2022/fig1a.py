@@ -23,7 +23,7 @@ LEAST = 0.1
 
 @claim(
     "fig1a",
-    "Trained positions are local; those at the start are not.",
+    "Trained positions are local, by 0.1 or more and beyond each of 200 fresh draws.",
     AtLeast(0.0),
     at="jelassi2022, Figure 1(a)",
     fixed="pilot",

@@ -49,7 +49,7 @@ def error(table: Table) -> Estimate:
 
 @claim(
     "fig2.association",
-    "It has not learned the sets.",
+    "At most a quarter of the students have learned a quarter of the rows: not the sets.",
     AtMost(0.25),
     at="jelassi2022, Figure 2",
     fixed="after",
@@ -63,7 +63,8 @@ def association(table: Table) -> Estimate:
 
 @claim(
     "fig2.linear",
-    "The error is that of a linear rule: nothing spatial is needed for it.",
+    "The student's error is that of a linear rule within a fifth: nothing spatial is needed for"
+    " it.",
     Inside(0.8, 1.2),
     at="limelight, on jelassi2022, Figure 2",
     fixed="pilot",

@@ -93,7 +93,8 @@ def compare(
         claims=(
             claim(
                 f"fig7.{source}",
-                f"Positional attention competes with vanilla attention on {data or source}.",
+                f"Positional attention competes with vanilla attention on {data or source}: at most"
+                f" 5 points behind.",
                 AtMost(5.0),
                 at=reference,
             )(gap),

@@ -105,6 +105,7 @@ def shared(table: Table, good: Any) -> Estimate:
     " step and passes the largest |rho| of the run (8 to 24 patches).",
     AtLeast(1.0),
     at="jelassi2022, Lemma 4.3 and Event II",
+    kind="deterministic",
     fixed="after",
 )
 def strong(table: Table) -> Estimate:
@@ -125,6 +126,7 @@ def strong(table: Table) -> Estimate:
     "Lemma 4.3, weak part, with the paper's single rate: gamma stays above rho.",
     AtLeast(1.0),
     at="jelassi2022, Lemma 4.3",
+    kind="deterministic",
     fixed="pilot",
 )
 def weak(table: Table) -> Estimate:
@@ -137,6 +139,7 @@ def weak(table: Table) -> Estimate:
     "Lemma 4.3: rho moves slower than gamma by a factor of D, up to logarithms.",
     AtMost(-0.75),
     at="jelassi2022, Lemma 4.3",
+    kind="deterministic",
 )
 def slow_rho(table: Table) -> Estimate:
     """Slope in ln D of the log of the largest |d rho/dt| / (alpha^3 (1 + Gamma G^2)); -1 is the
@@ -152,9 +155,10 @@ def slow_rho(table: Table) -> Estimate:
 
 @claim(
     "event1",
-    "Event I: alpha settles before attention moves.",
+    "Event I: alpha settles before attention moves: gamma - rho is 0.1 at most by then.",
     AtMost(0.1),
     at="jelassi2022, Section 4.1, Event I",
+    kind="deterministic",
 )
 def value_first(table: Table) -> Estimate:
     """Largest gamma - rho when alpha first is at nine tenths of its optimum for the attention at
@@ -176,9 +180,10 @@ def value_first(table: Table) -> Estimate:
 
 @claim(
     "thm4.1-fstar",
-    "Idealized descent comes to the error of the labelling function itself.",
+    "Idealized descent comes within a quarter of the error of the labelling function itself.",
     AtMost(1.25),
     at="limelight, a stricter reading of jelassi2022, Theorem 4.1",
+    kind="deterministic",
     fixed="after",
 )
 def reaches_fstar(table: Table) -> Estimate:

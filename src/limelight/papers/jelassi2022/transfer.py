@@ -70,12 +70,13 @@ def readable(table: Table, column: str, images: np.ndarray) -> np.ndarray:
     cases=(
         {
             "suffix": "",
-            "statement": "With transferred attention 8 images suffice.",
+            "statement": "With transferred attention 8 images suffice for an error of 0.03.",
             "source": "idealized",
         },
         {
             "suffix": "-learned",
-            "statement": "The same with attention that gradient descent learned.",
+            "statement": "With attention that gradient descent learned 8 images suffice for an"
+            " error of 0.03.",
             "source": "learned",
         },
     ),

@@ -109,6 +109,11 @@ def usable(edge: Edge) -> np.ndarray:
     return edge.resolved & (edge.values >= FLOOR)
 
 
+def trials_of(edge: Edge, use: np.ndarray) -> int:
+    """Trials behind the points of a boundary that are used."""
+    return sum(found.n for found, used in zip(edge.thresholds, use, strict=True) if used)
+
+
 #: A variable of every point of a boundary.
 Variable = Callable[[Edge], np.ndarray]
 
@@ -129,7 +134,7 @@ def law_of(
     edge: Edge, law: LawName, part: Part, x: np.ndarray, use: np.ndarray, common: bool = False
 ) -> Estimate:
     """One number of a law fitted to the boundary, with its bootstrap over trials."""
-    n = sum(found.n for found in edge.thresholds)
+    n = trials_of(edge, use if use.any() else np.full(len(edge), True))
     values, known = drawn(edge, common) if use.sum() >= POINTS else (np.zeros((1, len(use))),) * 2
     return curves.law(
         x,

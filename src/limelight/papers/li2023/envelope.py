@@ -74,7 +74,8 @@ CLAIMS = (
     outside,
     claim(
         "D1.lower",
-        "Definition 1's lower envelope lies below that mass (q from the own-pattern logit).",
+        "Definition 1's lower envelope lies below the mass of a pattern-1 query on pattern 1 at 95"
+        " % of the looks (q from the own-pattern logit).",
         AtLeast(0.95),
         at="li2023, Definition 1",
         statistic="share of looks before settling with mass >= p_n",
@@ -82,7 +83,8 @@ CLAIMS = (
     )(partial(share_of_looks, holds=above_low)),
     claim(
         "D1.envelope",
-        "Definition 1 brackets that mass through training (q from the own-pattern logit).",
+        "Definition 1 brackets the mass of a pattern-1 query on pattern 1 at 95 % of the looks in"
+        " training (q from the own-pattern logit).",
         AtLeast(0.95),
         at="li2023, Definition 1",
         statistic="share of looks before settling with mass inside [p_n, 1 - (S - s) phi_n]",
@@ -90,7 +92,8 @@ CLAIMS = (
     )(partial(share_of_looks, holds=inside)),
     claim(
         "L2.leak",
-        "No token of another pattern gets more than nu_n from a pattern-1 query (Lemma 2).",
+        "No token of another pattern gets more than nu_n from a pattern-1 query, at 95 % of the"
+        " looks (Lemma 2).",
         AtLeast(0.95),
         at="li2023, Lemma 2",
         statistic="share of looks before settling with the largest such weight at most nu_n",

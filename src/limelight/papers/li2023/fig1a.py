@@ -59,12 +59,14 @@ def transition(table: Table) -> Estimate:
         for place, fraction in enumerate(fractions)
     ]
     found = estimates.lowest(rises)
-    return replace(found, n=len(table), family=len(fractions))
+    n = int(trials[[0, -1]].sum())  # at the ends, all fractions
+    return replace(found, n=n, family=len(fractions))
 
 
 @stated(
     "1a.line",
-    "The boundary is almost a straight line in alpha_*^-2.",
+    "The boundary is almost a straight line in alpha_*^-2: at most twice as steep in one half as in"
+    " the other (our reading).",
     Inside(0.5, 2.0),
     fixed="after",
 )
@@ -88,7 +90,7 @@ def straight(table: Table) -> Estimate:
     low, high = percentile_interval(found[1:])
     line = straightness(table, relevant).value
     note = f"{use.sum()} points; R^2 of one line through them {line:.3f}"
-    return Estimate(float(found[0]), (float(low), float(high)), len(table), note)
+    return Estimate(float(found[0]), (float(low), float(high)), boundary.trials_of(edge, use), note)
 
 
 law = laws(

@@ -99,7 +99,9 @@ def best_law(table: Table, level: float, free: bool) -> Estimate:
         f"best of {use.sum()} points: {best.name}, first in {best.share:.0%} of draws,"
         f" R^2 {best.r_squared:.3f}"
     )
-    return Estimate(float(factor[0]), (float(low), float(high)), len(table), note)
+    return Estimate(
+        float(factor[0]), (float(low), float(high)), boundary.trials_of(edge, use), note
+    )
 
 
 PROTOCOLS = {

@@ -18,7 +18,7 @@ from limelight.table import Table
 
 @claims(
     "1b.noise{suffix}",
-    "Noisier tokens cost examples.",
+    "Noisier tokens cost at least a quarter more examples.",
     AtLeast(1.25),
     at="li2023, Theorem 1 (10) and Remark 2",
     cases=LEVELS,

@@ -53,7 +53,8 @@ def straightness(table: Table, error: float) -> Estimate:
 
 straight = claims(
     "2.line{suffix}",
-    "Iterations to success are linear in 1/alpha_* (delta = {error:g}).",
+    "Iterations to success are linear in 1/alpha_*, with an R^2 of 0.9 or more (delta ="
+    " {error:g}).",
     AtLeast(0.9),
     at="li2023, Figure 2 and Theorem 1 (11)",
     cases=({"suffix": "", "error": 0.2}, {"suffix": ".far", "error": 0.4}),

@@ -42,7 +42,8 @@ def arm_claims(prefix: str, where: str, ours: str = "") -> tuple[Claim, ...]:
 
     @claims(
         prefix + ".advantage{suffix}",
-        f"Trained attention needs fewer examples at every alpha_* ({where}).",
+        f"Trained attention needs fewer examples at every alpha_* where both numbers are on the"
+        f" grid ({where}).",
         AtLeast(1.0),
         at=f"{ours}li2023, Figure 3",
         cases=LEVELS,

@@ -23,7 +23,8 @@ def without_confusion(table: Table, tokens: int) -> Table:
 
 @claims(
     "4.alone.{tokens}",
-    "Without confusion tokens attention on the relevant ones rises close to 1 (L = {tokens}).",
+    "Without confusion tokens attention on the relevant ones rises close to 1: to 0.95 or more"
+    " (L = {tokens}).",
     AtLeast(0.95),
     at="li2023, Proposition 2; the level is ours",
     cases=({"tokens": 50}, {"tokens": 200}),
@@ -36,7 +37,8 @@ def alone(table: Table, tokens: int) -> Estimate:
 
 @claim(
     "4.rate",
-    "Without confusion tokens the rest of the attention falls as fast as 1/t, until it settles.",
+    "Without confusion tokens the rest of the attention falls at least as fast as 1/t, until it"
+    " settles.",
     AtMost(-1.0),
     at="li2023, Proposition 2 (15)",
     fixed="after",
@@ -99,13 +101,13 @@ figure = Figure(
     claims=(
         claim(
             "4.rise",
-            "Attention on the label-relevant tokens rises during training.",
+            "Attention on the label-relevant tokens rises by a quarter or more during training.",
             AtLeast(0.25),
             at="li2023, Figure 4",
         )(concentration.rise),
         claim(
             "4.one",
-            "It rises close to the most that any weights can reach.",
+            "Attention rises close to the most that any weights can reach: to 95 % of it or more.",
             AtLeast(0.95),
             at="li2023, Figure 4 and Proposition 2; the ceiling is ours",
             fixed="after",
@@ -114,7 +116,8 @@ figure = Figure(
         rate,
         claim(
             "4.ceiling",
-            "It never passes the ceiling that confusion tokens set (erratum to Proposition 2).",
+            "Attention never passes the ceiling that confusion tokens set (erratum to Proposition"
+            " 2).",
             AtMost(0.0),
             statistic=concentration.EXCESS,
             kind="identity",

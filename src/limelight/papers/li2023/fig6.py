@@ -36,7 +36,7 @@ def over_sizes(table: Table, read: Callable[[Table], np.ndarray]) -> Estimate:
 
 @stated("6a.alpha", "Accuracy rises as background patches are removed.", Above(0.0))
 def in_fraction(table: Table) -> Estimate:
-    """Slope of accuracy in alpha_*, points a tenth, mean over N, by trial."""
+    """Slope of accuracy in alpha_*, points per tenth, mean over N, by trial."""
 
     def slope(rows: Table) -> np.ndarray:
         x, trials = accuracies(rows)
@@ -46,7 +46,7 @@ def in_fraction(table: Table) -> Estimate:
     return over_sizes(table, slope)
 
 
-@stated("6a.every", "It does so at every number of examples.", Above(0.0))
+@stated("6a.every", "Accuracy rises so at every number of examples.", Above(0.0))
 def at_every_size(table: Table) -> Estimate:
     """Accuracy without background less with all of it, points, the least certain N."""
     cells = table.cells(EXAMPLES)
@@ -55,7 +55,7 @@ def at_every_size(table: Table) -> Estimate:
 
 @stated("6a.samples", "Accuracy rises with the number of examples.", Above(0.0))
 def in_examples(table: Table) -> Estimate:
-    """Points of accuracy a doubling of N, mean over alpha_*, by trial."""
+    """Points of accuracy per doubling of N, mean over alpha_*, by trial."""
     cells = {at[EXAMPLES]: accuracies(rows)[1] for at, rows in table.cells(EXAMPLES)}
     found = np.stack([trials.mean(axis=0) for trials in cells.values()])
     return mean(slopes(np.log2(list(cells)), found))

@@ -14,7 +14,7 @@ from limelight.table import Table
 
 @claim(
     "6.starts",
-    "Both starts have learned the classes they were trained on.",
+    "Both starts have learned the classes they were trained on: three times chance or more.",
     AtLeast(3.0),
     at="limelight",
 )

@@ -38,7 +38,7 @@ def fewest_most(table: Table) -> tuple[Table, Table]:
 
 @claims(
     "G3.learns.{heads}",
-    "Training succeeds with {heads} heads.",
+    "Training succeeds in nine trials of ten with {heads} heads.",
     AtLeast(0.9),
     at=AT,
     cases=[{"heads": heads} for heads in SEVERAL],
@@ -62,7 +62,7 @@ def rise(table: Table, heads: int) -> Estimate:
 
 @claim(
     "G3.open",
-    "With several heads lucky neurons still fire for their pattern with high probability.",
+    "With several heads lucky neurons still fire for their pattern with probability 0.95 or more.",
     AtLeast(0.95),
     at=AT,
 )

@@ -106,20 +106,23 @@ def times(cells: list[tuple[float, Table]]) -> tuple[np.ndarray, np.ndarray, np.
 
 @claim(
     "T1.rate",
-    "Iterations are inversely proportional to the step size.",
+    "Iterations are inversely proportional to the step size, to a power of 1 within a fifth.",
     Inside(0.8, 1.2),
     at="li2023, Theorem 1 (11)",
 )
 def in_rate(table: Table) -> Estimate:
     """Log-log slope in 1/eta of the median step at which training settles."""
-    rates, middle, drawn = times(inside(along(table, RATE), 3))
+    cells = inside(along(table, RATE), 3)
+    rates, middle, drawn = times(cells)
     found = curves.slopes(-np.log(rates), np.log(np.concatenate([middle[None], drawn])).T)
-    return spread(found, table, f"{middle[0]:.0f} to {middle[-1]:.0f} steps")
+    return spread(
+        found, sum(len(rows) for _, rows in cells), f"{middle[0]:.0f} to {middle[-1]:.0f} steps"
+    )
 
 
 @claims(
     "T1.{name}",
-    "Iterations grow with {words}.",
+    "Iterations grow by a quarter or more with {words}, from {start}.",
     AtLeast(1.25),
     at="li2023, Theorem 1 (11)",
     cases=(
@@ -127,9 +130,16 @@ def in_rate(table: Table) -> Estimate:
             "name": "sigma",
             "axis": ERROR,
             "words": "the error of the value map",
+            "start": "0 to 0.15",
             "ends": "0.15 to 0",
         },
-        {"name": "patterns", "axis": PATTERNS, "words": "the number of patterns", "ends": "9 to 3"},
+        {
+            "name": "patterns",
+            "axis": PATTERNS,
+            "words": "the number of patterns",
+            "start": "3 to 9",
+            "ends": "9 to 3",
+        },
     ),
     statistic="median step at which training settles, ratio of {ends}",
 )
@@ -146,13 +156,14 @@ def in_others(table: Table, axis: str) -> Estimate:
     low, high = fit.percentile_interval(ends[0])[0], fit.percentile_interval(ends[1])[1]
     note = f"(11) says {first / last:.2f}"
     value = float(middle[-1] / middle[0])
-    return Estimate(value, (float(low), float(high)), len(table), note)
+    n = len(cells[0][1]) + len(cells[-1][1])
+    return Estimate(value, (float(low), float(high)), n, note)
 
 
-def spread(found: np.ndarray, table: Table, note: str) -> Estimate:
+def spread(found: np.ndarray, n: int, note: str) -> Estimate:
     """The first of several numbers, with the interval of the others, which are bootstrap draws."""
     low, high = fit.percentile_interval(found[1:])
-    return Estimate(float(found[0]), (float(low), float(high)), len(table), note)
+    return Estimate(float(found[0]), (float(low), float(high)), n, note)
 
 
 def draw_times(table: Table) -> plot.Picture:

@@ -137,28 +137,30 @@ PULL = "share of looks with margins below 1 at which 95 % of lucky neurons have 
 CLAIMS = (
     _claim(
         "pull",
-        "Lucky neurons pull the value of their pattern at least as printed",
+        "95 % of lucky neurons pull the value of their pattern at least as printed, at 95 % of the"
+        " looks",
         PULL,
         partial(share_of_looks, holds=lucky_pull, counts=pulling),
         AtLeast(0.95),
     ),
     _claim(
         "pull.shared",
-        "The same with one sign a neuron, as in the proofs",
+        "With one sign per neuron, as in the proofs, 95 % of lucky neurons pull at least as"
+        " printed, at 95 % of the looks",
         PULL + ", shared_scaled readout",
         partial(share_of_looks, holds=lucky_pull, counts=pulling, readout="shared_scaled"),
         AtLeast(0.95),
     ),
     _claim(
         "pull.others",
-        "Other neurons pull no harder than 1/(a sqrt B)",
+        "95 % of the other neurons pull no harder than 1/(a sqrt B), at 95 % of the looks",
         "share of looks with margins below 1 at which 95 % of others have |V_i| at most that",
         partial(share_of_looks, holds=other_pull, counts=pulling),
         AtLeast(0.95),
     ),
     _claim(
         "rows",
-        "Lucky output rows grow along their own feature",
+        "Lucky output rows at least double along their own feature",
         "mean projection of lucky rows on their own value feature at the end over the start",
         partial(growth, name="rows.lucky.own"),
         AtLeast(2.0),
@@ -167,7 +169,7 @@ CLAIMS = (
     ),
     _claim(
         "rows.idle",
-        "Lucky output rows stay below xi along idle features",
+        "Lucky output rows stay below xi along idle features, on average",
         "mean size of the projections of lucky rows on idle value features at the end",
         partial(at_the_end, name="rows.lucky.idle"),
         AtMost(SCALE),
@@ -176,7 +178,7 @@ CLAIMS = (
     ),
     _claim(
         "keys",
-        "Key features of the discriminative patterns grow",
+        "Key features of the discriminative patterns grow by a tenth or more",
         "length of W_K mu_1 at the end over the start",
         partial(growth, name="norm.key.1"),
         AtLeast(1.1),
@@ -184,7 +186,7 @@ CLAIMS = (
     ),
     _claim(
         "queries",
-        "Query features of the discriminative patterns grow",
+        "Query features of the discriminative patterns grow by a tenth or more",
         "length of W_Q mu_1 at the end over the start",
         partial(growth, name="norm.query.1"),
         AtLeast(1.1),
@@ -193,7 +195,7 @@ CLAIMS = (
     ),
     _claim(
         "idle",
-        "Key features of the other patterns do not grow",
+        "Key features of the other patterns grow by a tenth at most",
         "mean length of W_K mu_k, k >= 3, at the end over the start",
         partial(growth, name="norm.key.idle"),
         AtMost(1.1),
@@ -201,7 +203,7 @@ CLAIMS = (
     ),
     _claim(
         "turn",
-        "Key features of the discriminative patterns grow without turning",
+        "Key features of the discriminative patterns grow without turning: a cosine of 0.9 or more",
         "cosine of W_K mu_k at the end with itself at the start, mean of k = 1, 2",
         partial(at_the_end, name="turn.key"),
         AtLeast(0.9),
@@ -209,7 +211,7 @@ CLAIMS = (
     ),
     _claim(
         "values",
-        "Value features of the other patterns move little beside those of 1 and 2",
+        "Value features of the other patterns move at most half as far as those of 1 and 2",
         "mean distance that W_V mu_k, k >= 3, has moved over that of k = 1, 2",
         partial(at_the_end, name="value.moved.idle", over="value.moved.own"),
         AtMost(0.5),
@@ -217,7 +219,8 @@ CLAIMS = (
     ),
     _claim(
         "values.along",
-        "Value features of patterns 1 and 2 move along the sum of the lucky rows",
+        "Value features of patterns 1 and 2 move along the sum of the lucky rows: a cosine of 0.9"
+        " or more",
         "cosine of the distance moved with the sum of the rows that were lucky at the start",
         partial(at_the_end, name="value.aligned"),
         AtLeast(0.9),
@@ -234,7 +237,7 @@ CLAIMS = (
     ),
     _claim(
         "others.idle",
-        "Other output rows stay below xi along idle features",
+        "Other output rows stay below xi along idle features, on average",
         "mean size of the projections of the other rows on idle value features at the end",
         partial(at_the_end, name="rows.other.idle"),
         AtMost(SCALE),
@@ -243,7 +246,7 @@ CLAIMS = (
     ),
     _claim(
         "others.norm",
-        "Other output rows keep a squared length of at most M xi^2",
+        "Other output rows keep a squared length of at most M xi^2, on average",
         "mean squared length of the other rows at the end, in the span of P, over M xi^2",
         over_bound,
         AtMost(1.0),

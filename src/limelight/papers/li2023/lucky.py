@@ -32,7 +32,7 @@ def bound_of(table: Table) -> float:
 
 @claims(
     "L3.{variant}",
-    "Lemma 3: there are many lucky neurons at the start ({variant}).",
+    "Lemma 3: there are at least as many lucky neurons at the start as it says ({variant}).",
     AtLeast(0.0),
     at="li2023, Definition 2 and Lemma 3",
     cases=[{"variant": variant} for variant in VARIANTS],
@@ -61,7 +61,7 @@ def retention(table: Table, variant: str, which: str, readout: str = "position")
 
 kept = claims(
     "L4.{variant}{suffix}",
-    "Lemma 4: lucky neurons stay lucky ({variant}, {words}).",
+    "Lemma 4: at least 95 % of lucky neurons stay lucky ({variant}, {words}).",
     AtLeast(0.95),
     at="li2023, Lemma 4",
     cases=[
@@ -77,7 +77,8 @@ kept = claims(
 
 shared = claim(
     "L4.shared",
-    "Lemma 4 with one sign a neuron, as in the proofs (argmax, right output sign).",
+    "Lemma 4 with one sign per neuron, as in the proofs: at least 95 % of lucky neurons stay lucky"
+    " (argmax, right output sign).",
     AtLeast(0.95),
     at="li2023, Lemma 4",
     statistic="share of W(0) and U(0) still in W(T) and U(T), shared_scaled readout",

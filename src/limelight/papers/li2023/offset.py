@@ -9,7 +9,15 @@ import numpy as np
 
 from limelight.claims import AtLeast, Claim, Estimate, Undecided
 from limelight.fit import percentile_interval
-from limelight.papers.li2023.boundary import LEVELS, POINTS, drawn, n50, relevant, usable
+from limelight.papers.li2023.boundary import (
+    LEVELS,
+    POINTS,
+    drawn,
+    n50,
+    relevant,
+    trials_of,
+    usable,
+)
 from limelight.papers.recipe import claims
 from limelight.table import Table
 
@@ -54,14 +62,15 @@ def r_squared(table: Table, level: float) -> Estimate:
     low, high = percentile_interval(draws)
     under, over = percentile_interval(offsets)
     note = f"{use.sum()} points, c = {offset:.3f} [{under:.3f}, {over:.3f}]"
-    return Estimate(float(value), (float(low), float(high)), len(table), note)
+    return Estimate(float(value), (float(low), float(high)), trials_of(edge, use), note)
 
 
 def offset_claims(prefix: str, where: str) -> tuple[Claim, ...]:
     """That (10) with one offset describes the boundary, at both criteria."""
     return claims(
         prefix + ".offset{suffix}",
-        f"With its offset fitted, (10) describes the boundary ({where}).",
+        f"With its offset fitted, (10) describes the boundary, with an R^2 of 0.9 or more"
+        f" ({where}).",
         AtLeast(0.9),
         at="limelight; li2023, Theorem 1 (10), read as a law",
         cases=LEVELS,

@@ -8,7 +8,7 @@ import numpy as np
 from limelight import fit
 from limelight.claims import LEVEL, Estimate, Undecided
 from limelight.fit import Edge, curves
-from limelight.papers.li2023.boundary import FLOOR, POINTS, drawn
+from limelight.papers.li2023.boundary import FLOOR, POINTS, drawn, trials_of
 
 #: Share of bootstrap draws that must be resolved before an interval is given.
 ENOUGH = 0.9
@@ -23,7 +23,7 @@ class Quotients:
         values: Ratios; NaN where one of the two is unresolved.
         draws: The same in every bootstrap draw over trials.
         off_floor: Where both thresholds are off the floor of the grid.
-        n: Trials they rest on.
+        trials: Trials that each rests on.
         why: What is wrong with an unresolved ratio, in words.
     """
 
@@ -31,8 +31,13 @@ class Quotients:
     values: np.ndarray
     draws: np.ndarray
     off_floor: np.ndarray
-    n: int
+    trials: np.ndarray
     why: tuple[str, ...]
+
+    @property
+    def n(self) -> int:
+        """Trials behind all of them."""
+        return int(self.trials.sum())
 
     @property
     def intervals(self) -> np.ndarray:
@@ -42,7 +47,9 @@ class Quotients:
 
     def estimate(self, place: int, note: str = "") -> Estimate:
         """One ratio with its interval."""
-        return Estimate(float(self.values[place]), self.interval(place), self.n, note)
+        return Estimate(
+            float(self.values[place]), self.interval(place), int(self.trials[place]), note
+        )
 
     def interval(self, place: int) -> tuple[float, float]:
         """The percentile interval; NaN where too many draws are unresolved."""
@@ -71,7 +78,7 @@ def quotients(edge: Edge, axis: str, top: Any, bottom: Any) -> Quotients:
         np.where(both, edge.values[a] / edge.values[b], np.nan),
         np.where(both, values[:, a] / values[:, b], np.nan),
         (edge.values[a] >= FLOOR) & (edge.values[b] >= FLOOR),
-        sum(found.n for found in edge.thresholds),
+        np.array([edge.thresholds[i].n + edge.thresholds[j].n for i, j in pairs], dtype=int),
         tuple(" and ".join(_trouble(edge, axis, i) for i in pair if i not in ok) for pair in pairs),
     )
 
@@ -101,7 +108,7 @@ def single(found: Quotients, place: int = 0) -> Estimate:
     if not len(found.values):
         raise Undecided("not in this table", n=found.n)
     if not np.isfinite(found.values[place]):
-        raise Undecided(found.why[place], n=found.n)
+        raise Undecided(found.why[place], n=int(found.trials[place]))
     lost = ~np.isfinite(found.draws[:, place])
     note = f"{lost.sum()} of {lost.size} bootstrap draws unresolved" if lost.any() else ""
     note += ": too many to give an interval" if lost.mean() > 1 - ENOUGH else ""
@@ -117,10 +124,10 @@ def bracketed(edge: Edge, axis: str, top: Any, bottom: Any) -> Estimate:
     its ends may be open.
     """
     tops, bottoms = _places(edge, axis, top), _places(edge, axis, bottom)
-    n = sum(found.n for found in edge.thresholds)
     if not tops or not bottoms:
-        raise Undecided("not in this table", n=n)
+        raise Undecided("not in this table", n=trials_of(edge, np.full(len(edge), True)))
     pair = [next(iter(tops.values())), next(iter(bottoms.values()))]
+    n = trials_of(edge, np.isin(np.arange(len(edge)), pair))
     values, known = drawn(edge, common=True)
     every = np.concatenate([edge.values[None], values])[:, pair]
     sure = np.concatenate([edge.resolved[None], known])[:, pair]
@@ -157,10 +164,13 @@ def smallest(found: Quotients) -> Estimate:
     values = found.values[use]
     note = f"{use.sum()} of {use.size} ratios resolved, from {values.min():.2f} to "
     note += f"{values.max():.2f}"
-    return Estimate(float(values.min()), (float(low), float(high)), found.n, note)
+    return Estimate(
+        float(values.min()), (float(low), float(high)), int(found.trials[use].sum()), note
+    )
 
 
 def growth(found: Quotients, x: np.ndarray) -> Estimate:
     """Log-log slope of the ratios in x, points that are resolved and off the floor."""
     usable = np.where(found.off_floor, found.values, np.nan)
-    return curves.law(x, usable, found.draws, found.n, points=POINTS, of="ratios")
+    n = int(found.trials[np.isfinite(usable)].sum())
+    return curves.law(x, usable, found.draws, n, points=POINTS, of="ratios")

@@ -123,7 +123,7 @@ def loss_claims(
 
     random = claim(
         f"{figure}.random{suffix}",
-        f"Removing tokens at random neither lowers the loss nor raises it ({words}).",
+        f"Removing tokens at random changes the loss by at most a quarter of it ({words}).",
         Inside(-0.25, 0.25),
         at=at,
         statistic=f"{statistic}, relative to whole",

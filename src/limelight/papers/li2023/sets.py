@@ -29,7 +29,7 @@ FIRST = "world.first"
 
 @claims(
     "G2.{words}.common",
-    "All members of a set grow along one combination of their {words}.",
+    "All members of a set grow along one combination of their {words}: cosines of 0.95 or more.",
     AtLeast(0.95),
     at="li2023, appendix G.2",
     cases=({"word": "key", "words": "keys"}, {"word": "query", "words": "queries"}),
@@ -54,7 +54,8 @@ def growth_by_frequency(table: Table, word: str) -> Estimate:
 
 frequency = claims(
     "G2.{words}.frequency",
-    "The coefficients of that combination of {words} depend on the frequencies in the set.",
+    "The coefficients of that combination of {words} rise with the frequencies in the set, by a"
+    " half of them or more.",
     AtLeast(0.5),
     at="li2023, appendix G.2; the slope is ours",
     cases=(
@@ -75,7 +76,7 @@ def shares(table: Table, word: str) -> tuple[np.ndarray, np.ndarray]:
 
 @claim(
     "G2.idle",
-    "Attention on the non-discriminative sets goes to 0.",
+    "Attention on the non-discriminative sets goes to 0: to 0.05 or less.",
     AtMost(0.05),
     at="li2023, appendix G.2",
 )
@@ -86,7 +87,7 @@ def idle_left(table: Table) -> Estimate:
 
 @claim(
     "G2.fall",
-    "Attention on the non-discriminative sets falls.",
+    "Attention on the non-discriminative sets falls by 0.12 or more.",
     AtMost(-0.12),
     at="li2023, appendix G.2; the level is ours",
 )

@@ -86,7 +86,8 @@ def errors(table: Table) -> Estimate:
 
 @control(
     "cross.beyond",
-    "Control: at ten times that spread, where few keys count, it does so too.",
+    "Control: cross-attention follows its limit law at ten times the logit spread too, where few"
+    " keys count.",
     Inside(0.98, 1.02),
 )
 def beyond(table: Table) -> Estimate:

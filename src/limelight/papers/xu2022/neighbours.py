@@ -79,7 +79,7 @@ def inside(table: Table) -> Estimate:
 
 @claim(
     "theorem1.edge",
-    "It still does with K up to m_k.",
+    "With K up to m_k averaging still improves every token with probability 1 - 3 delta.",
     AtLeast(LEAST),
     at="limelight; xu2022, Theorem 1",
 )
@@ -90,7 +90,7 @@ def edge(table: Table) -> Estimate:
 
 @claim(
     "theorem1.beyond",
-    "Control: it still does with K of twice m_k and more.",
+    "Control: with K of twice m_k and more averaging still improves every token so often.",
     AtLeast(LEAST),
     at="limelight; xu2022, Theorem 1 without an assumption of its text",
     kind="control",

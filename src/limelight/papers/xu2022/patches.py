@@ -132,7 +132,7 @@ layout_local = claim(
 
 layout_attention = claim(
     "patches.layout_attention",
-    "Attention does not: scattered over regions is 1 within 10 %.",
+    "Attention does not depend on the layout: scattered over regions is 1 within 10 %.",
     Inside(0.9, 1.1),
     statistic="ratio of errors of attention at lambda 6 without corruption",
 )(partial(across_layouts, name="att6"))

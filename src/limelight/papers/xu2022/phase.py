@@ -95,7 +95,11 @@ def planes(table: Table) -> dict[float, list[Column]]:
     return found
 
 
-@claim("phase.regions", "The limit law names the part that dominates the error.", AtLeast(0.95))
+@claim(
+    "phase.regions",
+    "The limit law names the part that dominates the error in 95 % of the clear cells.",
+    AtLeast(0.95),
+)
 def dominated(table: Table) -> Estimate:
     """Share of clear cells, not frozen, whose largest measured part is the predicted one."""
     right = judged = 0

@@ -122,7 +122,8 @@ ORDERS = (
     ),
     order(
         "trained.unseen_cosine",
-        "Cosine attention without the diagonal does not notice it (within 10 %).",
+        "Cosine attention without the diagonal does not notice corruption stronger than in"
+        " training: at most 10 % more error.",
         "cos-mask at noise 3 over 1.1 cos-mask at 1.5, minus 1; clean patches",
         ("cos-mask", "strong.clean", "cos-mask", "mild.clean"),
         factor=1.1,
@@ -155,7 +156,7 @@ layout_attention = claim(
 
 layout_local = claim(
     "trained.layout_local",
-    "The CNN does: above 1.25.",
+    "A CNN depends on the layout: scattered over regions is above 1.25.",
     AtLeast(1.25),
     statistic="ratio of clean errors, cnn2, noise 1.5",
 )(partial(across_layouts, network="cnn2"))

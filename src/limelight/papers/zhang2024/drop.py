@@ -44,7 +44,8 @@ def cells_of(table: Table):
 
 @claim(
     "drop.slope",
-    "The wait before the drop is ln(1/s) over the norm of the squared covariance.",
+    "The wait before the drop grows as ln(1/s) over the norm of the squared covariance, within 3"
+    " %.",
     Inside(0.97, 1.03),
     at=f"{DYNAMICS}, merged keys and queries",
     fixed="pilot",
@@ -71,7 +72,8 @@ def closed(table: Table) -> Estimate:
 
 @claim(
     "drop.single",
-    "There is no plateau between the first and the last loss.",
+    "There is no plateau between the first and the last loss, for a spread up to 0.6 or starts up"
+    " to 0.01.",
     AtMost(0.0),
     at=f"{DYNAMICS}, two fixed points",
     fixed="pilot",

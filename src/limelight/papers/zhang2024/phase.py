@@ -41,7 +41,8 @@ def white(table: Table) -> Estimate:
 
 @claim(
     "phase.gap",
-    "From a moderate start they do need a spread of eigenvalues.",
+    "From a moderate start plateaus do need a spread of eigenvalues: half a level more is seen with"
+    " it.",
     AtLeast(0.5),
     at="limelight, beyond Zhang, Singh, Latham and Saxe (2025)",
     fixed="pilot",
@@ -59,7 +60,7 @@ def gap(table: Table) -> Estimate:
 
 @claim(
     "phase.merged",
-    "Merged keys and queries never show a plateau.",
+    "Merged keys and queries never show a plateau, for a spread up to 0.6.",
     AtMost(0.0),
     at="Zhang, Singh, Latham and Saxe (2025), two fixed points",
     fixed="pilot",

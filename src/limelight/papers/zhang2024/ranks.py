@@ -42,7 +42,8 @@ def exponents(table: Table, long: bool) -> list[tuple[str, Estimate]]:
 
 @claim(
     "ranks.long",
-    "Where R divides m a new head must leave its saddle: the stay grows as 1/s.",
+    "Where R divides m a new head must leave its saddle: the stay grows as 1/s, to a power of 0.8"
+    " or more.",
     AtLeast(0.8),
     at=f"limelight, a law for {DYNAMICS}, low rank",
     fixed="pilot",
@@ -54,7 +55,7 @@ def long_stays(table: Table) -> Estimate:
 
 @claim(
     "ranks.short",
-    "Elsewhere a head recruits its next row: the stay grows as a logarithm.",
+    "Elsewhere a head recruits its next row: the stay grows slowly, as the root of 1/s or less.",
     AtMost(0.5),
     at=f"limelight, a law for {DYNAMICS}, low rank",
     fixed="pilot",

@@ -24,7 +24,7 @@ def runs(sizes: tuple[int, ...], batches: tuple[int, ...]) -> list[tuple]:
 
 @claim(
     "samples.end",
-    "20,000 prompts are as good as the population.",
+    "20,000 prompts are as good as the population within 1 %.",
     AtMost(0.01),
     fixed="pilot",
 )
@@ -35,7 +35,7 @@ def end(table: Table) -> Estimate:
 
 @claim(
     "samples.online",
-    "Fresh batches of 64 keep the times of the flow.",
+    "Fresh batches of 64 keep the times of the flow within a quarter.",
     Inside(0.8, 1.25),
     fixed="pilot",
 )

@@ -1,0 +1,124 @@
+"""Numbers for the pages that come from statements, tables and manifests rather than from verdicts.
+
+`fill.py` asks for them by name, as marks in a page do.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+
+from limelight.papers import load
+from limelight.papers._costs import duration, gather
+from limelight.table import Table
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results"
+#: Images for training in CIFAR-10 and CIFAR-100.
+CIFAR = 50_000
+
+
+def quantity(key: str, statement: str, name: str, form: str, *settings: str) -> str:
+    """A number that a statement gives: `value`, or a quantity with its blanks as underscores."""
+    given = dict(setting.split("=", 1) for setting in settings)
+    bound = load(key).statement(statement).evaluate(given)
+    known = {re.sub(r"\s", "_", said): number for said, number in bound.quantities.items()}
+    return _written(float({"value": bound.value, **known}[name]), form)
+
+
+def trials(key: str, figure: str) -> str:
+    """How many trials the published table of a figure holds."""
+    return f"{len(_table(key, figure)):,}"
+
+
+def mean(key: str, figure: str, column: str, form: str, *where: str) -> str:
+    """The mean of a column over the rows where others have given values."""
+    return f"{float(_where(_table(key, figure), where)[column].astype(float).mean()):{form}}"
+
+
+def most(key: str, figure: str, column: str, form: str, *where: str) -> str:
+    """The same for the largest."""
+    return f"{float(_where(_table(key, figure), where)[column].astype(float).max()):{form}}"
+
+
+def days(key: str, figure: str, minutes: str) -> str:
+    """How many days the trials of a figure would take one after the other."""
+    return f"{len(_table(key, figure)) * float(minutes) / 60 / 24:.0f}"
+
+
+def onsets(key: str, figure: str, *where: str) -> str:
+    """The first and the last step, over cells, at which half of the seeds have every row exact."""
+    from limelight.papers.jelassi2022 import traces
+
+    rows = _where(_table(key, figure), where)
+    every = rows.setting("descent.every")
+    first = [every * np.median(traces.first_exact(cell)) for _, cell in rows.cells(*rows.axes)]
+    ever = [step for step in first if step >= 0]
+    return f"{min(ever):.0f} to {max(ever):.0f}"
+
+
+def epochs(key: str, figure: str) -> str:
+    """How often a run on CIFAR saw each image, from the settings in its manifest."""
+    return f"{_epochs(key, figure):.0f}"
+
+
+def longer(key: str, figure: str, wanted: str) -> str:
+    """Minutes that a run of more epochs would take, at the speed of the published one."""
+    return f"{_manifest(key, figure)['seconds'] / 60 * float(wanted) / _epochs(key, figure):.0f}"
+
+
+def _epochs(key: str, figure: str) -> float:
+    course = _manifest(key, figure)["configuration"]["experiment"]["course"]
+    return course["steps"] * course["batch"] / CIFAR
+
+
+def _manifest(key: str, figure: str) -> dict:
+    text = (RESULTS / key / figure / "manifest.json").read_text(encoding="utf-8")
+    return json.loads(text)
+
+
+def costs(key: str) -> str:
+    """What every published table of a paper took, from its manifest."""
+    found = {n: facts for n, facts in gather(RESULTS).items() if n.startswith(f"{key}/")}
+    rows = ["| table | trials | device | time | programs | made by |"]
+    rows += ["| --- | ---: | --- | ---: | ---: | --- |"]
+    for name, facts in found.items():
+        beside = re.search(r"--beside (\d+)", facts["command"])
+        shared = f", beside {int(beside[1]) - 1} others" if beside else ""
+        script = "publish.py" if "publish.py" in facts["command"] else "limelight run"
+        rows.append(
+            f"| `{name.split('/')[1]}` | {facts['trials']:,} | {_device(facts)}{shared} |"
+            f" {duration(facts['seconds'])} | {facts['compilations']} | `{script}` |"
+        )
+    sums = [
+        f"{duration(sum(f['seconds'] for f in found.values() if _device(f) == device))} of {device}"
+        for device in dict.fromkeys(map(_device, found.values()))
+    ]
+    return f"\n{len(found)} tables: {', '.join(sums)}.\n\n" + "\n".join(rows) + "\n"
+
+
+def _device(facts: dict) -> str:
+    device = facts["device"]
+    return "one H200" if device["platform"] == "gpu" else f"{device['cores']} CPU cores"
+
+
+def _table(key: str, figure: str) -> Table:
+    return Table.load(RESULTS / key / figure / "table.parquet")
+
+
+def _written(number: float, form: str) -> str:
+    """A number; `tex` writes powers of ten as formulas do."""
+    if form != "tex":
+        return f"{number:{form}}"
+    digits, power = f"{number:.2e}".split("e")
+    return rf"{digits} \cdot 10^{{{int(power)}}}"
+
+
+def _where(rows: Table, where: tuple[str, ...]) -> Table:
+    for name, value in (part.split("=", 1) for part in where):
+        text = np.array([str(found) for found in rows[name].tolist()])
+        rows = rows.rows(text == value)
+        if not len(rows):
+            raise SystemExit(f"no row has {name} = {value}: {sorted({*text.tolist()})}")
+    return rows

@@ -1,0 +1,114 @@
+"""No measured number on the papers' pages is typed by hand: `docs/fill.py` writes it.
+
+What may be typed is given: numbers below 13, labels of the papers' items, years, the settings of a
+published run (they stand in its manifest), levels and sizes that a claim's own words name, and what
+`docs/papers/given.json` lists with a reason.
+"""
+
+import json
+import re
+from collections.abc import Collection
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs" / "papers").glob("*/*.md"))
+GIVEN = json.loads((ROOT / "docs" / "papers" / "given.json").read_text(encoding="utf-8"))
+#: Numbers that are small enough to be words.
+WORDS = 13
+NUMBER = r"(?<![\w.])\d[\d,]*(?:\.\d+)?|(?<![\w.,])\.\d+"
+#: What is not prose: marks with what is between them, code, addresses, displayed formulas.
+NOT_PROSE = (
+    r"<!-- = .*?<!-- / -->",
+    r"^```.*?^```",
+    r"^(?:    |\t)[^\n]*$",
+    r"``?[^`\n]+``?",
+    r"\]\([^)]*\)",
+    r"\$\$.*?\$\$",
+    r"</?[a-z][^<>]*>",
+)
+#: Exponents, indices, fractions and powers of ten in formulas.
+IN_FORMULAS = (r"[\^_]\{[^{}]*\}", r"[\^_]\\?\w", r"\\t?frac\{[^{}]*\}\{[^{}]*\}")
+LABELS = (
+    r"(?:Theorem|Lemma|Figure|Section|Definition|Corollary|Proposition|Appendix|Assumption|Remark|"
+    r"Event|Table|Claim|claim|version|Corollarie|arXiv|v)s?~?\s?\(?[A-Z]?\.?\d[\d.]*(?:\([a-z]\))?"
+    r"(?:(?:, | and | to )[A-Z]?\.?\d[\d.]*(?:\([a-z]\))?)*"
+)
+OTHER_LABELS = (r"\b[A-Z]\.\d+\b", r"\b(?:19|20)\d\d\b", r"\(\d+\)", r"\bE\d+\b", r"\b\d+\(\d+\)")
+
+
+#: Counts of what is published are not words either.
+COUNTED = (
+    r"(?i)\b\w*(?:teen|twenty|thirty|forty|fifty)[-\w]* (?:cards|claims|tables|figures|trials)"
+)
+
+
+def prose(text: str) -> str:
+    """A page without what is not prose, and without labels."""
+    for pattern in (*NOT_PROSE, *IN_FORMULAS, LABELS, *OTHER_LABELS):
+        text = re.sub(pattern, " ", text, flags=re.M | re.S)
+    return text
+
+
+def numbers(text: str) -> set[float]:
+    """Every number of a text."""
+    return {float(found.replace(",", "").rstrip(".")) for found in re.findall(NUMBER, text)}
+
+
+@cache
+def settings(key: str) -> frozenset[float]:
+    """Numbers that a paper's published runs were set to, and that its claims name as levels."""
+    folder = ROOT / "results" / key
+    runs = [json.loads(path.read_text()) for path in sorted(folder.glob("*/manifest.json"))]
+    found = numbers(json.dumps([run["configuration"] for run in runs]))
+    kept = json.loads((files("limelight.papers") / "cards.json").read_text(encoding="utf-8"))
+    for name, card in kept["cards"].items():
+        if name.startswith(f"{key}/"):
+            said = [f"{c['statement']} {c['rule']} {c['reference']}" for c in card["claims"]]
+            said += [card["sizes"], card["departures"], card["statement"]]
+            found |= numbers(" ".join(said))
+    return frozenset(found)
+
+
+def typed(page: Path) -> list[str]:
+    """Numbers of a page that nothing accounts for, with the words around them."""
+    text, key = prose(page.read_text(encoding="utf-8")), page.parent.name
+    known = settings(key) | {float(n) for n in GIVEN.get(f"{key}/{page.name}", {})}
+    known |= {round(100 * n, 9) for n in settings(key)}  # in percent
+    return unknown(text, known)
+
+
+def unknown(text: str, known: Collection[float]) -> list[str]:
+    """Numbers that are neither known nor small, with the words around them, and counts in words."""
+    found = []
+    for match in re.finditer(NUMBER, text):
+        number = float(match[0].replace(",", "").rstrip("."))
+        if number not in known and not (number < WORDS and number == int(number)):
+            around = text[max(0, match.start() - 40) : match.end() + 30]
+            found.append(f"{match[0]}: ...{' '.join(around.split())}...")
+    return found + re.findall(COUNTED, text)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
+def test_no_measured_number_is_typed(page):
+    assert typed(page) == []
+
+
+def test_a_number_that_is_typed_is_found_and_one_that_is_given_is_not():
+    page = "Of <!-- = tables li2023 -->28 tables<!-- / --> in Theorem 4.2 and $x^{17}$, `n = 99`:"
+    page += " 0.42 at 30, 5 of 7"
+    assert [word.split(":")[0] for word in unknown(prose(page), {30.0})] == ["0.42"]
+    assert unknown(prose("Twenty cards say so, .5 of them at 1,000."), {0.5, 1000.0}) == [
+        "Twenty cards"
+    ]
+
+
+def test_what_is_given_stands_on_its_page():
+    for name, reasons in GIVEN.items():
+        page = ROOT / "docs" / "papers" / name
+        missing = {float(n) for n in reasons} - numbers(prose(page.read_text(encoding="utf-8")))
+        assert not missing, f"{name} has no {missing}"
+        assert all(len(reason.split()) > 2 for reason in reasons.values())
