@@ -13,6 +13,7 @@ the weights, and may as well be built by hand from arrays; its docstring says th
 - xu2022: `smoother` attention as averaging; `denoiser` small trained networks beside it.
 - jelassi2022: `positional` attention from positions alone.
 - zhang2024: `linear_attention` a layer without softmax, read at the query of a prompt.
+- tarzanagh2023: `token_selector` attention that selects one token, trained merged or separate.
 - Real networks: `vit`, made of `layers`, `pretrained` its files, `flops` what it costs; `cnn`
   beside it; `checkpoint` attention blocks of any file, found by `layouts` and read by `weights`.
 
@@ -42,6 +43,11 @@ if TYPE_CHECKING:
     from limelight.models.sequence import Sequence, SequenceNet
     from limelight.models.shallow import GroupedViT, Shallow, ShallowViT, ShallowWeights
     from limelight.models.smoother import Smoother, Smoothing
+    from limelight.models.token_selector import (
+        MergedSelector,
+        SeparateSelector,
+        TokenSelector,
+    )
     from limelight.models.vit import Reading, Vision, ViT
 
 __all__ = [
@@ -59,6 +65,7 @@ __all__ = [
     "Sequence",
     "Shallow",
     "Smoother",
+    "TokenSelector",
     "Vision",
     # Models: weights, and the function they compute.
     "ConvNet",
@@ -67,8 +74,10 @@ __all__ = [
     "FullAttention",
     "GroupedViT",
     "MergedAttention",
+    "MergedSelector",
     "PositionalNet",
     "SeparateAttention",
+    "SeparateSelector",
     "SequenceNet",
     "ShallowViT",
     "Smoothing",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from limelight.papers.contents import Paper
 
 #: Every paper that is here, in order of arrival.
-KEYS = ("li2023", "edelman2022", "xu2022", "jelassi2022", "zhang2024")
+KEYS = ("li2023", "edelman2022", "xu2022", "jelassi2022", "zhang2024", "tarzanagh2023")
 
 
 def known() -> list[str]:

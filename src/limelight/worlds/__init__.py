@@ -10,6 +10,7 @@
 - jelassi2022: `spatial` patches in hidden sets; `projected` Gaussian patches labelled by a filter;
   `partitions` how patches are grouped; `laws` exact laws of the marks.
 - zhang2024: `prompts` labelled examples of a new regression task, then a query.
+- tarzanagh2023: `selections` sequences of which attention is to select one token each.
 - Real images: `images` as patches, from `sources`; `composites` of two, with known roles;
   `patches` cuts and shuffles.
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from limelight.worlds.projected import GaussianPatches
     from limelight.worlds.prompts import Prompt, Prompts
     from limelight.worlds.regions import Regions
+    from limelight.worlds.selections import Arrangements, Selections, TokenChoice
     from limelight.worlds.sets import PatternSets
     from limelight.worlds.sparse import POLICIES, Sparse
     from limelight.worlds.spatial import Spatial
@@ -60,6 +62,10 @@ __all__ = [
     # zhang2024
     "Prompt",
     "Prompts",
+    # tarzanagh2023
+    "Arrangements",
+    "Selections",
+    "TokenChoice",
     # Real images
     "Composites",
     "Images",
