@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from limelight.experiments.encodings import Encodings
     from limelight.experiments.finetune import Finetune
     from limelight.experiments.idealized import Idealized
+    from limelight.experiments.joint_selection import JointSelection
     from limelight.experiments.linear_rules import LinearRules
+    from limelight.experiments.margin_ranks import MarginRanks
+    from limelight.experiments.mixed_selection import MixedSelection
     from limelight.experiments.oversmoothing import Oversmoothing
     from limelight.experiments.packed import Packed
     from limelight.experiments.parity import Parity
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from limelight.experiments.recovery import Recovery
     from limelight.experiments.representable import Representable
     from limelight.experiments.screened import Screened
+    from limelight.experiments.selection_path import SelectionPath
     from limelight.experiments.set_shift import SetShift
     from limelight.experiments.single_rate import SingleRate
     from limelight.experiments.sketch import Sketch
@@ -37,7 +41,9 @@ if TYPE_CHECKING:
     from limelight.experiments.starts import Pretraining, Start, Starts
     from limelight.experiments.students import Students
     from limelight.experiments.study import Study
+    from limelight.experiments.token_basins import TokenBasins
     from limelight.experiments.token_geometry import TokenGeometry
+    from limelight.experiments.token_selection import TokenSelection
     from limelight.experiments.tolerance import Tolerance
     from limelight.experiments.transfer import Transfer
 
@@ -51,8 +57,11 @@ __all__ = [
     "Experiment",
     "Finetune",
     "Idealized",
+    "JointSelection",
     "LinearRules",
     "Oversmoothing",
+    "MarginRanks",
+    "MixedSelection",
     "Packed",
     "Parity",
     "Passage",
@@ -64,6 +73,7 @@ __all__ = [
     "Recovery",
     "Representable",
     "Screened",
+    "SelectionPath",
     "SetShift",
     "SingleRate",
     "Sketch",
@@ -73,6 +83,8 @@ __all__ = [
     "Students",
     "Study",
     "TokenGeometry",
+    "TokenBasins",
+    "TokenSelection",
     "Tolerance",
     "Transfer",
 ]

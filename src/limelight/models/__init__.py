@@ -15,6 +15,7 @@ the weights, and may as well be built by hand from arrays; its docstring says th
 - zhang2024: `linear_attention` a layer without softmax, read at the query of a prompt.
 - geshkovski2023: `sphere_attention` tokens moved by attention on a sphere and in space;
   `attention_stack` layers with skip connections and perceptrons that can be left out.
+- tarzanagh2023: `token_selector` attention that selects one token, trained merged or separate.
 - Real networks: `vit`, made of `layers`, `pretrained` its files, `flops` what it costs; `cnn`
   beside it; `checkpoint` attention blocks of any file, found by `layouts` and read by `weights`.
 
@@ -51,6 +52,11 @@ if TYPE_CHECKING:
         SphereAttention,
         SphereMoves,
     )
+    from limelight.models.token_selector import (
+        MergedSelector,
+        SeparateSelector,
+        TokenSelector,
+    )
     from limelight.models.vit import Reading, Vision, ViT
 
 __all__ = [
@@ -71,6 +77,7 @@ __all__ = [
     "Shallow",
     "Smoother",
     "SphereAttention",
+    "TokenSelector",
     "Vision",
     # Models: weights, and the function they compute.
     "ConvNet",
@@ -79,9 +86,11 @@ __all__ = [
     "FullAttention",
     "GroupedViT",
     "MergedAttention",
+    "MergedSelector",
     "PositionalNet",
     "RescaledMoves",
     "SeparateAttention",
+    "SeparateSelector",
     "SequenceNet",
     "ShallowViT",
     "Smoothing",

@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 __all__ = ["KEYS", "known", "load"]
 
 #: Every paper that is here, in order of arrival.
-KEYS = ("li2023", "edelman2022", "xu2022", "jelassi2022", "zhang2024", "geshkovski2023")
+KEYS = (
+    "li2023",
+    "edelman2022",
+    "xu2022",
+    "jelassi2022",
+    "zhang2024",
+    "tarzanagh2023",
+    "geshkovski2023",
+)
 
 
 def known() -> list[str]:

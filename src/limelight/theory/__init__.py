@@ -19,6 +19,7 @@ _MODULES = (
     "li2023",
     "ode",
     "softmax",
+    "tarzanagh2023",
     "xu2022",
     "zhang2024",
 )

@@ -11,6 +11,7 @@
   `partitions` how patches are grouped; `laws` exact laws of the marks.
 - zhang2024: `prompts` labelled examples of a new regression task, then a query.
 - geshkovski2023: `sphere` tokens on a sphere, in a box, around a common row.
+- tarzanagh2023: `selections` sequences of which attention is to select one token each.
 - Real images: `images` as patches, from `sources`; `composites` of two, with known roles;
   `patches` cuts and shuffles.
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from limelight.worlds.projected import GaussianPatches
     from limelight.worlds.prompts import Prompt, Prompts
     from limelight.worlds.regions import Regions
+    from limelight.worlds.selections import Arrangements, Selections, TokenChoice
     from limelight.worlds.sets import PatternSets
     from limelight.worlds.sparse import POLICIES, Sparse
     from limelight.worlds.spatial import Spatial
@@ -67,6 +69,10 @@ __all__ = [
     "Rows",
     "Sphere",
     "TokenSet",
+    # tarzanagh2023
+    "Arrangements",
+    "Selections",
+    "TokenChoice",
     # Real images
     "Composites",
     "Images",
