@@ -65,6 +65,13 @@ def _share_programs(config):
     jax.config.update(LEAST.lower(), 0.0)
 
 
+def pytest_collection_finish():
+    """Look for garbage less often, and never again in what is imported for good."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
+
+
 @pytest.fixture(autouse=True)
 def _small_workers():
     """Forget compiled programs when a worker grows: kept, they would come to several GB."""
