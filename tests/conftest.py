@@ -45,23 +45,31 @@ def pytest_configure(config):
     _share_programs(config)
 
 
-#: Where the programs of one run of the suite are kept, and what is kept there: all of them.
-PROGRAMS, ALL = "JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
+#: Where the programs of one run of the suite are kept, and how long one compiled to be kept.
+PROGRAMS, LEAST = "JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"
 
 
 def _share_programs(config):
     """Compile no program twice: not in the other worker, nor in a process that a test starts.
 
     The first process makes the folder and removes it; workers inherit it. A folder that is named
-    from outside stays, and makes the next run quicker.
+    from outside stays, and makes the next run quicker. A process that a test starts reads
+    from it and never writes: it may be killed in the middle of a file.
     """
     if PROGRAMS not in os.environ:
         os.environ[PROGRAMS] = folder = tempfile.mkdtemp(prefix="limelight-programs-")
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         config.add_cleanup(lambda: os.environ.pop(PROGRAMS))
-    os.environ.setdefault(ALL, "0")
+    os.environ[LEAST] = "1e9"
     jax.config.update(PROGRAMS.lower(), os.environ[PROGRAMS])
-    jax.config.update(ALL.lower(), float(os.environ[ALL]))
+    jax.config.update(LEAST.lower(), 0.0)
+
+
+def pytest_collection_finish():
+    """Look for garbage less often, and never again in what is imported for good."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)
