@@ -145,9 +145,9 @@ def pages(
     made["index.md"] = (
         "# Errata\n\nWhat the papers print that does not hold, what holds instead, and the command"
         " that shows it. Most cards name a command that evaluates the printed and the corrected"
-        " statement side by side. *By hand* marks what is read off the page: a slip of notation, or"
-        " a line of algebra. All of them in one table per paper: `docs/errata.md` in the"
-        " repository.\n\n"
+        " statement side by side, and show what it prints. *By hand* marks what is read off the"
+        " page: a slip of notation, or a line of algebra. All of them in one table per paper:"
+        " `docs/errata.md` in the repository.\n\n"
         f"| paper | cards |\n| --- | ---: |\n{counts}\n\n```{{toctree}}\n:hidden:\n\n{toc}\n```\n"
     )
     return made

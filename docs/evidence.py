@@ -45,7 +45,7 @@ def printed(command: str) -> str:
     """What a command prints; one that fails is an error. Of tests, how many passed."""
     first, *words = shlex.split(command)
     module = {"python": [], "limelight": ["-m", "limelight"], "pytest": ["-m", "pytest", "-q"]}
-    plain = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    plain = {**os.environ, "COLUMNS": "84", "NO_COLOR": "1", "TERM": "dumb"}
     ran = subprocess.run(
         [sys.executable, *module[first], *words],
         cwd=ROOT,
