@@ -196,6 +196,8 @@ ASKED |= {
         networks.loaded_networks,
         networks.refused_networks,
         networks.described_networks,
+        networks.prune_curve,
+        networks.probe_times,
     )
 }
 #: The two rounds of mutants: the tests as they were, and as they are.
