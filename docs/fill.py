@@ -276,7 +276,7 @@ ASKED = {
     + (errata_cards, changed_claims, facts.quantity, facts.trials, facts.mean, facts.most)
     + (facts.days, facts.onsets, facts.epochs, facts.longer, facts.costs)
     + (networks.checkpoints, networks.loaded_networks, networks.refused_networks)
-    + (networks.described_networks,)
+    + (networks.described_networks, networks.prune_curve, networks.probe_times)
 }
 #: The two rounds of mutants: the tests as they were, and as they are.
 ROUNDS = ("before", "after")

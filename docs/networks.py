@@ -41,18 +41,55 @@ def refused_networks() -> str:
 def described_networks() -> str:
     """Networks for text that the bound describes, with the error of the first block's attention."""
     rows = [row for row in _record("checkpoints")["rows"] if row["outcome"] == "described"]
+    if not rows:
+        return "not measured yet"
     names = ", ".join(row["source"].removeprefix("transformers ") for row in rows)
     return f"{names} (at most {max(row['error'] for row in rows):.0e})"
 
 
+def prune_curve(name: str) -> str:
+    """The picture of a record of `limelight prune --json`, and for each block its best row.
+
+    The best is the fastest whose accuracy is not known to be lower than the whole network's.
+    """
+    if not (RECORDS / f"{name}.json").exists():
+        return "\n*Not measured yet.*\n"
+    found = _record(name)
+    at = found["pruned_behind_block"]
+    lines = []
+    for block in at if isinstance(at, list) else [at]:
+        rows = [row for row in found["rows"] if row["at"] == block and row["policy"] != "none"]
+        safe = [row for row in rows if row["difference_interval"][1] >= 0]
+        if safe:
+            best = max(safe, key=lambda row: row["speedup"])
+            low, high = (f"{100 * end:+.1f}" for end in best["difference_interval"])
+            lines.append(
+                f"behind block {block} it is `{best['policy']}` with {best['keep']:g} of the"
+                f" patches, {best['speedup']:.2f} times as fast"
+                f" ({100 * best['difference']:+.1f} points, 95 % {low} to {high})"
+            )
+        else:
+            lines.append(f"behind block {block} every policy is known to lose some")
+    where = found["device"]
+    where = f"{where['cores']} CPU cores" if where["platform"] == "cpu" else where["kind"]
+    picture = name.removeprefix("prune-")
+    return (
+        f"\n![Accuracy against time and FLOPs, {where}](../../results/prune/{picture}.png)\n\n"
+        f"{found['images']}, {where} (`results/benchmarks/{name}.json`). The fastest that is not"
+        f" known to lose accuracy: {'; '.join(lines)}.\n"
+    )
+
+
 def probe_times() -> str:
     """CPU seconds of a probe, the first time and again, beside an earlier one."""
-    found = _record("probe-cpu")
+    if not (RECORDS / "probe-cpu.json").exists():
+        return "\n*Not measured yet.*\n"
     rows = ["| read | first | again |", "|---|---|---|"]
-    names = {"beside": "everything, as it was at first", "this": ""}
-    for name, subjects in reversed(found["cpu_seconds"].items()):
+    found = _record("probe-cpu")["cpu_seconds"]
+    for name, subjects in reversed(found.items()):
         for subject, row in subjects.items():
-            rows.append(f"| {names[name] or subject} | {row['first']:.1f} | {row['again']:.1f} |")
+            what = subject if name == "this" else f"{subject}, as it was at first"
+            rows.append(f"| {what} | {row['first']:.1f} | {row['again']:.1f} |")
     return "\n" + "\n".join(rows) + "\n"
 
 

@@ -172,6 +172,8 @@ def test_processors_mean_what_their_kind_means_where_they_are_silent():
     }.items():
         found = of_processor(IMAGENET | sizes | {"image_processor_type": kind}, "it")
         assert (found.way, found.crop, found.stretch) == wanted, kind
+    early = of_processor(IMAGENET | {"size": 224}, "it", "vit")  # no processor, one number
+    assert (early.way, early.crop, early.stretch, early.side) == ("bilinear", 1.0, True, 224)
     found = of_processor(CLIP, "it")
     assert (found.way, found.crop, found.stretch) == ("bicubic", 16 / 18, False)
 

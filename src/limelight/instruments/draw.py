@@ -187,7 +187,8 @@ def draw_norms(found: Probe) -> Picture:
         Series("longest", depth, top),
         Guide("long from here on", depth, norms.cuts, colour="muted"),
     ]
-    worst = int(norms.shares.argmax())
+    # Where the words say most are: behind a block, not before the first.
+    worst = int(norms.shares[1:].argmax()) + 1
     where = norms.where[worst]
     side = round(len(where) ** 0.5)
     parts = [
@@ -199,7 +200,7 @@ def draw_norms(found: Probe) -> Picture:
             "depth (blocks passed)",
         ),
         Panel(
-            f"where, at depth {worst}" if where.any() else "where: nowhere",
+            f"where, behind block {worst}" if where.any() else "where: nowhere",
             [
                 Map(
                     where.reshape(side, side),

@@ -108,10 +108,10 @@ def _long(found: "Probe") -> list[str]:
         ]
     worst = int(shares[1:].argmax()) + 1
     any_images = int(norms.long[:, worst].any(axis=1).sum())
-    return [
-        f"High-norm tokens in {blocks(shares[1:] > 0)}: most behind block {worst},"
-        f" {_percent(shares[worst])} of the patches, in {any_images} of {images} images."
-    ]
+    counted = f"{_percent(shares[worst])} of the patches, in {any_images} of {images} images."
+    if (shares[1:] > 0).sum() == 1:
+        return [f"High-norm tokens behind block {worst} alone: {counted}"]
+    return [f"High-norm tokens in {blocks(shares[1:] > 0)}: most behind block {worst}, {counted}"]
 
 
 def _percent(share: Real) -> str:

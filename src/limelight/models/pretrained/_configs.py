@@ -69,7 +69,8 @@ def read_configs(configs: Configs, facts: Facts) -> None:
     """
     config = configs.get(CONFIG, {})
     if PROCESSOR in configs:
-        facts.read_pixels(of_processor, configs[PROCESSOR], f"its {PROCESSOR}")
+        model = str(config.get("model_type", ""))[:60]
+        facts.read_pixels(of_processor, configs[PROCESSOR], f"its {PROCESSOR}", model)
     for name in OPEN_CLIP:
         if name in configs:
             _open_clip(configs[name], facts, f"its {name}")

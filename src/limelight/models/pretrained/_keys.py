@@ -40,6 +40,7 @@ _IDLE = {
     # Names, formats, versions.
     "_name_or_path", "_commit_hash", "name_or_path", "transformers_version", "torch_dtype",
     "dtype", "id2label", "label2id", "finetuning_task", "problem_type", "task_specific_params",
+    "_num_labels", "loss_type",
     "tokenizer_class", "prefix", "_attn_implementation", "_attn_implementation_autoset",
     "attn_implementation", "attn_implementation_autoset", "_experts_implementation",
     # What every configuration of earlier releases lists, most of it for text.

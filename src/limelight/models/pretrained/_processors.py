@@ -23,6 +23,12 @@ _FAMILIES = {
     "Siglip": ("bicubic", False, None),
     "DINOv3ViT": ("bilinear", False, True),
 }
+#: The processor that transformers takes for a network where none is named.
+_USUAL = {
+    "vit": "ViT", "vit_mae": "ViT", "vit_msn": "ViT", "deit": "DeiT", "beit": "Beit",
+    "clip": "CLIP", "clip_vision_model": "CLIP", "siglip": "Siglip",
+    "siglip_vision_model": "Siglip", "dinov2": "Bit", "dinov3_vit": "DINOv3ViT",
+}  # fmt: skip
 _ENDS = ("ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor")
 #: Keys of processors that are read below.
 _READ = {
@@ -67,8 +73,14 @@ def of_row(row: list[Any], source: str) -> Pixels | None:
     return of_timm(given | {"input_size": size if isinstance(size, list) else [size]}, source)
 
 
-def of_processor(values: Mapping[str, Any], source: str) -> Pixels | None:
-    """From Hugging Face's `preprocessor_config.json`."""
+def of_processor(values: Mapping[str, Any], source: str, model: str = "") -> Pixels | None:
+    """From Hugging Face's `preprocessor_config.json`.
+
+    Args:
+        values: What it says.
+        source: What to call it.
+        model: The `model_type` beside it: its processor is meant where none is named.
+    """
     mean, std = values.get("image_mean"), values.get("image_std")
     if not values.get("do_normalize", True):
         mean, std = (0.0,), (1.0,)
@@ -79,7 +91,7 @@ def of_processor(values: Mapping[str, Any], source: str) -> Pixels | None:
         raise Unclear(source, f"what {strange[0]!r} does to images is not known here")
     if not values.get("do_rescale", True):
         raise Unclear(source, "its pixels are not divided by 255")
-    way, cut, square = _family(values, source)
+    way, cut, square = _family(values, source, model)
     resample = values.get("resample", way)
     resample = RESAMPLE.get(resample, resample) if isinstance(resample, int) else resample
     if resample is None:
@@ -94,9 +106,13 @@ def of_processor(values: Mapping[str, Any], source: str) -> Pixels | None:
     return _made(*scaled, crop, stretch, resample, side, source)
 
 
-def _family(values: Mapping[str, Any], source: str) -> tuple[str | None, bool | None, bool | None]:
+def _family(
+    values: Mapping[str, Any], source: str, model: str
+) -> tuple[str | None, bool | None, bool | None]:
     """What its processor means where it is silent; nothing where none is named."""
     kind = values.get("image_processor_type") or values.get("feature_extractor_type")
+    if kind is None and model in _USUAL:
+        return _FAMILIES[_USUAL[model]]
     if kind is None:
         return None, False if "crop_size" not in values else None, None
     end = next((e for e in _ENDS if str(kind).endswith(e)), "")

@@ -59,9 +59,11 @@ def svg(picture: Picture) -> str:
             )
             for i, panel in enumerate(picture.panels)
         )
+    # A page in dark colours turns lines round; photographs and what a scale names stay as they are.
+    kind = "photo" if alone else "map" if any(isinstance(mark, Map) for mark in marks) else "lines"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:.5g}" role="img"'
-        f' fill="{INK}">{legend}{body}</svg>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}"'
+        f' viewBox="0 0 {wide:g} {high:.5g}" role="img" fill="{INK}">{legend}{body}</svg>'
     )
 
 
