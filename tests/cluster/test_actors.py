@@ -136,6 +136,37 @@ def test_where_nobody_listens_is_one_line_at_once():
         rays.check_answers(f"ray://127.0.0.1:{port}")
 
 
+@pytest.mark.parametrize(
+    ("named", "left", "used"),
+    [
+        ("", "", "local"),
+        ("", "dead", "local"),  # it ended without a word: Ray would try it for ever
+        ("", "alive", "auto"),
+        ("auto", "alive", "auto"),
+        ("auto", "dead", "Connection refused"),
+        ("local", "alive", "local"),
+    ],
+)
+def test_an_address_left_behind_is_not_tried_for_ever(
+    cluster, tmp_path, monkeypatch, named, left, used
+):
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    (tmp_path / "ray").mkdir()
+    with listening(b"\0\0\0\4\0\0\0\0\0") as port, socket.create_server(("127.0.0.1", 0)) as gone:
+        closed = gone.getsockname()[1]
+        gone.close()
+        if left:
+            at = f"127.0.0.1:{port if left == 'alive' else closed}"
+            (tmp_path / "ray" / "ray_current_cluster").write_text(at)
+        rays = launcher("ray", tmp_path, {"address": named} if named else {})
+        try:
+            found = rays._address()
+        except InputError as error:
+            found = error.message
+    assert used in found
+
+
 def test_what_greets_as_ray_does_is_left_to_ray():
     with listening(b"\0\0\0\4\0\0\0\0\0") as port:
         rays.check_answers(f"127.0.0.1:{port}")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight._core.errors import InputError
+from limelight._core.files import read_regular
 from limelight._workers.launcher import Launcher, needed
 
 #: Options of the connection; all others are those of an actor.
@@ -90,13 +91,37 @@ class Ray(Launcher):
     def _connect(self) -> None:
         if self.ray.is_initialized():
             return
-        check_answers(str(self.connection.get("address") or os.environ.get("RAY_ADDRESS", "")))
+        connection = self.connection | {"address": self._address()}
         try:
-            self.ray.init(log_to_driver=False, logging_level="ERROR", **self.connection)
+            self.ray.init(log_to_driver=False, logging_level="ERROR", **connection)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise InputError(
                 f"Ray cannot be reached: {_first(error)}", "is it up, and is address=... right?"
             ) from None
+
+    def _address(self) -> str:
+        """The cluster to use: the one that was named, or that of this machine, or one of our own.
+
+        A cluster that ended without a word leaves its address behind, which Ray would try for ever.
+        """
+        named = self.connection.get("address") or os.environ.get("RAY_ADDRESS", "")
+        known = last_address() if named in ("", "auto") else ""
+        try:
+            check_answers(str(known or named))
+        except InputError:
+            if named:
+                raise
+            known = ""
+        return named or ("auto" if known else "local")
+
+
+def last_address() -> str:
+    """Where the last cluster that was started on this machine listens, if it is still up."""
+    place = Path(os.environ.get("RAY_TMPDIR", "/tmp")) / "ray" / "ray_current_cluster"
+    try:
+        return read_regular(place, 1000).decode().strip()
+    except (OSError, ValueError):
+        return ""
 
 
 def check_answers(address: str) -> None:
