@@ -95,11 +95,11 @@ figure = Figure(
         ),
         "envelope": Finding(
             "D1.envelope",
-            fails="Definition 1 brackets the attention at {value:.0%} of the looks, not at every one",
+            fails="Definition 1 brackets the attention at {value:.0%} of the looks, not at each",
         ),
         "leak": Finding(
             "L2.leak",
-            fails="Lemma 2's bound on one weight holds at {value:.0%} of the looks, not at every one",
+            fails="Lemma 2's bound on one weight holds at {value:.0%} of the looks, not at each",
         ),
         "features": Finding(
             "L2.keys", holds="Key features of the discriminative patterns grow {value:.1f}-fold"
