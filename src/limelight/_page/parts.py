@@ -32,8 +32,8 @@ _KINDS = {
 }
 #: Dots of a still picture per CSS pixel, and the colours that it keeps.
 DENSITY, SHADES = 1.75, 48
-#: Dots per inch of the files that a run is published with.
-PUBLISHED = 300
+#: Dots per inch of a picture that is drawn for the page, and of a file that does not say its own.
+DRAWN = 300
 
 
 @dataclass(frozen=True)
@@ -45,12 +45,15 @@ class Illustration:
         caption: What it shows, under it.
         alt: What it shows, for those who do not see it; the caption when not given.
         chart: The same to be moved by a reader, where there is one.
+        shaded: Whether its shades mean something, as those of a map: on a dark page it stays as it
+            is on paper, where others are inverted.
     """
 
     figure: Any
     caption: str = ""
     alt: str = ""
     chart: Chart | None = None
+    shaded: bool = False
 
 
 @dataclass(frozen=True)
@@ -219,7 +222,9 @@ def figure(picture: Any, name: str) -> str:
     if moving:
         words = f'{moving}<span class="resting">{words}</span>'
     words = f"<figcaption>{words}</figcaption>\n" if words else ""
-    return f'<figure id="{text(name)}">\n{live}<div class="still">{image}</div>\n{words}</figure>\n'
+    kind = ' class="shaded"' if picture.shaded else ""
+    shown = f'{live}<div class="still">{image}</div>\n{words}'
+    return f'<figure id="{text(name)}"{kind}>\n{shown}</figure>\n'
 
 
 def still(picture: Any) -> tuple[bytes, int, int]:
@@ -229,13 +234,14 @@ def still(picture: Any) -> tuple[bytes, int, int]:
     if not isinstance(picture, bytes):
         from limelight.plot.files import render
 
-        picture = render(picture, dots_per_inch=PUBLISHED)
+        picture = render(picture, dots_per_inch=DRAWN)
     try:
         image = Image.open(io.BytesIO(picture))
         image.load()
     except Exception:
         raise InputError("a picture is neither a figure nor a PNG file") from None
-    width, height = (max(1, round(96 * side / PUBLISHED)) for side in image.size)
+    dots = float(image.info.get("dpi", (DRAWN,))[0]) or DRAWN
+    width, height = (max(1, round(96 * side / dots)) for side in image.size)
     size = (max(1, round(width * DENSITY)), max(1, round(height * DENSITY)))
     image = image.convert("RGB")
     if size[0] < image.width:

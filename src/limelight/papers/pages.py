@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight._core.errors import InputError
+from limelight._core.maths import in_text
 from limelight._engine.reading import open_table
 from limelight._identity.description import describe, modern
 from limelight._page.report import Illustration, Numbers, Section, write_report
@@ -25,6 +26,7 @@ from limelight.papers.published import (
     unfinished,
 )
 from limelight.papers.recipe import Figure
+from limelight.plot import Image, Map
 from limelight.table import Table
 
 #: Packed bytes of the chart of a picture at most; heavier ones stay pictures.
@@ -133,8 +135,11 @@ def illustrations(
             chart = figure.charts[name](table) if name in figure.charts else chart_of(picture)
             still = published.read_bytes() if published.is_file() else picture
             caption = caption_of(figure.pictures[name])
-            alt = f"{figure.title}: {caption}" if caption else figure.title
-            found.append(Illustration(still, caption=caption, alt=alt, chart=chart))
+            alt = ". ".join(filter(None, (in_text(picture.title), caption)))
+            marks = [mark for panel in picture.panels for mark in panel.content]
+            shaded = any(isinstance(mark, Map | Image) for mark in marks)
+            shown = Illustration(still, caption=caption, alt=alt, chart=chart, shaded=shaded)
+            found.append(shown)
         except InputError as error:
             notes.append(f"The picture {name!r} could not be drawn: {error.message}.")
         except Exception:  # recipes are written for whole tables
