@@ -231,6 +231,9 @@ def machine() -> dict:
 def page(record: dict) -> str:
     """The account for people, in Markdown."""
     cores = f"{record['cores']} cores" if record["cores"] != 1 else "one core"
+    crowded = record["load"] > record["cores"] / 2
+    busy = " The machine was busy: seconds of a processor say more than those on the clock."
+    busy = busy if crowded else ""
     lines = [
         "# The stopwatch",
         "",
@@ -240,10 +243,10 @@ def page(record: dict) -> str:
         "",
         "*Written from a record by `python benchmarks/first_minutes.py`: Python"
         f" {record['python']}, {record['system']}, {record['date'][:10]}, commit"
-        f" {record['commit']}; before it began {record['load']:g} processes were running on"
-        " average.*",
+        f" {record['commit']}. Before it began {record['load']:g} processes were running on"
+        f" average.{busy}*",
         "",
-        "| | typed | seconds | of a processor | since the start |",
+        "| | typed | seconds | of a processor | min:s since the start |",
         "| --- | --- | ---: | ---: | ---: |",
     ]
     so_far = 0.0
@@ -276,7 +279,7 @@ def anchor(heading: str) -> str:
 
 def clock(seconds: float) -> str:
     """Minutes and seconds."""
-    return f"{int(seconds) // 60} min {int(seconds) % 60:02} s"
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
 def main() -> None:

@@ -198,7 +198,7 @@ def test_sizes_that_lie_closer_can_tell_it_by_n50_too(power, law):
         found = {claim.name: claim.decide(table, "made up").verdict for claim in figure.claims}
         assert [found["close.falls"], found["close.reach"]] == ["holds", "holds"]
         assert [found["close.law"], found["close.reach-law"]] == [law, law]
-        assert "N50" in figure.summary(table)[0]
+        assert "N₅₀" in figure.summary(table)[0]
 
 
 @pytest.mark.parametrize("name", FIGURES)
