@@ -37,7 +37,9 @@ def snake(name):
 
 
 @pytest.mark.parametrize(
-    "shelf", [worlds, models, measures, theory, theory.jelassi2022, theory.zhang2024]
+    "shelf",
+    [worlds, models, measures, theory]
+    + [theory.jelassi2022, theory.tarzanagh2023, theory.zhang2024],
 )
 def test_every_name_of_a_shelf_leads_somewhere(shelf):
     assert len(set(shelf.__all__)) == len(shelf.__all__)
@@ -73,7 +75,9 @@ def test_class_names_are_unique():
     assert [name for name, count in found.items() if count > 1] == []
 
 
-@pytest.mark.parametrize("key", ["edelman2022", "jelassi2022", "li2023", "xu2022", "zhang2024"])
+@pytest.mark.parametrize(
+    "key", ["edelman2022", "jelassi2022", "li2023", "tarzanagh2023", "xu2022", "zhang2024"]
+)
 def test_statements_load_neither_jax_nor_matplotlib(key):
     """A statement answers from the command line at once."""
     heavy = ("jax", "equinox", "matplotlib", "scipy.stats", "scipy.optimize")
@@ -96,6 +100,7 @@ LATE = {
         "blurred", "descent", "flow", "full", "layer", "optimum", "population", "run",
         "shift", "start",
     ),
+    "tarzanagh2023": ("compiled",),
     "zhang2024": ("course",),
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from limelight._core.kinds import kind_of
 from limelight.experiments import Experiment
 from limelight.models.base import Recipe
 from limelight.worlds import (
+    Arrangements,
     Clusters,
     Composites,
     FourClasses,
@@ -23,6 +24,7 @@ from limelight.worlds import (
     PatternSets,
     Prompts,
     Regions,
+    Selections,
     Sparse,
     SparseBoolean,
     Spatial,
@@ -55,9 +57,15 @@ WORLDS = {
     "pairs": Pairs(clusters=3, size=4, dimension=1000),
     "prompts": Prompts(examples=6),
     "prompts, shifted": Prompts(3, 2, noise=0.5, response="cube", shift="orthogonal"),
+    "arrangements": Arrangements("pair", level=3.0),
+    "selections": Selections(tokens=4, dimension=3, most_tokens=5),
+    "selections, levels": Selections("levels", tokens=4, dimension=3),
+    "selections, mixed": Selections("mixed", tokens=4, dimension=3),
     "regions": Regions(side=4, clusters=2, dimension=32),
 }
 MODELS = {
+    "selector": (Selections("mixed", tokens=4, dimension=3), models.TokenSelector()),
+    "selector, separate": (Selections(tokens=4, dimension=3), models.TokenSelector("separate")),
     "tokens": (Patterns(tokens=16, noise=0.05), models.Shallow(width=6)),
     "groups": (Patterns(tokens=16), models.Shallow(width=6, groups=True)),
     "heads and skip": (
@@ -191,6 +199,12 @@ EXPERIMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "PromptFlow": ("zhang2024", "drop", {}),
     "PromptErrors": ("zhang2024", "shift", {"prompts": 100}),
     "PromptDescent": ("zhang2024", "samples", {"steps": 5}),
+    "TokenSelection": ("tarzanagh2023", "directions", {}),
+    "TokenBasins": ("tarzanagh2023", "basins", {}),
+    "SelectionPath": ("tarzanagh2023", "path", {}),
+    "JointSelection": ("tarzanagh2023", "joint", {}),
+    "MixedSelection": ("tarzanagh2023", "heads", {}),
+    "MarginRanks": ("tarzanagh2023", "ranks", {"samples": 2, "world.dimension": 3}),
     "Classify": ("jelassi2022", "fig7-digits", {"course.steps": 5, "watched": 5}),
 }
 
