@@ -39,14 +39,14 @@ def astray(table: Table, names: tuple[str, ...], wanted) -> Estimate:
             key = tuple(where[name] for name in RUN)
             if int(rows["last_token"][0]) != wanted(key):
                 wrong.append(str(key))
-    return Estimate(len(wrong), None, n, ", ".join(wrong))
+    return Estimate(float(len(wrong)), None, n, ", ".join(wrong))
 
 
 @claim(
     "planar.starts",
     "With uneven scores a low start keeps a worse token for ever; with equal ones every start"
     " finds the best.",
-    AtMost(0),
+    AtMost(0.0),
     at=f"{PAPER}, local convergence",
     kind="identity",
 )
@@ -59,7 +59,7 @@ def starts(table: Table) -> Estimate:
     "planar.beyond",
     "What the recalled statements leave out: other ends than the best tokens, and one better"
     " support token that is never chosen.",
-    AtMost(0),
+    AtMost(0.0),
     at="limelight, on tarzanagh2023",
     kind="identity",
 )
