@@ -42,7 +42,8 @@ def snake(name):
 
 @pytest.mark.parametrize(
     "shelf",
-    [worlds, models, measures, theory, theory.jelassi2022, theory.zhang2024, theory.geshkovski2023],
+    [worlds, models, measures, theory, theory.jelassi2022, theory.zhang2024]
+    + [theory.tarzanagh2023, theory.geshkovski2023],
 )
 def test_every_name_of_a_shelf_leads_somewhere(shelf):
     assert len(set(shelf.__all__)) == len(shelf.__all__)
@@ -93,7 +94,9 @@ def test_errors_below_the_command_line_name_no_flag():
 
 
 @pytest.mark.parametrize(
-    "key", ["edelman2022", "jelassi2022", "li2023", "xu2022", "zhang2024", "geshkovski2023"]
+    "key",
+    ["edelman2022", "jelassi2022", "li2023", "xu2022", "zhang2024"]
+    + ["tarzanagh2023", "geshkovski2023"],
 )
 def test_statements_load_neither_jax_nor_matplotlib(key):
     """A statement answers from the command line at once."""
@@ -117,6 +120,7 @@ LATE = {
         "blurred", "descent", "flow", "full", "layer", "optimum", "population", "run",
         "shift", "start",
     ),
+    "tarzanagh2023": ("compiled",),
     "zhang2024": ("course",),
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from limelight._core.kinds import kind_of
 from limelight.experiments import Experiment
 from limelight.models.base import Recipe
 from limelight.worlds import (
+    Arrangements,
     Box,
     Clusters,
     Composites,
@@ -25,6 +26,7 @@ from limelight.worlds import (
     Prompts,
     Regions,
     Rows,
+    Selections,
     Sparse,
     SparseBoolean,
     Spatial,
@@ -58,6 +60,10 @@ WORLDS = {
     "pairs": Pairs(clusters=3, size=4, dimension=1000),
     "prompts": Prompts(examples=6),
     "prompts, shifted": Prompts(3, 2, noise=0.5, response="cube", shift="orthogonal"),
+    "arrangements": Arrangements("pair", level=3.0),
+    "selections": Selections(tokens=4, dimension=3, most_tokens=5),
+    "selections, levels": Selections("levels", tokens=4, dimension=3),
+    "selections, mixed": Selections("mixed", tokens=4, dimension=3),
     "regions": Regions(side=4, clusters=2, dimension=32),
     "sphere": Sphere(6, 100_000),
     "sphere, one side": Sphere(6, 3, 3, start="hemisphere"),
@@ -65,6 +71,8 @@ WORLDS = {
     "rows": Rows(6, 3),
 }
 MODELS = {
+    "selector": (Selections("mixed", tokens=4, dimension=3), models.TokenSelector()),
+    "selector, separate": (Selections(tokens=4, dimension=3), models.TokenSelector("separate")),
     "tokens": (Patterns(tokens=16, noise=0.05), models.Shallow(width=6)),
     "groups": (Patterns(tokens=16), models.Shallow(width=6, groups=True)),
     "heads and skip": (
@@ -207,6 +215,12 @@ EXPERIMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "RankCollapse": ("geshkovski2023", "collapse", {}),
     "BoundAscent": ("geshkovski2023", "ascent", {}),
     "Oversmoothing": ("geshkovski2023", "oversmoothing", {"study.course.steps": 5}),
+    "TokenSelection": ("tarzanagh2023", "directions", {}),
+    "TokenBasins": ("tarzanagh2023", "basins", {}),
+    "SelectionPath": ("tarzanagh2023", "path", {}),
+    "JointSelection": ("tarzanagh2023", "joint", {}),
+    "MixedSelection": ("tarzanagh2023", "heads", {}),
+    "MarginRanks": ("tarzanagh2023", "ranks", {"samples": 2, "world.dimension": 3}),
     "Classify": ("jelassi2022", "fig7-digits", {"course.steps": 5, "watched": 5}),
 }
 

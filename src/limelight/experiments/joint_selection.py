@@ -113,8 +113,6 @@ class JointSelection(Experiment):
         clock = jnp.linalg.norm(end.head) / jnp.linalg.norm(vmm)
         solve = lambda bounds: choice_of(batch, ids, bounds)
         between = lambda P: jnp.maximum(0.0, 1 - (m - 1) * clock * P / size)
-        bounds = jnp.stack([jnp.ones(n), support.astype(float)])
-        margin, relaxed = (jax.vmap(lambda b: solve(b).weights)(bounds)[i] for i in (0, 1))
 
         def halve(ends: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
             low, high = ends
@@ -122,11 +120,16 @@ class JointSelection(Experiment):
             above = solve(between(middle)).norm > middle
             return (jnp.where(above, middle, low), jnp.where(above, high, middle)), None
 
-        ends = jnp.zeros_like(size), jnp.linalg.norm(margin)
+        # The prompt over its smallest gap meets every bound, so that its norm is one of theirs.
+        logits = batch.logits(end.prompt)
+        lead = jnp.where(jnp.arange(logits.shape[1])[None, :] == ids[:, None], -jnp.inf, logits)
+        gap = jnp.min(jnp.max(logits, axis=1) - jnp.max(lead, axis=1))
+        ends = jnp.zeros_like(size), size / jnp.where(gap > 0, gap, 1.0)
         (low, high), _ = jax.lax.scan(halve, ends, None, length=self.halvings)
-        mixed = solve(between((low + high) / 2)).weights
+        bounds = jnp.stack([jnp.ones(n), support.astype(float), between((low + high) / 2)])
+        margin, relaxed, mixed = jax.vmap(lambda b: solve(b).weights)(bounds)
         cosine = lambda a, b: jnp.sum(a * b) / (jnp.linalg.norm(a) * jnp.linalg.norm(b))
-        selected = jnp.min(jnp.max(jax.nn.softmax(batch.logits(end.prompt), axis=1), axis=1))
+        selected = jnp.min(jnp.max(jax.nn.softmax(logits, axis=1), axis=1))
         able = weights.feasible & jnp.isfinite(margin).all()
         return {
             "settled": (selected >= 0.99) & able,

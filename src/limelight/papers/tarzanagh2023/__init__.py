@@ -33,14 +33,18 @@ paper = Paper(
         Statement(label, title, f"{_THEORY}:{function}")
         for label, title, function in (
             ("infimum", "the loss has an infimum and no minimum", "infimum"),
-            ("path", "the regularisation path, and how fast (rate ours)", "regularisation_path"),
+            (
+                "regularisation-path",
+                "the regularisation path, and how fast (rate ours)",
+                "regularisation_path",
+            ),
             ("divergence", "no stationary point; direction for n = 1 (limits ours)", "divergence"),
             ("first-step", "global convergence after a good first step", "first_step"),
             ("local", "locally optimal tokens", "local_optimality"),
             ("feasible", "over-parameterisation separates every choice", "feasible"),
             ("line", "one dimension: how often the best tokens separate (ours)", "line"),
             ("prompt", "a prompt and W with one query", "prompt_and_weights"),
-            ("joint", "a head trained beside the prompt (clocks ours)", "joint"),
+            ("clocks", "a head trained beside the prompt (clocks ours)", "joint"),
             ("pair", "two losses, two offsets (ours)", "pair"),
         )
     ),

@@ -121,7 +121,7 @@ def local(table: Table) -> Estimate:
 @claim(
     "directions.floor",
     "The notebooks' steps stop at a rounding floor, log 2^53 = 36.7.",
-    Inside(30, 45),
+    Inside(30.0, 45.0),
     at="limelight, on the released notebooks",
     fixed="pilot",
 )

@@ -8,8 +8,9 @@ from limelight.fit import tabulate
 from limelight.models.token_selector import TokenSelector
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.tarzanagh2023.reading import PAPER
-from limelight.plot import TWO_COLUMNS, Axis, Guide, Panel, Picture, Points
+from limelight.plot import TWO_COLUMNS, Axis, Guide, Panel, Picture, Reference
 from limelight.table import Table
+from limelight.theory.tarzanagh2023.svm import max_margin
 from limelight.worlds.selections import Arrangements
 
 RUN = ("world.name", "model.x", "model.y", "first")
@@ -38,14 +39,14 @@ def astray(table: Table, names: tuple[str, ...], wanted) -> Estimate:
             key = tuple(where[name] for name in RUN)
             if int(rows["last_token"][0]) != wanted(key):
                 wrong.append(str(key))
-    return Estimate(len(wrong), None, n, ", ".join(wrong))
+    return Estimate(float(len(wrong)), None, n, ", ".join(wrong))
 
 
 @claim(
     "planar.starts",
     "With uneven scores a low start keeps a worse token for ever; with equal ones every start"
     " finds the best.",
-    AtMost(0),
+    AtMost(0.0),
     at=f"{PAPER}, local convergence",
     kind="identity",
 )
@@ -58,7 +59,7 @@ def starts(table: Table) -> Estimate:
     "planar.beyond",
     "What the recalled statements leave out: other ends than the best tokens, and one better"
     " support token that is never chosen.",
-    AtMost(0),
+    AtMost(0.0),
     at="limelight, on tarzanagh2023",
     kind="identity",
 )
@@ -68,27 +69,28 @@ def beyond(table: Table) -> Estimate:
 
 
 def draw(table: Table) -> Picture:
-    """The paths of six starts, for both tables of scores."""
+    """The direction of the prompt over the steps, from six starts, for both tables of scores."""
     panels = []
     for name in ("uneven", "equal"):
         rows = table.where(world__name=name)
+        if not len(rows):
+            continue
         marks: list = []
         for y in HEIGHTS:
             part = rows.where(model__y=y)
             if not len(part):
                 continue
-            path = np.array([[0.0, *part["trace.x"][0]], [y, *part["trace.y"][0]]])
-            label = "to token 1" if int(part["token"][0]) else "to the best token"
-            near = np.abs(path).max(axis=0) < 12
-            marks.append(Guide(label, *path[:, near]))
-            marks.append(Points("start", [0.0], [y], hollow=True, colour="ink"))
+            angle = np.degrees(np.arctan2(part["trace.y"][0], part["trace.x"][0]))
+            steps = np.arange(1, len(angle) + 1) * int(table.setting("steps")) / len(angle)
+            marks.append(Guide(f"start at $y$ = {y:g}", steps, angle, width=1.4))
         tokens, scores, _ = Arrangements(name).arrays()
-        marks.append(Points("tokens", *tokens[0].T, colour="ink", marker="s"))
+        for token in (0, 1):
+            p = max_margin(tokens, np.ones((1, 1)), [token]).weights[:, 0]
+            place = float(np.degrees(np.arctan2(p[1], p[0])))
+            marks.append(Reference("SVMs of the first two tokens", place))
         title = f"scores {', '.join(f'{s:g}' for s in scores[0])}"
-        panels.append(
-            Panel(title, marks, Axis("$p_2$", limits=(-2, 12)), Axis("$p_1$", limits=(-2, 12)))
-        )
-    return Picture(panels, width=TWO_COLUMNS, height=3.4, share="y", note="normalised steps of 0.1")
+        panels.append(Panel(title, marks, "direction of $p$, degrees", Axis("steps", log=True)))
+    return Picture(panels, width=TWO_COLUMNS, height=3.2, share="y", note="normalised steps of 0.1")
 
 
 def summary(table: Table) -> list[str]:
