@@ -54,14 +54,17 @@ def compiled_once(tmp_path):
 
 #: These compile for long and are held to this law by the slow tests alone.
 HEAVY = {
+    "BoundAscent",
     "Classify",
     "Encodings",
     "Finetune",
     "Oversmoothing",
     "Parity",
     "Pretraining",
+    "RankCollapse",
     "Representable",
     "SparseAnd",
+    "TokenGeometry",
     "Tolerance",
     "Transfer",
 }
