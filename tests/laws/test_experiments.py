@@ -40,14 +40,17 @@ def test_it_is_the_kind_it_says_and_is_rebuilt_from_its_description(name):
 
 #: These compile for long and are held to this law by the slow tests alone.
 HEAVY = {
+    "BoundAscent",
     "Classify",
     "Encodings",
     "Finetune",
     "Oversmoothing",
     "Parity",
     "Pretraining",
+    "RankCollapse",
     "Representable",
     "SparseAnd",
+    "TokenGeometry",
     "Tolerance",
     "Transfer",
 }

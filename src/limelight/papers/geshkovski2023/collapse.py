@@ -157,7 +157,10 @@ def draw(table: Table) -> Picture:
         ],
         width=TWO_COLUMNS,
         height=2.9,
-        note=(f"n = {n}, one head, c = 1", "right: medians and 5 to 95 % of the draws"),
+        note=(
+            f"n = {n}, one head, c = 1",
+            "right: medians, 5 to 95 %; perceptrons end in rounding",
+        ),
     )
 
 

@@ -138,7 +138,7 @@ def draw(table: Table) -> Picture:
         width=TWO_COLUMNS,
         height=1.2 + 0.3 * len(names),
         share="y",
-        note=(f"n = {n}", "a mark per draw", "line: the rule of the claims, .005"),
+        note=(f"n = {n}", "a mark per draw, 0 drawn at 1e-12", "line: .005"),
     )
 
 

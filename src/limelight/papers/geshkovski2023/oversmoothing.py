@@ -187,7 +187,7 @@ def summary(table: Table) -> list[str]:
 DIGITS = Classify(
     Images(patch=2, unit=False),
     vit=Vision(width=64, depth=6, heads=4, hidden=128, pool="class"),
-    course=ImageTraining(600, 64, 1e-3, decay=0.05, warmup=60, floor=0.01, clip=1.0),
+    course=ImageTraining(400, 64, 2e-3, decay=0.05, warmup=40, floor=0.01, clip=1.0),
 )
 SMOKE = {
     "images": 4,
@@ -204,10 +204,10 @@ figure = recipe(
     statement="do small ViTs make their patches alike, and what keeps them apart?",
     trial=Oversmoothing(study=DIGITS),
     grid={"trained": [True, False]},
-    trials=5,
+    trials=3,
     scales=scales(
         smoke=Scale(trials=1, grid={"trained": [True]}, settings=SMOKE),
-        small=Scale(trials=3),
+        small=Scale(trials=2),
     ),
     departures="ours; parts are left out of trained networks, nothing is trained again; biases"
     " stay, which shift all tokens alike. 8 x 8 digits in 16 patches, 6 blocks of width 64",

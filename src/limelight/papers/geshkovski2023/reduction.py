@@ -170,9 +170,9 @@ figure = Figure(
             ("groups", "softmax", 0, 1.0, 1.0),
             *(("equiangular", "softmax", 12, *pair) for pair in SKIPS),
         ],
-        "world.tokens": [8, 32, 128],
-        "model.strength": [0.0, 1.0, 2.0, 4.0, 9.0, 16.0],
-        "world.cosine": [-0.0035, 0.0, 0.5],
+        "world.tokens": [8, 32, 64],
+        "model.strength": [0.0, 1.0, 2.0, 4.0, 9.0],
+        "world.cosine": [-0.007, 0.0, 0.5],
     },
     trials=1,
     scales=scales(
