@@ -13,7 +13,7 @@ from PIL import Image
 from safetensors.numpy import load_file, save_file
 
 from limelight._cli import app
-from limelight._cli.images import Network, Preparing
+from limelight._cli.images import NetworkOptions, Preparing
 from limelight._cli.prune import print_pruned
 from limelight._core.errors import InputError
 from limelight._core.files import files_digest
@@ -291,7 +291,7 @@ def test_folders_and_divided_checkpoints_are_told_by_all_their_files(call, tmp_p
 
 def test_shared_options_are_the_same_everywhere():
     """They are written once, so that what one command says holds for all."""
-    shared = [field.name for group in (Network, Preparing) for field in fields(group)]
+    shared = [field.name for group in (NetworkOptions, Preparing) for field in fields(group)]
     of = {name: inspect.signature(app.COMMANDS[name]).parameters for name in ("probe", "prune")}
     for name in shared:
         assert of["probe"][name].default is of["prune"][name].default

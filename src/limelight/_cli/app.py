@@ -57,13 +57,13 @@ class Command(Quiet, TyperCommand):
     """One command."""
 
 
-class Group(Quiet, TyperGroup):
+class CommandGroup(Quiet, TyperGroup):
     """Several commands under one name."""
 
 
 app = typer.Typer(
     name="limelight",
-    cls=Group,
+    cls=CommandGroup,
     help="The executable theory of attention: run, check and redraw theory papers.",
     no_args_is_help=True,
     add_completion=False,
@@ -140,7 +140,7 @@ for heading, commands in HEADINGS.items():
 
 for command in new.new.registered_commands:
     command.help, command.cls = help_page(command.callback) if command.callback else None, Command
-app.add_typer(new.new, name="new", cls=Group, rich_help_panel="Your own")
+app.add_typer(new.new, name="new", cls=CommandGroup, rich_help_panel="Your own")
 
 
 @app.callback(invoke_without_command=True)

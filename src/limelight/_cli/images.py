@@ -99,7 +99,7 @@ Size = typer.Option(
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkOptions:
     """What is said of a ViT beside its file."""
 
     heads: int | None = Heads

@@ -10,7 +10,7 @@ import typer
 
 from limelight._cli.images import (
     Images,
-    Network,
+    NetworkOptions,
     Preparing,
     Vit,
     how_read,
@@ -81,7 +81,7 @@ def probe(
     ),
     *,
     preparing: Preparing,
-    said: Network,
+    said: NetworkOptions,
     seed: int = Seed,
     json: bool = Json,
 ) -> None:

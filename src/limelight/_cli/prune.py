@@ -8,7 +8,7 @@ import typer
 
 from limelight._cli.images import (
     Images,
-    Network,
+    NetworkOptions,
     Preparing,
     Vit,
     how_read,
@@ -68,7 +68,7 @@ def prune(
     ),
     *,
     preparing: Preparing,
-    said: Network,
+    said: NetworkOptions,
     batch: int | None = typer.Option(
         None, "--batch", metavar="NUMBER", help="The number of images per call of the network."
     ),

@@ -6,7 +6,7 @@ import numpy as np
 
 from limelight.instruments.collapse import Similarity
 from limelight.instruments.overlay import Overlay
-from limelight.instruments.probe import KINDS, PARTS, Noise, Probe, Shown
+from limelight.instruments.probe import KINDS, PARTS, Noise, Probe, ShownImage
 from limelight.measures.denoising import CONTROLS, POPULATIONS, STAGES
 from limelight.measures.similarity import ALONE, DEFINITIONS, RESIDUAL
 from limelight.plot import Axis, Guide, Map, Panel, Picture, Reference, Series, panels
@@ -77,7 +77,7 @@ def chosen_block(found: Probe) -> int:
     return int(found.heads["class_entropy"].mean(axis=1).argmin())
 
 
-def draw_large(one: Shown, block: int, head: int | None) -> Picture:
+def draw_large(one: ShownImage, block: int, head: int | None) -> Picture:
     """The image, one block over it, and the rollout through all blocks."""
     maps = _over_even(one.maps[block].mean(axis=0) if head is None else one.maps[block, head])
     rolled = _over_even(one.rollout[-1])
@@ -90,7 +90,7 @@ def draw_large(one: Shown, block: int, head: int | None) -> Picture:
     return tiled_images(tiles, 3)
 
 
-def draw_blocks(one: Shown) -> Picture:
+def draw_blocks(one: ShownImage) -> Picture:
     """Every block, mean of its heads."""
     chosen = some_of(len(one.maps))
     maps = _over_even(one.maps.mean(axis=1))[chosen]
@@ -101,7 +101,7 @@ def draw_blocks(one: Shown) -> Picture:
     return tiled_images(tiles, min(4, len(tiles)), full=full)
 
 
-def draw_heads_of(one: Shown, block: int) -> Picture:
+def draw_heads_of(one: ShownImage, block: int) -> Picture:
     """Every head of one block."""
     chosen = some_of(one.maps.shape[1])
     maps = _over_even(one.maps[block])[chosen]

@@ -38,7 +38,7 @@ SUBJECTS = (ATTENTION, SIMILARITY, NORMS, NOISE, POSITIONS)
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownImage:
     """One image and what every head makes of it.
 
     Args:
@@ -102,7 +102,7 @@ class Probe:
     positions: Positions | None
     heads: dict[str, np.ndarray]
     relevant_share: float | None
-    shown: tuple[Shown, ...]
+    shown: tuple[ShownImage, ...]
     noise: Noise | None
     model: tuple[tuple[Overlay, ...], ...]
     keys: int
@@ -228,7 +228,7 @@ def _heads(read: Read, roles: bool) -> dict[str, np.ndarray]:
     return heads if roles else {k: v for k, v in heads.items() if "relevant" not in k}
 
 
-def _shown(gallery: Gallery, read: Read) -> tuple[Shown, ...]:
+def _shown(gallery: Gallery, read: Read) -> tuple[ShownImage, ...]:
     """The images that are drawn, with their maps."""
     count = len(read.get("maps", ()))
     if not count:
@@ -237,7 +237,7 @@ def _shown(gallery: Gallery, read: Read) -> tuple[Shown, ...]:
     names, side = gallery.pictures.names, gallery.sight.grid
     grid = lambda maps: maps.reshape(*maps.shape[:-1], side, side)
     parts = zip(images, gallery.labels(), read["maps"], read["rollout"], strict=False)
-    return tuple(Shown(image, names[label], grid(m), grid(r)) for image, label, m, r in parts)
+    return tuple(ShownImage(image, names[label], grid(m), grid(r)) for image, label, m, r in parts)
 
 
 def _noise(stage: dict[str, np.ndarray], feature: dict[str, np.ndarray]) -> Noise:
