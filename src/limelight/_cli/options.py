@@ -74,7 +74,9 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
         a 7
     """
     given = inspect.signature(command).parameters
-    groups = {n: p.annotation for n, p in given.items() if is_dataclass(p.annotation)}
+    groups: dict[str, Any] = {
+        n: p.annotation for n, p in given.items() if is_dataclass(p.annotation)
+    }
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     found = []
     for name, parameter in given.items():
@@ -94,7 +96,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
     # Typer reads both; what `wraps` points to would be read instead of them.
     del called.__wrapped__
-    called.__signature__ = inspect.Signature(found)  # pyright: ignore[reportFunctionMemberAccess]
+    called.__signature__ = inspect.Signature(found)  # pyright: ignore[reportAttributeAccessIssue]
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in found}
     return called
 

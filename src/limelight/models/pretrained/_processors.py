@@ -102,8 +102,8 @@ def of_processor(values: Mapping[str, Any], source: str, model: str = "") -> Pix
     factor = 1.0 if factor is None else 255 * _number(factor, source)
     if abs(factor - 1) < 1e-4:  # 1/255, as anyone rounds it
         factor = 1.0
-    scaled = [[_number(v, source) / factor for v in _listed(part)] for part in (mean, std)]
-    return _made(*scaled, crop, stretch, resample, side, source)
+    mean, std = ([_number(v, source) / factor for v in _listed(part)] for part in (mean, std))
+    return _made(mean, std, crop, stretch, resample, side, source)
 
 
 def _family(
@@ -169,10 +169,10 @@ def of_open_clip(values: Mapping[str, Any], source: str) -> Pixels | None:
 def _made(
     mean: Any, std: Any, crop: Any, stretch: bool, way: Any, side: Any, source: str
 ) -> Pixels:
-    numbers = [tuple(_number(v, source) for v in _listed(part)) for part in (mean, std)]
+    mean, std = (tuple(_number(v, source) for v in _listed(part)) for part in (mean, std))
     side = side if type(side) is int and side > 0 else None
     try:
-        return Pixels(*numbers, _number(crop, source), stretch, str(way), source, side)
+        return Pixels(mean, std, _number(crop, source), stretch, str(way), source, side)
     except InputError as error:
         raise Unclear(source, error.message) from None
 
