@@ -55,9 +55,13 @@ class Scene:
 
     def crew(self, on: str, count: int = 2, **options):
         """The same from Python, in this process, whose environment must be the scene's."""
+        self.lay_out()
+        return ll.workers(self.store, on=on, count=count, paper=str(PAPER), **options)
+
+    def lay_out(self) -> None:
+        """Write down what is to be computed."""
         figure = from_path(str(PAPER)).figure("dice")
         lay_out(figure.plan("small", width=WIDTH), self.store, figure.about("small", 0, {}))
-        return ll.workers(self.store, on=on, count=count, paper=str(PAPER), **options)
 
     def end(self) -> None:
         """Leave no process behind, whatever happened."""

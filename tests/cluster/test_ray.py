@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight._workers.status import status
-from tests.cluster.scene import CHUNKS, TRIALS, Scene, chunk_bytes, finish, kill
+from tests.cluster.scene import CHUNKS, PAPER, PATIENCE, TRIALS, Scene, chunk_bytes, finish, kill
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -116,27 +115,43 @@ def test_an_actor_out_of_memory_is_replaced(scene: Scene, reference):
     scene.assert_same(reference, died=4)
 
 
-@pytest.mark.filterwarnings("default")  # Ray's own, in this process
-def test_all_leave_when_cancelled(scene, reference, monkeypatch):
-    for name, text in scene.environment.items():
-        monkeypatch.setenv(name, text)
-    import ray
+#: A program of a user's: it cancels its workers, and later starts others that finish the run.
+CANCELS = """
+import sys, time
+import limelight as ll
+from limelight._workers.status import status
 
-    crew = scene.crew("ray", address="127.0.0.1:26379", grace=5)
-    try:
-        who = scene.until_at_work()
-        assert status(scene.store).workers == {"waiting": 2}  # only who started them knows more
-        crew.cancel()
-        assert crew.status().workers == {"ended": 2}
-        wait_until_gone(int(who["pid"]))
-        kept = chunk_bytes(scene.store)
-        assert 0 < len(kept) < CHUNKS
-        assert kept.items() <= reference.items()
-        gave_up = scene.logs().count("is given up")
-        again = scene.crew("ray", address="127.0.0.1:26379", grace=5)
-        assert len(again.wait()) == TRIALS
-    finally:
-        ray.shutdown()
+store, paper = sys.argv[1:]
+place = {"on": "ray", "count": 2, "address": "127.0.0.1:26379", "grace": 5}
+crew = ll.workers(store, paper=paper, **place)
+while not (seen := status(store)).held or len(seen.missing) == seen.chunks:
+    time.sleep(0.05)
+print(seen.workers, next(iter(seen.held.values()))["pid"], flush=True)
+crew.cancel()
+print(crew.status().workers, flush=True)
+input()
+print(len(ll.workers(store, paper=paper, **place).wait()), flush=True)
+"""
+
+
+def test_all_leave_when_cancelled(scene, reference):
+    """In a process of its own: Ray sends classes as they are, not as tests instrument them."""
+    scene.lay_out()
+    words = [sys.executable, "-c", CANCELS, str(scene.store), str(PAPER)]
+    pipe = subprocess.PIPE
+    user = scene.process = subprocess.Popen(
+        words, env=scene.environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    )
+    there, _, pid = user.stdout.readline().strip().rpartition(" ")
+    assert there == "{'waiting': 2}", finish(user)  # only who started them knows more
+    assert user.stdout.readline().strip() == "{'ended': 2}"
+    wait_until_gone(int(pid))
+    kept = chunk_bytes(scene.store)
+    assert 0 < len(kept) < CHUNKS
+    assert kept.items() <= reference.items()
+    gave_up = scene.logs().count("is given up")
+    out, err = user.communicate("\n", timeout=PATIENCE)
+    assert out.strip() == str(TRIALS), err
     scene.assert_same(reference, died=gave_up)
 
 

@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import socket
+import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -93,7 +94,11 @@ class Ray(Launcher):
             return
         connection = self.connection | {"address": self._address()}
         try:
-            self.ray.init(log_to_driver=False, logging_level="ERROR", **connection)
+            with (
+                warnings.catch_warnings()
+            ):  # JAX warns of forks; these become other programs at once
+                warnings.filterwarnings("ignore", message="os.fork", category=RuntimeWarning)
+                self.ray.init(log_to_driver=False, logging_level="ERROR", **connection)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise InputError(
                 f"Ray cannot be reached: {_first(error)}", "is it up, and is address=... right?"
