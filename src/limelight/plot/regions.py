@@ -49,7 +49,8 @@ def _middle(inside: np.ndarray, letters: int) -> tuple[int, int]:
 
     rows, columns = inside.shape
     size = (max(1, round(LINE * rows)), min(columns, max(1, round(LETTER * letters * columns))))
-    covered = uniform_filter(np.asarray(inside, dtype=float), size, mode="constant")
+    whole = np.asarray(inside, dtype=float)
+    covered = uniform_filter(whole, size, mode="constant")  # pyright: ignore[reportArgumentType]
     depth = np.asarray(distance_transform_cdt(np.pad(inside, 1), "taxicab"))[1:-1, 1:-1]
     best = np.where(inside, np.minimum(covered, 0.999) + 1e-3 * depth / depth.max(), 0.0)
     row, column = np.unravel_index(np.argmax(best), best.shape)

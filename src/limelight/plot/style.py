@@ -98,8 +98,8 @@ def head(figure: Figure, title: str, subtitle: str, handles: Sequence[Artist] = 
     engine.set(rect=(0, 0, 1, high / (high + room)))  # pyright: ignore[reportCallIssue]
     top = room + high - 0.05
     for (text, size, look), used in zip(lines, rooms, strict=True):
-        place = (0.015, top / (high + room), text)
-        figure.text(*place, fontsize=size, va="top", ha="left", linespacing=1.2, **look)
+        font: dict[str, Any] = {"fontsize": size, "linespacing": 1.2, **look}
+        figure.text(0.015, top / (high + room), text, va="top", ha="left", **font)
         top -= used
     if handles:
         place = {"bbox_to_anchor": (0.012, top / (high + room)), "loc": "upper left"}

@@ -47,7 +47,7 @@ class Name:
 def beside(axes: Axes, panel: Panel, looks: dict[str, Look]) -> list[Name]:
     """The names that go beside their lines: those of all lines, or of the references alone."""
     references = [
-        Name(mark.label, 1.0, _share(axes, mark.at)[1], reference_look(mark, looks)["color"])
+        Name(mark.label, 1.0, _share(axes, float(mark.at))[1], reference_look(mark, looks)["color"])
         for mark in panel.content
         if isinstance(mark, Reference) and mark.label and not mark.vertical
     ]
