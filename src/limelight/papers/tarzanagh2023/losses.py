@@ -48,7 +48,7 @@ def draw(table: Table) -> Picture:
         [Panel("", marks, "$p_2$ at the end", across)],
         width=WIDE,
         height=3.0,
-        note="lines: closed form; at C = 100 logistic and exp are still on their way",
+        note="lines: closed form",
     )
 
 
