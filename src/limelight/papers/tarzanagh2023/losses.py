@@ -54,7 +54,7 @@ def draw(table: Table) -> Picture:
 
 def summary(table: Table) -> list[str]:
     """p2 and its closed form."""
-    form = lambda rows: pair_offset(float(rows.setting("world.level")), str(rows["loss"][0]))
+    form = lambda rows: pair_offset(float(rows.setting("world.level")), rows["loss"].tolist()[0])
     columns = {"p1": "x", "p2": "y", "closed form": form, "cosine": "cosine"}
     return tabulate(table, {"loss": "loss", "world.level": "C"}, columns, title="at the end")
 
