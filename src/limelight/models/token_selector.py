@@ -23,28 +23,16 @@ SelectorForm = Literal["merged", "separate"]
 SelectorStart = Literal["uniform", "point"]
 
 
-class _Selecting(Model):
-    """What both forms share: the softmax and the head."""
-
-    fixed: ClassVar[tuple[str, ...]] = ("head",)
-
-    head: eqx.AbstractVar[Array | None]
-
-    @property
-    def matrix(self) -> Float[Array, "rows columns"]:
-        """$W$."""
-        raise NotImplementedError
-
-    def __call__(self, prepared: TokenChoice, key: PRNGKey | None = None) -> Scalar:
-        """The prediction; a head that is not given is linear, and its values are the world's."""
-        logits = prepared.tokens @ (self.matrix @ prepared.query)
-        s = jax.nn.softmax(jnp.where(prepared.kept, logits, -jnp.inf))
-        if self.head is None:
-            return s @ prepared.values
-        return jnp.sum(jax.nn.relu((s @ prepared.tokens) @ self.head))
+def _answer(model: "MergedSelector | SeparateSelector", choice: TokenChoice) -> Scalar:
+    """The prediction; a head that is not given is linear, and its values are the world's."""
+    logits = choice.tokens @ (model.matrix @ choice.query)
+    s = jax.nn.softmax(jnp.where(choice.kept, logits, -jnp.inf))
+    if model.head is None:
+        return s @ choice.values
+    return jnp.sum(jax.nn.relu((s @ choice.tokens) @ model.head))
 
 
-class MergedSelector(_Selecting):
+class MergedSelector(Model):
     r"""$W$ itself.
 
     Args:
@@ -56,6 +44,8 @@ class MergedSelector(_Selecting):
         [[1.0, 0.0], [0.0, 1.0]]
     """
 
+    fixed: ClassVar[tuple[str, ...]] = ("head",)
+
     weights: Float[Array, "rows columns"]
     head: Array | None = None
 
@@ -64,8 +54,12 @@ class MergedSelector(_Selecting):
         """$W$."""
         return self.weights
 
+    def __call__(self, prepared: TokenChoice, key: PRNGKey | None = None) -> Scalar:
+        """The prediction."""
+        return _answer(self, prepared)
 
-class SeparateSelector(_Selecting):
+
+class SeparateSelector(Model):
     r"""$W = KQ^\top$.
 
     Args:
@@ -78,6 +72,8 @@ class SeparateSelector(_Selecting):
         [[1.0, 1.0], [1.0, 1.0]]
     """
 
+    fixed: ClassVar[tuple[str, ...]] = ("head",)
+
     keys: Float[Array, "rows rank"]
     queries: Float[Array, "columns rank"]
     head: Array | None = None
@@ -86,6 +82,10 @@ class SeparateSelector(_Selecting):
     def matrix(self) -> Float[Array, "rows columns"]:
         """$W$."""
         return self.keys @ self.queries.T
+
+    def __call__(self, prepared: TokenChoice, key: PRNGKey | None = None) -> Scalar:
+        """The prediction."""
+        return _answer(self, prepared)
 
 
 @kind("model.token_selector")

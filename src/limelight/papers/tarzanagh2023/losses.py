@@ -48,13 +48,13 @@ def draw(table: Table) -> Picture:
         [Panel("", marks, "$p_2$ at the end", across)],
         width=WIDE,
         height=3.0,
-        note="lines: closed form; at C = 100 logistic and exp are still on their way",
+        note="lines: closed form",
     )
 
 
 def summary(table: Table) -> list[str]:
     """p2 and its closed form."""
-    form = lambda rows: pair_offset(float(rows.setting("world.level")), str(rows["loss"][0]))
+    form = lambda rows: pair_offset(float(rows.setting("world.level")), rows["loss"].tolist()[0])
     columns = {"p1": "x", "p2": "y", "closed form": form, "cosine": "cosine"}
     return tabulate(table, {"loss": "loss", "world.level": "C"}, columns, title="at the end")
 

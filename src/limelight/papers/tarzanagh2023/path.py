@@ -16,12 +16,10 @@ RADII = (5.0, 10.0, 20.0, 50.0, 100.0, 300.0)
 def losses(table: Table, column: str) -> tuple[np.ndarray, np.ndarray]:
     """Radii, and what is missing to 1, worlds by radii."""
     radii = table.values("radius")
-    rows = []
-    for c in radii:
-        part = table.where(radius=c)
-        rows.append((1 - part[column])[np.argsort(part["trial"])])
-    good = yes(part, "feasible")[np.argsort(part["trial"])]
-    return radii, np.array(rows).T[good]
+    parts = [table.where(radius=c) for c in radii]
+    parts = [part.rows(np.argsort(part["trial"])) for part in parts]
+    missing = np.array([1 - part[column] for part in parts]).T
+    return radii, missing[yes(parts[0], "feasible")]
 
 
 def slopes(table: Table, column: str) -> Estimate:
