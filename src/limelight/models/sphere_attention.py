@@ -118,8 +118,10 @@ class SphereAttention(Recipe):
 
     def init(self, key: PRNGKey, world: World, truth: None) -> SphereMoves:
         """The model; nothing is random about it."""
-        numbers = (jnp.asarray(v, dtype=float) for v in (self.strength, self.step, self.skip))
-        return SphereMoves(*numbers, self.normalise, self.layers)
+        strength, step, skip = (
+            jnp.asarray(v, dtype=float) for v in (self.strength, self.step, self.skip)
+        )
+        return SphereMoves(strength, step, skip, self.normalise, self.layers)
 
     def check(self, world: World) -> None:
         """Refuse numbers out of range."""
@@ -191,8 +193,8 @@ class RescaledAttention(Recipe):
 
     def init(self, key: PRNGKey, world: World, truth: None) -> RescaledMoves:
         """The model; nothing is random about it."""
-        spectrum, basis = np.linalg.eig(self.matrix)
-        parts = (self.matrix, spectrum.real, basis.real, np.linalg.inv(basis.real))
+        spectrum, basis = (np.real(part) for part in np.linalg.eig(self.matrix))
+        parts = (self.matrix, spectrum, basis, np.linalg.inv(basis))
         return RescaledMoves(*(jnp.asarray(part, dtype=float) for part in parts))
 
     def check(self, world: World) -> None:

@@ -8,7 +8,7 @@ from limelight.fit import tabulate
 from limelight.fit.estimates import largest, lowest
 from limelight.papers.geshkovski2023.reading import over, rate
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import TWO_COLUMNS, Axis, Panel, Picture, Points, Reference
+from limelight.plot import TWO_COLUMNS, Axis, Mark, Panel, Picture, Points, Reference
 from limelight.table import Table
 
 RUN = ("world.dimension", "model.value", "until")
@@ -121,7 +121,8 @@ def draw(table: Table) -> Picture:
     n = table.values("world.tokens")[0]
     rows = table.where(world__tokens=n)
     names = [name for name in CASES if name in rows["model.value"]][::-1]
-    left, right = [Reference("", 0.005, vertical=True)], []
+    left: list[Mark] = [Reference("", 0.005, vertical=True)]
+    right: list[Mark] = []
     for place, name in enumerate(names):
         part = rows.where(model__value=name)
         off = {"line": "gap", "unequal": "planes", "coupled": "planes"}.get(name, "shell")

@@ -8,7 +8,7 @@ from limelight.fit import tabulate
 from limelight.fit.estimates import hull, lowest
 from limelight.papers.geshkovski2023.reading import SPHERE, average, near, rate
 from limelight.papers.recipe import Figure, Scale, claim, scales
-from limelight.plot import TWO_COLUMNS, Axis, Guide, Map, Panel, Picture
+from limelight.plot import TWO_COLUMNS, Axis, Guide, Map, Mark, Panel, Picture
 from limelight.table import Table
 from limelight.theory.geshkovski2023.angles import equal_time, merge_time
 from limelight.worlds.sphere import Sphere
@@ -113,7 +113,7 @@ def draw(table: Table) -> Picture:
     for d in table.values("world.dimension"):
         rows = table.where(world__dimension=d)
         shares = np.array([near(rows, BETA, b)["trace.pairs"].mean(axis=0) for b in betas])
-        marks = [Map(shares, "close pairs", x=times, y=betas, low=0, high=1)]
+        marks: list[Mark] = [Map(shares, "close pairs", x=times, y=betas, low=0, high=1)]
         if d >= n:
             law, words = [equal_time(n, b) for b in betas], "equal angles"
         else:

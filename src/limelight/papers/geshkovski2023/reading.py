@@ -34,4 +34,5 @@ def over(rows: Table) -> Table:
 
 def near(rows: Table, name: str, *values: float) -> Table:
     """The rows whose column is one of these values."""
-    return rows.rows(np.isclose(rows[name].astype(float)[:, None], np.array(values)).any(axis=1))
+    close = np.isclose(rows[name].astype(float)[:, None], np.array(values))
+    return rows.rows(np.asarray(close).any(axis=1))

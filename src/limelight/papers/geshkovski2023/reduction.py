@@ -28,7 +28,8 @@ def parts(table: Table):
     for at, rows in over(table).cells():
         kind = "layers" if at["layers"] else at["model.normalise"]
         words = f"{at['world.start']}, {kind}, n = {at['world.tokens']}"
-        yield at, f"{words}, strength {at['model.strength']:g}", rows
+        words += f", strength {at['model.strength']:g}, cosine {at['world.cosine']:g}"
+        yield at, f"{words}, skip {at['model.skip']:g}, step {at['model.step']:g}", rows
 
 
 @claim(
@@ -88,7 +89,8 @@ def powers(table: Table) -> Estimate:
                     continue
                 after = equal_layer(u, n, beta, skip, step)
                 law = u / (1 + step) ** 2 if skip else (beta / n) ** 2 * u**3
-                found[f"n = {n}, strength {beta:g}, step {step:g}"] = abs(after / law - 1)
+                words = f"n = {n}, strength {beta:g}, skip {skip:g}, step {step:g}"
+                found[words] = abs(after / law - 1)
     worst = max(found, key=found.__getitem__)
     return Estimate(found[worst], None, len(found), f"at {worst}; {late} need over {MOST} layers")
 

@@ -22,14 +22,14 @@ def limit_kind(value: Any, product: Any = None) -> tuple[str, tuple[Condition, .
     top, gap = spectrum[order[0]], 0.0
     if len(V) > 1:
         gap = float(abs(top) - abs(spectrum[order[1]]))
-    lead = basis[:, order[0]].real
+    lead = np.real(basis[:, order[0]])
     symmetric = Condition("asymmetry of B", float(np.abs(B - B.T).max()), "<=", 1e-12)
     positive = Condition("smallest eigenvalue of B", lowest, ">", 0)
-    real = Condition("imaginary part of lambda_1", float(abs(top.imag)), "==", 0)
-    large = Condition("lambda_1", float(top.real), ">", 0)
+    real = Condition("imaginary part of lambda_1", float(abs(np.imag(top))), "==", 0)
+    large = Condition("lambda_1", float(np.real(top)), ">", 0)
     one = Condition("|V - I|", float(np.abs(V - np.eye(len(V))).max()), "<=", 1e-12)
     same = int(np.isclose(spectrum, top).sum())
-    whole = int(np.linalg.matrix_rank(V - top.real * np.eye(len(V)))) == len(V) - same
+    whole = int(np.linalg.matrix_rank(V - np.real(top) * np.eye(len(V)))) == len(V) - same
     tried = {
         "boolean": (Condition("dimension", len(V), "==", 1), large, positive),
         "polytope": (one, symmetric, positive),
