@@ -169,7 +169,6 @@ def divergence(
         W = random.normal(size=(dimension, dimension))
         pull = loss_and_pull(X, Z, table, size * W / np.linalg.norm(W))[1]
         found.append(-float((pull * Wmm).sum()))
-    others = float((margin.gaps > 1 + SUPPORT).sum())
     spread = float(np.ptp(np.where(table == 1, low, table)))
     return Bound(
         name="largest product of gradient and solution",
@@ -183,7 +182,7 @@ def divergence(
                 "samples", samples, "==", 1, "for the direction from any start, not for divergence"
             ),
         ),
-        quantities={"tokens off the margin": others},
+        quantities={"tokens off the margin": int((margin.gaps > 1 + SUPPORT).sum())},
         notes=(RECALLED,),
         reference="tarzanagh2023, global convergence",
     )
@@ -355,7 +354,6 @@ def joint(third: Real = 1.5, kappa: Real = 1.0) -> Bound:
     if not head.feasible:
         raise InputError(f"third = {third:g} leaves no head that separates", "above 0")
     margin = least_norm(chosen)
-    # A clock and a norm such that their ratio at the solution is kappa: bounds do not move.
     bounds = np.maximum(0.0, 1 - (head.gaps - 1) * kappa)
     mixed = least_norm(chosen, bounds)
     again = interpolated(X, ones, ids, head.gaps, kappa, max(mixed.norm, 1e-12))
