@@ -59,8 +59,8 @@ class StackedAttention(Model):
         mlp: Whether perceptrons follow.
 
     Example:
-        >>> sorted(StackedAttention.__dataclass_fields__)
-        ['layers', 'mlp', 'skip']
+        >>> {"layers", "mlp", "skip"} <= set(StackedAttention.__dataclass_fields__)
+        True
     """
 
     fixed = ("skip",)

@@ -27,7 +27,7 @@ def equal_rate(cosine: Any, tokens: Any, strength: Any, softmax: bool = True) ->
       \gamma' = \tfrac2n e^{\beta\gamma}(1-\gamma)((n-1)\gamma+1)$$
 
     Example:
-        >>> equal_rate(0.0, 3, 0.0)
+        >>> float(equal_rate(0.0, 3, 0.0))
         0.6666666666666666
     """
     xp = namespace(cosine, strength)
@@ -44,7 +44,7 @@ def pair_rate(cosine: Any, share: Any, strength: Any) -> Any:
       \qquad \epsilon = e^{-\beta(1-\gamma)}$$
 
     Example:
-        >>> pair_rate(0.0, 0.5, 0.0)
+        >>> float(pair_rate(0.0, 0.5, 0.0))
         1.0
     """
     xp = namespace(cosine, strength)
@@ -122,7 +122,7 @@ def equal_layer(away: Any, tokens: Any, strength: Any, skip: Any = 0.0, step: An
     $u' \approx (\beta/n)^2u^3$ without, $u/(1+\eta)^2$ with it.
 
     Example:
-        >>> round(equal_layer(1.0, 16, 2.0), 5)
+        >>> round(float(equal_layer(1.0, 16, 2.0)), 5)
         0.58651
     """
     xp = namespace(away, strength, skip, step)

@@ -70,7 +70,7 @@ def spread_factor(scores: Any) -> Any:
     r"""$\Gamma = \sum_i\max_{jj'}|E_{ij}-E_{ij'}| \,/\, \max_{jj'}\sum_i|E_{ij}-E_{ij'}| \ge 1$.
 
     Example:
-        >>> spread_factor(np.array([[1.0, 0.0], [0.0, 1.0]]))
+        >>> float(spread_factor(np.array([[1.0, 0.0], [0.0, 1.0]])))
         1.0
     """
     xp = namespace(scores)
