@@ -61,6 +61,7 @@ def test_two_workers_as_one_array(scene, reference):
 
 
 def test_a_worker_killed_is_replaced(scene, reference):
+    scene.environment["DICE_SECONDS"] = "1.5"  # so that work is left when its end is noticed
     submitter = scene.start("slurm", *QUICK)
     who = scene.until_at_work()
     kill(who)
