@@ -29,7 +29,7 @@ import evidence  # noqa: E402
 import facts  # noqa: E402
 import networks  # noqa: E402
 
-from limelight.claims import DECISIONS, OPEN_KINDS, Verdict
+from limelight.claims import DECISIONS, LEVEL, OPEN_KINDS, Verdict
 from limelight.papers import KEYS, coverage, load
 from limelight.papers.published import decide_published
 from limelight.table import Table
@@ -43,6 +43,9 @@ MARK = re.compile(r"(<!-- = (.+?) -->)(.*?)(<!-- / -->)", re.DOTALL)
 def decided(key: str) -> dict[str, Verdict]:
     """Every verdict of a paper by the claim's name."""
     verdicts = [v for figure in load(key).figures for v in decide_published(figure, RESULTS)]
+    for verdict in verdicts:
+        if verdict.level not in (None, LEVEL):
+            raise SystemExit(f"{key} {verdict.claim}: an interval at {verdict.level}, not {LEVEL}")
     return {verdict.claim: verdict for verdict in verdicts}
 
 

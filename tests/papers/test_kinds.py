@@ -18,6 +18,7 @@ CARDS = json.loads((files("limelight.papers") / "cards.json").read_text(encoding
 INSIDE = {
     "li2023/fig6-starts": "images, batches and the first weights of each start",
     "jelassi2022/fig1a": "200 fresh positions beside a checkpoint",
+    "geshkovski2023/deit-tiny": "128 images beside a checkpoint",
     "zhang2024/prompt": "a million prompts",
     "zhang2024/shift": "a hundred thousand prompts",
 }
@@ -53,3 +54,6 @@ def test_an_interval_without_draws_has_no_confidence():
     for kind, level in (("statistical", 0.95), ("deterministic", None)):
         claim = Claim("x", "x", "x", lambda _: given, AtMost(1.0), "limelight", kind)
         assert claim.decide(Table({}), "here").level == level
+    sure = replace(given, level=None)  # it encloses: a centre that is known only so far
+    claim = Claim("x", "x", "x", lambda _: sure, AtMost(1.0), "limelight")
+    assert claim.decide(Table({}), "here").level is None

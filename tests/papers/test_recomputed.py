@@ -206,3 +206,37 @@ def test_plateaus_of_a_white_covariance_need_a_small_start_alone():
     levels = count[at].max()
     shares = [(count[at & (examples == N)] == levels).mean() for N in np.unique(examples)]
     assert verdict("zhang2024/phase", "phase.white").value == pytest.approx(min(shares))
+
+
+# --- geshkovski2023 -----------------------------------------------------------------------------
+
+
+def test_the_distance_from_equal_angles_falls_as_the_root_of_the_dimension():
+    """SciPy's regression within every draw; the interval spans those of all strengths."""
+    d, beta, trial, apart = columns(
+        "geshkovski2023/concentration", "world.dimension", "model.strength", "trial", "apart"
+    )
+    dims, ends = np.unique(d[d >= 128]), []
+    for b in np.unique(beta):
+        cells = [(beta == b) & (d == D) for D in dims]
+        y = np.log([apart[at][np.argsort(trial[at])] for at in cells])
+        ends.append(student(stats.linregress(np.log(dims)[:, None], y, axis=0).slope))
+    said = verdict("geshkovski2023/concentration", "concentration.rate")
+    assert said.interval == pytest.approx((min(e[1] for e in ends), max(e[2] for e in ends)))
+
+
+def test_clusters_on_the_circle_beside_the_root_of_the_strength():
+    beta, clusters = columns("geshkovski2023/circle", "model.strength", "trace.clusters")
+    times = np.concatenate([[0], np.logspace(0, 3, clusters.shape[1] - 1)])
+    look = int(np.argmin(abs(times - 500)))
+    off = [student(np.sqrt(b) - clusters[beta == b][:, look]) for b in (4, 9, 16, 25)]
+    said = verdict("geshkovski2023/circle", "circle.root-later")
+    assert (said.value, *said.interval) == pytest.approx(max(off, key=lambda one: one[2]))
+
+
+def test_leaders_are_vertices_in_nearly_all_draws():
+    value, n, vertex = columns("geshkovski2023/geometry", "model.value", "world.tokens", "vertices")
+    cells = [vertex[(value == v) & (n == m)] for v in ("plane", "space") for m in (20, 40)]
+    fewest = min(cells, key=np.sum)
+    said = verdict("geshkovski2023/geometry", "geometry.leaders")
+    assert said.interval == pytest.approx(exact(int(fewest.sum()), len(fewest)))

@@ -41,7 +41,8 @@ class Estimate:
         n: Trials it rests on: those of the table that are used; where the worst of several points
             decides, its own. Draws, where one trial holds many; 0 for a formula.
         note: One line on anything the reader must know (what was dropped, what was unresolved).
-        level: Confidence of the interval, for all points of a family together.
+        level: Confidence of the interval, for all points of a family together;
+            `None` where it encloses without one (a centre that is known only so far).
         family: Points that share the level between them (Bonferroni); 1 where there is one.
 
     Example:
@@ -55,7 +56,7 @@ class Estimate:
     interval: tuple[float, float] | None
     n: int
     note: str = ""
-    level: float = LEVEL
+    level: float | None = LEVEL
     family: int = 1
 
 

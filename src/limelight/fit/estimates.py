@@ -311,7 +311,7 @@ def hull(cells: Cells, centre: float, note: str = "") -> Estimate:
     lows, highs = np.array([ends_of(estimate) for estimate in found]).T
     farthest = max(found, key=lambda estimate: abs(estimate.value - centre))
     ends = (float(lows.min()), float(highs.max()))
-    return Estimate(farthest.value, ends, farthest.n, joined(farthest.note, note))
+    return replace(farthest, interval=ends, note=joined(farthest.note, note))
 
 
 def largest(values: Mapping[str, float], note: str = "") -> Estimate:

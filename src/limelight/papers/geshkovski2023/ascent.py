@@ -29,7 +29,8 @@ def bound(table: Table) -> Estimate:
         k, top = known_up_to(int(at[N])), float(rows["ratio"].max())
         found.append((top * k**3, top, top / k, f"n = {at[N]}: {top:.3g}"))
     high, value, low, _ = max(found)
-    return Estimate(value, (low, high), len(table), ", ".join(one[-1] for one in found))
+    note = ", ".join(one[-1] for one in found)
+    return Estimate(value, (low, high), len(table), note, level=None)
 
 
 def draw(table: Table) -> Picture:

@@ -50,7 +50,7 @@ def slope(table: Table) -> Estimate:
 
 @claim(
     "concentration.log",
-    "The distance stays below the root of (ln d)/d at all times.",
+    "Control: the distance from the flow of equal angles stays below the root of (ln d)/d.",
     AtLeast(0.9),
     at=f"limelight: a short form of {SPHERE}'s theorem, which the theorem does not state",
     kind="control",
@@ -66,7 +66,7 @@ def short_form(table: Table) -> Estimate:
 
 @claim(
     "concentration.mean",
-    "The mean cosine follows the flow of equal angles at all times.",
+    "From dimension 2,048 on the mean cosine follows the flow of equal angles within .05.",
     AtMost(0.05),
     at=f"limelight, for {SPHERE}, the theorem for high dimension",
     fixed="pilot",
@@ -119,7 +119,7 @@ def draw(table: Table) -> Picture:
         ],
         width=TWO_COLUMNS,
         height=2.8,
-        note=f"n = {table.values('world.tokens')[0]}, mean over draws with 99 % intervals",
+        note=f"n = {table.values('world.tokens')[0]}, mean over draws with 95 % intervals",
     )
 
 

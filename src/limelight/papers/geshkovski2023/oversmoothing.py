@@ -58,7 +58,7 @@ def recipe(key: str, words: str, **parts) -> Figure:
 
     @claim(
         f"{key}.pure",
-        f"Attention alone makes all patches alike ({words}).",
+        f"Attention alone makes all patches alike: a similarity of .99 or more ({words}).",
         AtLeast(0.99),
         at=f"{COLLAPSE}, as a prediction",
         fixed=fixed,
@@ -70,7 +70,7 @@ def recipe(key: str, words: str, **parts) -> Figure:
 
     @claim(
         f"{key}.skips",
-        f"The whole network does not ({words}).",
+        f"The whole network does not make all patches alike: a similarity of at most .9 ({words}).",
         AtMost(0.9),
         at=f"{COLLAPSE}, as a prediction",
         fixed=fixed,
@@ -93,7 +93,7 @@ def recipe(key: str, words: str, **parts) -> Figure:
 
     @claim(
         f"{key}.definitions",
-        f"Twelve ways to count agree on whether it rises ({words}).",
+        f"Of twelve measures of similarity none falls with depth where the first rises ({words}).",
         AtMost(0.0),
         at="limelight, for what others have measured",
         fixed=fixed,

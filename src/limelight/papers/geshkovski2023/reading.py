@@ -1,4 +1,4 @@
-"""What several figures read off their tables: rates and means at 99 %, and whom they cite."""
+"""What several figures read off their tables: rates and means, and whom they cite."""
 
 import numpy as np
 
@@ -8,18 +8,16 @@ from limelight.table import Table
 
 SPHERE = "Geshkovski, Letrouit, Polyanskiy and Rigollet (2024)"
 COLLAPSE = "Dong, Cordonnier and Loukas (2021)"
-#: Every interval that decides a claim of this paper.
-LEVEL = 0.99
 
 
 def rate(good: np.ndarray, note: str = "") -> Estimate:
     """A share of draws, Clopper and Pearson's interval."""
-    return share(good, level=LEVEL, method="exact", note=note)
+    return share(good, method="exact", note=note)
 
 
 def average(values: np.ndarray, note: str = "") -> Estimate:
     """A mean over draws, Student's interval."""
-    return mean(values, level=LEVEL, note=note)
+    return mean(values, note=note)
 
 
 def over(rows: Table) -> Table:

@@ -96,7 +96,7 @@ def error_change(table: Table, many: int) -> Estimate:
 
 @claims(
     "erosion.samples.{mode}",
-    "More samples keep it, under {words}: the loss is a finite-sample effect.",
+    "More samples keep association more often, under {words}: its loss is a finite-sample effect.",
     Above(0.0),
     at="limelight, on jelassi2022, Theorem 4.2",
     fixed="after",

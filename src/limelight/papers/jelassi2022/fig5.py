@@ -162,7 +162,7 @@ figure = Figure(
     pictures={"accuracy": draw, "similarity": draw_similarity},
     findings={
         "accuracy": (
-            Finding("fig5.vit", holds="A ViT does not notice shuffled cells"),
+            Finding("fig5.vit", holds="Shuffled cells move a ViT by at most 2 points"),
             Finding("fig5.cnn-falls", holds="a CNN loses {value:.0f} points on the smallest"),
         ),
         "similarity": "fig5.similarity",

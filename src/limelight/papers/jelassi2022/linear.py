@@ -177,7 +177,10 @@ figure = Figure(
                 "thm3.1-as-written",
                 fails="Theorem 3.1 fails as written: one linear rule errs {value:.1%} of the time",
             ),
-            Finding("thm3.1-monotone", holds="thresholds do err at least 1/8 of the time"),
+            Finding(
+                "thm3.1-monotone",
+                holds="above a hidden condition thresholds err at least 1/8 of the time",
+            ),
         )
     },
     summary=summary,

@@ -112,14 +112,14 @@ def beats_scratch(table: Table) -> Estimate:
     cases=(
         {
             "name": "sets",
-            "statement": "It is the sets that transfer: attention learned for other sets does not"
-            " serve.",
+            "statement": "It is the sets that transfer: attention learned for other sets serves"
+            " worse.",
             "column": "wrong.end",
             "of": "of other sets",
         },
         {
             "name": "start",
-            "statement": "Attention at its start does not serve either.",
+            "statement": "Attention at its start serves worse too.",
             "column": "frozen.end",
             "of": "at its start",
         },

@@ -190,7 +190,7 @@ figure = Figure(
         "sigma": Finding(
             "1b.sigma",
             holds="A worse value map at the start costs examples: {value:.2f} times as many",
-            fails="A worse value map at the start costs no examples: {value:.2f} times as many",
+            fails="A worse value map at the start hardly costs examples: {value:.2f} times as many",
         )
     },
     summary=summary,

@@ -46,7 +46,11 @@ def in_fraction(table: Table) -> Estimate:
     return over_sizes(table, slope)
 
 
-@stated("6a.every", "Accuracy rises so at every number of examples.", Above(0.0))
+@stated(
+    "6a.every",
+    "Accuracy rises as background patches are removed, at every number of examples.",
+    Above(0.0),
+)
 def at_every_size(table: Table) -> Estimate:
     """Accuracy without background less with all of it, points, the least certain N."""
     cells = table.cells(EXAMPLES)

@@ -177,7 +177,7 @@ figure = Figure(
         "gates": "G3.gates",
         "mass": Finding(
             "G3.rise.8",
-            fails="The more heads, the less attention moves: it rises by {value:.2f} with 8",
+            fails="With 8 heads attention on the label-relevant tokens rises by {value:.2f} only",
         ),
         "margin": "G3.learns.8",
     },

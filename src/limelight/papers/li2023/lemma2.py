@@ -262,7 +262,8 @@ CLAIMS = (
     ),
     _claim(
         "margin.local",
-        "At no stage does it grow faster than quadratically (the proof's condition is fifth order)",
+        "At no stage does the margin grow faster than quadratically (the proof's condition is fifth"
+        " order)",
         "largest log-log slope of the mean margin between looks two apart, up to a margin of 1/2",
         steepest,
         AtMost(2.0),

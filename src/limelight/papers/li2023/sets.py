@@ -179,10 +179,13 @@ figure = Figure(
     claims=(*common, *frequency, idle_left, idle_lost),
     pictures={"share": draw_share, "mass": draw_mass},
     findings={
-        "share": "G2.keys.frequency",
+        "share": Finding(
+            "G2.keys.frequency",
+            holds="The share of a key in what its set grows along rises with its frequency",
+        ),
         "mass": Finding(
             "G2.idle",
-            fails="Attention on the non-discriminative sets falls, to {value:.2f}, not to 0",
+            fails="Attention on the non-discriminative sets ends at {value:.2f}, not near 0",
         ),
     },
     summary=summary,

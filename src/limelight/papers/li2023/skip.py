@@ -125,8 +125,7 @@ figure = Figure(
     findings={
         "mass": Finding(
             "G4.rise",
-            fails="With a skip connection attention on the label-relevant tokens rises by"
-            " {value:.2f}",
+            fails="With a skip connection attention on relevant tokens rises by {value:.2f}",
         ),
         "margin": "G4.learns",
     },

@@ -276,11 +276,11 @@ figure = Figure(
     findings={
         "autopsy": Finding(
             "autopsy.theorem2",
-            fails="Printed Theorem 2 is obeyed in {value:.0%} of the draws; it promises 80 %",
+            fails="In its worst row printed Theorem 2 holds in {value:.0%} of the draws, not 80 %",
         ),
         "map": Finding(
             "autopsy.window_inside",
-            holds="Inside the repaired window every token ends within {value:.2f} sigma",
+            holds="Inside the repaired window the farthest token ends at {value:.2f} sigma (mean)",
         ),
     },
     summary=summary,

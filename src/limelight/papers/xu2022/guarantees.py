@@ -252,7 +252,8 @@ figure = Figure(
     pictures={"guarantees": draw},
     findings={
         "guarantees": Finding(
-            "guarantees.quadrature", holds="The repaired certificates hold: T2'' in every draw"
+            "guarantees.quadrature",
+            holds="The repaired bound T2'' is missed in {value:.1%} of the draws; it allows 5 %",
         )
     },
     summary=summary,

@@ -155,7 +155,9 @@ figure = Figure(
     findings={
         "neighbours": (
             Finding("theorem1.edge", holds="Up to K = m_k neighbours improve every token"),
-            Finding("theorem1.beyond", holds="beyond it too", fails="beyond it they do not"),
+            Finding(
+                "theorem1.beyond", holds="from 2 m_k on too", fails="from 2 m_k on they do not"
+            ),
         )
     },
     summary=summary,

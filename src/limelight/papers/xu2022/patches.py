@@ -225,7 +225,7 @@ figure = Figure(
             Finding(
                 "patches.corrupted",
                 holds="it repairs the perturbed ones better too",
-                fails="it does not repair the perturbed ones",
+                fails="it repairs the perturbed ones worse",
             ),
         )
     },

@@ -237,7 +237,7 @@ def summary(table: Table) -> list[str]:
 
 
 EXPONENT = Finding(
-    "scaling.exponent", holds="The exponent is min(1/2, D/(D + sigma^2)), and shows at large sizes"
+    "scaling.exponent", holds="The limit law's exponent is min(1/2, D/(D + sigma^2)) in the end"
 )
 
 figure = Figure(

@@ -23,8 +23,8 @@ def separate(table: Table) -> Table:
 
 @claim(
     "phase.white",
-    "From a small enough start every plateau is there for a white covariance too: heads leave their"
-    " saddles at different times.",
+    "From a small enough start every plateau is there for a white covariance too, in seven seeds of"
+    " ten or more.",
     AtLeast(0.7),
     at="limelight, beyond Zhang, Singh, Latham and Saxe (2025)",
     fixed="pilot",
@@ -41,7 +41,7 @@ def white(table: Table) -> Estimate:
 
 @claim(
     "phase.gap",
-    "From a moderate start plateaus do need a spread of eigenvalues: half a level more is seen with"
+    "From a moderate start a spread of eigenvalues makes plateaus: half a level more is seen with"
     " it.",
     AtLeast(0.5),
     at="limelight, beyond Zhang, Singh, Latham and Saxe (2025)",

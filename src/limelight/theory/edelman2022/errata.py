@@ -235,7 +235,7 @@ def _sixth() -> Evidence:
 
     power = _power(moved)
     return (
-        "power of B_X in the squared effect of W_QK, over the stated",
+        "power of B_X in the squared effect of a block's W_QK, over the stated",
         power / 2,
         power / 6,
         1.00001,
