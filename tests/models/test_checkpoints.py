@@ -317,6 +317,7 @@ def test_another_size_that_cannot_be_vouched_for_is_refused(name, side, says):
         (("blocks.2.proj.weight",), "Hiera"),
         (("patch_embed.backbone.stem.weight",), "hybrid"),
         (("blocks.0.attn.norm.weight",), "EVA-02-CLIP"),
+        (("patch_embed.norm.weight",), "AIMv2"),
         (("embeds.proj.weight", "blocks.0.norm1.weight"), "NaFlexViT"),
         (("rope.freqs",), "trained rotations"),
         (("layer1.0.conv1.weight",), "ResNet"),

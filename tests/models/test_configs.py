@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -18,6 +19,7 @@ from limelight.models.pretrained._facts import Facts
 from limelight.models.pretrained._processors import Unclear, of_open_clip, of_processor, of_timm
 from limelight.models.pretrained.pixels import SCALES
 from limelight.models.weights import files_of, read
+from tests.models.test_pretrained import patches
 
 PLACE = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 IMAGENET = dict(zip(("image_mean", "image_std"), SCALES["imagenet"], strict=True))
@@ -112,6 +114,33 @@ def test_keys_of_earlier_releases_change_nothing(tmp_path):
         "something": None,
     }
     assert load(changed(tmp_path, "hf-vit", **idle)).facts["heads"]["value"] == 2
+
+
+def with_classifier(tmp_path, name):
+    """A fixture of Hugging Face's with a classifier; its configuration does not tell of it."""
+    folder = changed(tmp_path, name, architectures=None)
+    tensors = load_file(folder / "model.safetensors")
+    tensors.pop("visual_projection.weight", None)
+    width = tensors[next(n for n in tensors if n.endswith("post_layernorm.weight"))].size
+    head = np.random.default_rng(0).normal(size=(3, width)).astype("float32")
+    save_file(tensors | {"classifier.weight": head}, folder / "model.safetensors")
+    return folder, head
+
+
+def test_classifiers_of_clip_and_siglip_read_what_theirs_do(tmp_path):
+    with pytest.raises(InputError, match="this is CLIPForImageClassification"):
+        load(with_classifier(tmp_path, "hf-clip")[0])
+    folder, head = with_classifier(tmp_path, "hf-siglip")
+    classes = load(folder).model
+    (folder / "model.safetensors").unlink()
+    tensors = load_file(PLACE / "hf-siglip" / "model.safetensors")
+    bare = {n: v for n, v in tensors.items() if ".head." not in n and not n.startswith("head.")}
+    save_file(bare, folder / "model.safetensors")
+    with pytest.raises(InputError, match="what its head reads: not in the file"):
+        load(folder)
+    image = jnp.asarray(np.random.default_rng(1).normal(size=(16, 16, 3)), jnp.float32)
+    features = load(folder, pool="mean").model(patches(image, 4))
+    assert np.allclose(classes(patches(image, 4)), head @ features, atol=1e-5)
 
 
 def test_rotations_of_another_kind_are_refused(tmp_path):
