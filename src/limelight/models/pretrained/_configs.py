@@ -48,7 +48,8 @@ _HARMLESS = {
     "reg_tokens", "no_embed_class", "fc_norm", "init_values", "qkv_bias", "pre_norm", "patch_size",
     "drop_rate", "drop_path_rate", "dynamic_img_size", "dynamic_img_pad", "strict_img_size",
     "proj_drop_rate", "attn_drop_rate", "pos_drop_rate", "patch_drop_rate", "num_heads",
-    "global_pool", "features_only", "pretrained_strict",
+    "global_pool", "features_only", "pretrained_strict", "proj_bias", "final_norm", "qk_norm",
+    "scale_mlp_norm",
 }  # fmt: skip
 #: What configurations say of sizes that tensors show, and what they call them; see `Signature`.
 CLAIMED = "claimed"
