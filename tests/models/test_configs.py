@@ -189,6 +189,13 @@ def test_processors_that_are_not_understood_say_why(values, says):
         of_processor(values, "it")
 
 
+def test_the_shorter_side_is_the_one_that_is_said():
+    """Quotients of quotients fall short of it for one pair of sizes in twenty."""
+    for cut, size in ((224, 256), (224, 400), (196, 255), (256, 415)):
+        said = CLIP | {"size": {"shortest_edge": size}, "crop_size": cut}
+        assert of_processor(said, "it").fit(cut).size(size, 2 * size) == (size, 2 * size)
+
+
 def test_processors_mean_what_their_kind_means_where_they_are_silent():
     """The defaults of transformers 5.23, by kind: way, share kept, stretched."""
     sizes = {"size": {"height": 20, "width": 20}, "crop_size": {"height": 16, "width": 16}}
