@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,20 @@ def test_a_bound_s_certificate_is_computed_again(certificate, tmp_path):
     ll.certify(report, VIT).save(tmp_path / "vit.json")
     assert check_bound(tmp_path / "vit.json", VIT).as_json()["verdict"] == "pass"
     assert check_bound(tmp_path / "vit.json", VIT.with_name("digits.safetensors")).code == 1
+
+
+def test_a_bound_s_certificate_outlives_a_new_name_and_who_said_the_heads(tmp_path):
+    """Heads that were concluded when it was written are said when it is checked."""
+    weights = tmp_path / "a.safetensors"
+    shutil.copy(VIT.with_name("timm.safetensors"), weights)
+    certificate = ll.certify(ll.theory.edelman2022.capacity(weights, heads=3), weights).as_json()
+    for part in ("bound", "details"):
+        notes = certificate[part]["notes"]
+        assert "the only possibility among" in notes[-1]
+        certificate[part]["notes"] = [*notes[:-1], f"3 heads per block, {notes[-1]}"]
+    (tmp_path / "c.json").write_text(json.dumps(certificate))
+    weights = weights.rename(tmp_path / "b.safetensors")
+    assert check_bound(tmp_path / "c.json", weights).wrong == []
 
 
 def test_every_leaf_of_a_bound_s_certificate_is_held_against_the_weights(certificate, tmp_path):

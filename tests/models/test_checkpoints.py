@@ -170,6 +170,13 @@ def test_a_module_says_it_of_itself():
     np.testing.assert_allclose(call(found.model, IMAGES), ORACLE["timm-vit"], atol=1e-5)
     assert found.facts["heads"]["from"] == "the module"
     assert found.pixels.word == "half"
+    other = thing(norm1=norm, attn=thing(num_heads=4), mlp=block.mlp)
+    last = thing(norm1=norm, attn=block.attn, mlp=thing(act=block.mlp.act, gate_last=True))
+    for blocks, says in (([block, other], "blocks differ"), ([last, last], "is the gate")):
+        with pytest.raises(InputError, match=says):
+            load(type("VisionTransformer", (), fields | {"blocks": blocks})())
+    own = load(type("Mine", (), fields)(), heads=2)
+    assert "the class Mine is not known here" in own.notes[0]
 
 
 def test_a_divided_checkpoint_is_the_whole_one(tmp_path):
@@ -317,6 +324,7 @@ def test_another_size_that_cannot_be_vouched_for_is_refused(name, side, says):
         (("blocks.2.proj.weight",), "Hiera"),
         (("patch_embed.backbone.stem.weight",), "hybrid"),
         (("blocks.0.attn.norm.weight",), "EVA-02-CLIP"),
+        (("patch_embed.norm.weight",), "AIMv2"),
         (("embeds.proj.weight", "blocks.0.norm1.weight"), "NaFlexViT"),
         (("rope.freqs",), "trained rotations"),
         (("layer1.0.conv1.weight",), "ResNet"),

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
@@ -18,6 +19,7 @@ from limelight.models.pretrained._facts import Facts
 from limelight.models.pretrained._processors import Unclear, of_open_clip, of_processor, of_timm
 from limelight.models.pretrained.pixels import SCALES
 from limelight.models.weights import files_of, read
+from tests.models.test_pretrained import patches
 
 PLACE = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 IMAGENET = dict(zip(("image_mean", "image_std"), SCALES["imagenet"], strict=True))
@@ -114,6 +116,33 @@ def test_keys_of_earlier_releases_change_nothing(tmp_path):
     assert load(changed(tmp_path, "hf-vit", **idle)).facts["heads"]["value"] == 2
 
 
+def with_classifier(tmp_path, name):
+    """A fixture of Hugging Face's with a classifier; its configuration does not tell of it."""
+    folder = changed(tmp_path, name, architectures=None)
+    tensors = load_file(folder / "model.safetensors")
+    tensors.pop("visual_projection.weight", None)
+    width = tensors[next(n for n in tensors if n.endswith("post_layernorm.weight"))].size
+    head = np.random.default_rng(0).normal(size=(3, width)).astype("float32")
+    save_file(tensors | {"classifier.weight": head}, folder / "model.safetensors")
+    return folder, head
+
+
+def test_classifiers_of_clip_and_siglip_read_what_theirs_do(tmp_path):
+    with pytest.raises(InputError, match="this is CLIPForImageClassification"):
+        load(with_classifier(tmp_path, "hf-clip")[0])
+    folder, head = with_classifier(tmp_path, "hf-siglip")
+    classes = load(folder).model
+    (folder / "model.safetensors").unlink()
+    tensors = load_file(PLACE / "hf-siglip" / "model.safetensors")
+    bare = {n: v for n, v in tensors.items() if ".head." not in n and not n.startswith("head.")}
+    save_file(bare, folder / "model.safetensors")
+    with pytest.raises(InputError, match="what its head reads: not in the file"):
+        load(folder)
+    image = jnp.asarray(np.random.default_rng(1).normal(size=(16, 16, 3)), jnp.float32)
+    features = load(folder, pool="mean").model(patches(image, 4))
+    assert np.allclose(classes(patches(image, 4)), head @ features, atol=1e-5)
+
+
 def test_rotations_of_another_kind_are_refused(tmp_path):
     folder = changed(tmp_path, "hf-dinov3", rope_parameters={"rope_type": "yarn", "factor": 2.0})
     with pytest.raises(InputError, match="rotations are of another kind"):
@@ -158,6 +187,13 @@ def test_a_factor_before_mean_and_deviation_is_read():
 def test_processors_that_are_not_understood_say_why(values, says):
     with pytest.raises(Unclear, match=says):
         of_processor(values, "it")
+
+
+def test_the_shorter_side_is_the_one_that_is_said():
+    """Quotients of quotients fall short of it for one pair of sizes in twenty."""
+    for cut, size in ((224, 256), (224, 400), (196, 255), (256, 415)):
+        said = CLIP | {"size": {"shortest_edge": size}, "crop_size": cut}
+        assert of_processor(said, "it").fit(cut).size(size, 2 * size) == (size, 2 * size)
 
 
 def test_processors_mean_what_their_kind_means_where_they_are_silent():

@@ -48,7 +48,8 @@ _HARMLESS = {
     "reg_tokens", "no_embed_class", "fc_norm", "init_values", "qkv_bias", "pre_norm", "patch_size",
     "drop_rate", "drop_path_rate", "dynamic_img_size", "dynamic_img_pad", "strict_img_size",
     "proj_drop_rate", "attn_drop_rate", "pos_drop_rate", "patch_drop_rate", "num_heads",
-    "global_pool", "features_only", "pretrained_strict",
+    "global_pool", "features_only", "pretrained_strict", "proj_bias", "final_norm", "qk_norm",
+    "scale_mlp_norm",
 }  # fmt: skip
 #: What configurations say of sizes that tensors show, and what they call them; see `Signature`.
 CLAIMED = "claimed"
@@ -87,14 +88,11 @@ def read_configs(configs: Configs, facts: Facts) -> None:
 
 def _hugging_face(config: Mapping[str, Any], facts: Facts) -> None:
     kind = str(config["model_type"])[:60]
-    made = str(next(iter(_list(config, "architectures")), ""))
     if kind in _TOWERS and isinstance(config.get("vision_config"), Mapping):
         kind, config = _TOWERS[kind], config["vision_config"]
     if kind not in _DEFAULTS:
         why = _REFUSED.get(kind, "not a plain ViT that is known here")
         raise InputError(f"this is {kind}: {why}", "such a network is not supported")
-    if kind == "clip_vision_model" and made.endswith("ForImageClassification"):
-        raise InputError(f"this is {made}: its head skips the last norm", "it is not supported")
     check_keys(config, f"its {CONFIG}")
     heads, epsilon, activation, side = _DEFAULTS[kind]
     activation = str(config.get("hidden_act", activation))[:60]
@@ -106,12 +104,14 @@ def _hugging_face(config: Mapping[str, Any], facts: Facts) -> None:
         "heads": config.get("num_attention_heads", heads),
         "epsilon": config.get("layer_norm_eps", epsilon),
         "activation": _ACTIVATIONS[activation],
-        "pool": _hf_pool(kind, made, config),
         "centred": True,
         "rotary": None,
         "side": config.get("image_size", side),
         CLAIMED: _claimed(config),
     }
+    if kind != "siglip_vision_model":  # its tensors say what it reads
+        mean = kind == "beit" and config.get("use_mean_pooling", True)
+        found["pool"] = "mean" if mean else "class"
     if kind == "dinov3_vit":
         found["rotary"] = Turns("centres", _rope_base(config), half=True)
     facts.add(_checked(found), f"its {CONFIG}")
@@ -157,14 +157,6 @@ def _word(config: Mapping[str, Any], name: str) -> str:
     if not isinstance(found, str):
         raise InputError(f"its configuration says {name} = {str(found)[:40]}", "a word")
     return found[:60]
-
-
-def _hf_pool(kind: str, made: str, config: Mapping[str, Any]) -> str:
-    if kind == "siglip_vision_model":
-        return "mean" if made.endswith("ForImageClassification") else "attention"
-    if kind == "beit":
-        return "mean" if config.get("use_mean_pooling", True) else "class"
-    return "class"
 
 
 def _timm(config: Mapping[str, Any], facts: Facts) -> None:

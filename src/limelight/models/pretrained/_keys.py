@@ -11,7 +11,7 @@ from limelight._core.errors import InputError
 
 #: Read in `_configs`.
 _READ = {
-    "model_type", "architectures", "num_attention_heads", "hidden_act", "layer_norm_eps",
+    "model_type", "num_attention_heads", "hidden_act", "layer_norm_eps",
     "image_size", "use_swiglu_ffn", "use_mean_pooling", "rope_theta", "rope_parameters",
 }  # fmt: skip
 #: Sizes and parts that the tensors show.
@@ -40,7 +40,7 @@ _IDLE = {
     # Names, formats, versions.
     "_name_or_path", "_commit_hash", "name_or_path", "transformers_version", "torch_dtype",
     "dtype", "id2label", "label2id", "finetuning_task", "problem_type", "task_specific_params",
-    "_num_labels", "loss_type",
+    "_num_labels", "loss_type", "architectures",
     "tokenizer_class", "prefix", "_attn_implementation", "_attn_implementation_autoset",
     "attn_implementation", "attn_implementation_autoset", "_experts_implementation",
     # What every configuration of earlier releases lists, most of it for text.

@@ -50,6 +50,11 @@ def read_module(module: Any, facts: Facts) -> None:
         facts.add(timm_facts(module), "the module")
         facts.add({"side": module.patch_embed.img_size[0]}, "the module")
         facts.read_pixels(of_timm, getattr(module, "pretrained_cfg", None) or {}, "the module")
+    elif not type(module).__module__.startswith("torchvision."):
+        facts.notes.append(
+            f"the class {type(module).__name__} is not known here: its tensors are read, what its"
+            " own code does with them is not"
+        )
 
 
 def timm_facts(module: Any) -> dict[str, Any]:
@@ -90,6 +95,10 @@ def why_not(module: Any) -> str:
     shares = lambda a: (getattr(a, "num_kv_heads", None) or a.num_heads) != a.num_heads
     if any(shares(one.attn) for one in module.blocks):
         return "several heads share their keys and values"
+    if any(getattr(one.mlp, "gate_last", False) for one in module.blocks):
+        return "the second half of its neurons is the gate, not the first"
+    if len({(one.attn.num_heads, type(one.mlp.act).__name__) for one in module.blocks}) > 1:
+        return "its blocks differ in heads or activation"
     epsilons = {m.eps for m in module.modules() if getattr(m, "eps", None) is not None}
     return "its norms have several epsilons" if len(epsilons) > 1 else ""
 

@@ -102,7 +102,7 @@ HF_VIT = Naming(
         (rf"{_BLOCK}(?:layer_scale|lambda_)(\d)(?:\.lambda1)?", r"blocks.\1.ls\2.gamma"),
         (rf"{_BLOCK}(?:attention\.attention\.)?relative_position_bias\.relative_position_bias_table",
          r"blocks.\1.attn.relative_position_bias_table"),
-        (r"(?:encoder\.)?relative_position_bias\.relative_position_bias_table",
+        (r"(?:(?:encoder\.)?relative|shared)_position_bias\.relative_position_bias_table",
          "rel_pos_bias.relative_position_bias_table"),
         (rf"(?:layernorm|norm)\.{_PART}", r"norm.\1"),
         (rf"pooler\.layernorm\.{_PART}", r"fc_norm.\1"),
@@ -242,6 +242,8 @@ def _renamed(names: list[str], layout: Naming, prefix: str) -> Renamed:
         else:
             new[target] = name
     _ungated(new)
+    if layout is HF_CLIP and new.get("head.weight", "").endswith("classifier.weight"):
+        dropped += _classified(new)
     return Renamed(layout, new, tuple(outside), tuple(dropped), tuple(unknown))
 
 
@@ -262,6 +264,16 @@ def _target(name: str, rules: Rules) -> str | None:
         if match:
             return match.expand(target) if target else NOTHING
     return None
+
+
+def _classified(new: dict[str, str]) -> list[str]:
+    """SigLIP's classifier reads the mean, whatever pool lies beside it; the pool is left out."""
+    if "cls_token" in new:
+        raise InputError(
+            "this is CLIPForImageClassification: its head skips the last norm",
+            "it is not supported",
+        )
+    return [new.pop(name) for name in list(new) if name.startswith("attn_pool.")]
 
 
 def _ungated(new: dict[str, str]) -> None:

@@ -4,6 +4,7 @@ Every key is read, or known to leave the pixels as they are. Any other makes the
 is told then, and images are prepared only as the caller says.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -149,7 +150,10 @@ def _crop(
         cropped = next(iter(cropped.values())) if len(sides) == 1 else None
     if type(cropped) is not int or not 0 < cropped <= size:
         raise Unclear(source, "what is cut out of the middle is not understood")
-    return cropped / size, stretch, cropped
+    share = cropped / size
+    if int(cropped / share) < size:  # 224 / (224 / 400) is a little less than 400
+        share = math.nextafter(share, 0)
+    return share, stretch, cropped
 
 
 def of_open_clip(values: Mapping[str, Any], source: str) -> Pixels | None:

@@ -64,6 +64,8 @@ REFUSALS = (
             "tokens are merged between stages"),
     Refusal(r"(.*\.)?layer1\.0\.conv1\.weight|(.*\.)?encoder\.stages\.0\.layers\.0\..*convolution.*",
             "ResNet", "a convolutional network"),
+    Refusal(r"(.*\.)?patch_embed\.norm\.weight", "AIMv2 or its kin",
+            "patches are normalised before their positions are added"),
     Refusal(r"image_encoder\..*", "SAM", "windowed attention with relative positions"),
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from limelight.models.pretrained._configs import CLAIMED, SIZES, read_configs
 from limelight.models.pretrained._facts import Facts
 from limelight.models.pretrained._known import named, signature
 from limelight.models.pretrained._modules import read_module
-from limelight.models.pretrained._names import LAYOUTS, TIMM, Renamed, rename
+from limelight.models.pretrained._names import HF_CLIP, LAYOUTS, TIMM, Renamed, rename
 from limelight.models.pretrained._refused import refusal, text_model
 from limelight.models.pretrained._sources import Source, find
 from limelight.models.pretrained.pixels import Pixels
@@ -261,6 +261,8 @@ def _unknown(found: Source) -> InputError:
     from limelight.models.pretrained._facts import Facts as Blank
 
     read_configs(found.configs, Blank())  # a configuration may name what it is
+    if found.module is not None:
+        read_module(found.module, Blank())
     names = found.tensors.names
     shown = ", ".join(names[:3]) or "none"
     known = ", ".join(layout.name for layout in LAYOUTS)
@@ -321,6 +323,10 @@ def _shown(tensors: Tensors, renamed: Renamed) -> tuple[dict[str, Any], str]:
     there = "pos_embed" in tensors and "blocks.0.attn.qkv.bias" in tensors
     if renamed.layout is TIMM and there and not any(name in tensors for name in turned):
         found["rotary"] = None
+    if renamed.layout is HF_CLIP and "cls_token" not in tensors:  # SigLIP
+        for name, pool in (("attn_pool.latent", "attention"), ("head.weight", "mean")):
+            if name in tensors:
+                found["pool"] = pool
     return found, "its tensors"
 
 

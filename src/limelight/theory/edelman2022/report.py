@@ -129,8 +129,7 @@ class NetworkReport:
                 "examples needed": top.examples_needed,
                 **{k: float(v) for k, v in asdict(self.settings).items()},
             },
-            notes=(f"{head}Largest at {top.name} of {self.checkpoint.source}.",)
-            + tuple(self.checkpoint.notes),
+            notes=(f"{head}Largest at {top.name}.", *self.checkpoint.notes),
             reference="edelman2022, Corollaries 4.4 and A.12",
         )
 
