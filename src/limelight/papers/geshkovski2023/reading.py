@@ -35,4 +35,4 @@ def over(rows: Table) -> Table:
 def near(rows: Table, name: str, *values: float) -> Table:
     """The rows whose column is one of these values."""
     close = np.isclose(rows[name].astype(float)[:, None], np.array(values))
-    return rows.rows(np.asarray(close).any(axis=1))
+    return rows.rows(np.flatnonzero(np.any(close, axis=1)))

@@ -136,8 +136,8 @@ figure = Figure(
         ),
         "roles": Finding(
             "4.one",
-            holds="Every role attends to the relevant tokens as much as any weights can",
-            fails="Relevant queries attend to relevant tokens; the other roles do so less",
+            holds="Over all queries attention comes to {value:.0%} of what any weights can reach",
+            fails="Over all queries attention stops at {value:.0%} of what any weights can reach",
         ),
     },
     charts={"mass": concentration.play},

@@ -279,8 +279,8 @@ figure = Figure(
             fails="Printed Theorem 2 is obeyed in {value:.0%} of the draws; it promises 80 %",
         ),
         "map": Finding(
-            "autopsy.window_inside",
-            holds="Inside the repaired window every token ends within {value:.2f} sigma",
+            "autopsy.theorem2",
+            fails="Printed Theorem 2 does not hold wherever its conditions do",
         ),
     },
     summary=summary,
