@@ -1,5 +1,10 @@
 """Charts of pictures and players: the right numbers, and what Vega-Lite accepts."""
 
+import html
+import json
+import re
+from html.parser import HTMLParser
+
 import numpy as np
 import pytest
 
@@ -51,7 +56,18 @@ def test_altair_accepts_it_and_vega_draws_it(kind):
     drawn = vl_convert.vegalite_to_svg(chart.spec())
     assert drawn.startswith("<svg")
     assert not any(word in drawn for word in ("NaN", "Infinity", "undefined"))
-    assert chart._repr_mimebundle_() is not None
+    framed = chart._repr_html_()
+    inside = html.unescape(framed.split('srcdoc="')[1].split('"')[0])
+    tags = []
+    reader = HTMLParser()
+    reader.handle_starttag = lambda tag, attributes: tags.append((tag, dict(attributes)))
+    reader.feed(inside)
+    assert [tag for tag, _ in tags].count("script") == 3
+    assert not [tag for tag, told in tags if {"src", "href"} & {*told}]
+    assert "default-src 'none'" in inside
+    found = re.search(r'id="spec">(.*?)</script>', inside)
+    assert found
+    assert json.loads(found[1]) == chart.spec(bound=True)
 
 
 def test_a_chart_holds_the_numbers_of_its_picture():

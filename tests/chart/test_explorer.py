@@ -98,3 +98,13 @@ def test_what_cannot_be_logarithmic_is_not_offered():
     chart = explorer(across={"shift": lambda at: at["a"] - 1.0}).chart(table())
     assert "wide" not in [c.name for c in chart.controls]
     assert chart.constants["wide"] == chart.constants["across"] == 0
+
+
+def test_numbers_on_axes_are_written_as_a_reader_would():
+    vl_convert = pytest.importorskip("vl_convert")
+    rows = table()
+    large = Table({**rows.columns, "n": 750 * rows["n"]}, rows.axes)
+    drawn = vl_convert.vegalite_to_svg(explorer().chart(large).spec())
+    assert ">24,000<" in drawn
+    assert ">1,500<" in drawn
+    assert not re.search(r">[\d.]+e\+", drawn)

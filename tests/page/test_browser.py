@@ -17,6 +17,8 @@ from limelight.papers.li2023.boundary import n50
 from limelight.papers.pages import section, write_page
 from limelight.plot import lines
 from limelight.table import Table
+from tests.chart.test_explorer import explorer as small_explorer
+from tests.chart.test_explorer import table as small_table
 from tests.page.browser import MISSING, find_chromium
 from tests.page.test_report import HOSTILE, PIXEL
 
@@ -330,3 +332,18 @@ def test_a_page_of_the_docs_that_is_too_wide_is_named(tmp_path):
     wrong, pages = narrow["wide"](tmp_path, [420])
     assert pages == 2
     assert wrong == ["wide.html at 420: p: too wide"]
+
+
+def test_a_chart_in_a_notebook_draws_itself_without_a_network(browser, tmp_path):
+    notebook = tmp_path / "notebook.html"
+    shown = small_explorer().chart(small_table())._repr_html_()
+    notebook.write_text(f'<!DOCTYPE html><meta charset="utf-8">{shown}', encoding="utf-8")
+    with Visit(browser, notebook) as visit:
+        frame = visit.page.frame_locator("iframe")
+        frame.locator("svg").wait_for(timeout=30_000)
+        slider = frame.locator("input[type=range]")
+        slider.focus()
+        visit.page.keyboard.press("ArrowRight")
+        frame.locator("output", has_text="0.5").wait_for(timeout=5_000)
+        assert visit.said == []
+        assert [url for url in visit.asked if not url.startswith("file:")] == []

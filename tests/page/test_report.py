@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from limelight._core.errors import InputError
-from limelight._page.parts import outcome
+from limelight._page.parts import DRAWN, outcome
 from limelight._page.report import Illustration, Section, StudyCost, report, write_report
 from limelight.chart import of_picture
 from limelight.claims import Verdict
@@ -248,7 +248,7 @@ def test_numbers_that_are_not():
 
 def test_figures_are_inside_with_words_for_those_who_do_not_see_them():
     figure = curves([("a", [0, 1], [0, 1])], x_label="x", y_label="y", width=3.4)
-    seen = Illustration(render(figure), "C", "An alt text")
+    seen = Illustration(render(figure, dots_per_inch=DRAWN), "C", "An alt text")
     pictures = [figure, Illustration(figure, "A caption"), seen]
     found = Reader(one(figures=pictures))
     alts = [value for tag, name, value in found.values if (tag, name) == ("img", "alt")]

@@ -15,6 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 from limelight._core.maths import in_html
+from limelight.chart.notebook import vega
 
 #: Control characters, halves of characters, and those that turn the direction of text round.
 _UNPRINTABLE = re.compile(
@@ -53,16 +54,6 @@ def packed(value: Any) -> str:
 def asset(name: str) -> str:
     """A file of ours that pages hold."""
     return (files("limelight._page") / "assets" / name).read_text(encoding="utf-8")
-
-
-@cache
-def vega() -> str:
-    """The JavaScript that draws charts: Vega, Vega-Lite and Vega-Embed in one piece."""
-    import vl_convert
-
-    bundle = vl_convert.javascript_bundle()  # pyright: ignore[reportCallIssue]
-    # Inside a page nothing may look like the end of its element.
-    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
 def page(title: str, body: str, *, charts: bool = False, up: str | None = None) -> str:

@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from limelight.chart.notebook import framed
+
 View = Mapping[str, Any]
 """A view of Vega-Lite without its width; with one, it is a small view that stands beside others."""
 
@@ -125,7 +127,10 @@ class Chart:
             "vconcat": [_row(row, width - self.margin) for row in self.rows],
             "resolve": {"scale": {"color": "independent", "strokeDash": "independent"}},
             "config": CONFIG,
-            "usermeta": {"margin": self.margin},
+            "usermeta": {
+                "margin": self.margin,
+                "places": {c.name: c.options for c in self.controls},
+            },
         }
         return json.loads(json.dumps(found, default=_plain, allow_nan=False))
 
@@ -135,13 +140,19 @@ class Chart:
 
         return altair.VConcatChart.from_dict(self.spec(bound=True))
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        return self.altair()._repr_mimebundle_(include, exclude)
+    def _repr_html_(self) -> str:
+        return framed(self.spec(bound=True), self.title, self.caption, self.renderer)
 
 
 def finite(values: Any) -> list[float | None]:
     """Numbers for JSON, to six digits; what is not finite is `None`."""
     return [float(f"{v:.6g}") if math.isfinite(v) else None for v in np.asarray(values, float)]
+
+
+def number(value: str) -> str:
+    """The expression that writes a number as a reader would: 5,750, not 5.75e+3."""
+    grouped = f"abs({value}) >= 1000 && abs({value}) < 1e7"  # whole, and to the last digit
+    return f"{grouped} ? format({value}, ',.0f') : format({value}, '.3~g')"
 
 
 def scale_of(log: bool, low: float, high: float) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from limelight._core.maths import in_text
 from limelight.chart._explored import Part, divided, reach, ticks_of, wilson_of
-from limelight.chart.chart import COLOURS, DASHES, SHADES, Chart, Control
+from limelight.chart.chart import COLOURS, DASHES, SHADES, Chart, Control, number
 from limelight.fit import Edge
 from limelight.plot.marks import Line
 from limelight.table import Table
@@ -312,7 +312,7 @@ def _edge() -> list[dict[str, Any]]:
                 "x": x,
                 "y": _q("y"),
                 "color": colour,
-                "tooltip": [{"field": "value", "title": "boundary", "format": ".3~g"}],
+                "tooltip": [{"field": "value", "title": "boundary", "format": ",.3~r"}],
             },
         },
     ]
@@ -358,7 +358,7 @@ def _axis(ticks: str, log: str, title: str | None) -> dict[str, Any]:
     ticks = ticks.replace("[k]", "[2 * across + wide]")
     return {
         "values": {"expr": ticks},
-        "labelExpr": f"format({log} ? pow(10, datum.value) : datum.value, '.3~g')",
+        "labelExpr": number(f"({log} ? pow(10, datum.value) : datum.value)"),
         "title": title,
         "grid": False,
     }

@@ -34,7 +34,7 @@ def titled(
         return picture
     words = "; ".join(filter(None, (_words(one, decide) for one in found)))
     about = "; ".join(filter(None, (f"{_capital(drawn)}" if words else "", setting)))
-    return picture.titled(_capital(words or drawn), about)
+    return picture.titled(_capital(words or drawn), about.replace("?; ", "? "))
 
 
 def several(found: Findings) -> list[Finding]:

@@ -143,7 +143,8 @@ def draw(table: Table) -> Picture:
     spread = lambda path: (path.mean(axis=0), *np.percentile(path, [5, 95], axis=0))
     every = lambda name: np.concatenate([course(rows, name, i) for i in range(len(rows))])
     blocks = np.arange(every("full").shape[1])
-    left = [Series(NAMES[name], blocks, *spread(every(name))) for name in NAMES]
+    shown = [name for name in NAMES if name != "no_attention_skip"]  # near "no skips"
+    left = [Series(NAMES[name], blocks, *spread(every(name))) for name in shown]
     right = []
     for where, colour in (("stream", 0), ("normed", 1)):
         for how, dash in (("signed", 0), ("absolute", 1)):

@@ -140,7 +140,7 @@ def draw(table: Table) -> Picture:
 def draw_courses(table: Table) -> Picture:
     """Alpha, the gain and gamma over steps at several diagonals, in the smallest world."""
     at, rows = min(worlds(table), key=lambda one: world(one[0]))
-    chosen = [i for i, beta in enumerate(rows[BETA]) if beta in (0.0, 1.0, 2.0, 3.0, 5.0)]
+    chosen = [i for i, beta in enumerate(rows[BETA]) if beta in (0.0, 1.0, 3.0, 5.0)]
 
     def curves(trace: str, over: np.ndarray | float = 1.0) -> list[Guide]:
         values = rows[f"trace.{trace}"] / np.reshape(over, (-1, 1))

@@ -118,7 +118,10 @@ def draw(table: Table) -> Picture:
         width=TWO_COLUMNS,
         height=1.1 + 0.28 * len(cells),
         share="y",
-        note="one mark per seed; bars: the linear rule (error), chance (overlap)",
+        note=(
+            "one mark per seed; bars: the linear rule (error), chance (overlap)",
+            "the paper draws the matrices of one run; the table keeps what was measured of each",
+        ),
     )
 
 

@@ -107,17 +107,21 @@ def draw(table: Table) -> Picture:
         )
     )
     lines = lambda y, name: over_cells(table, "strength", y, "tokens", name=name)
-    inside = lines("error.same", "$D = {}$, inside sets")
-    shifted = lines("error.shifted", "$D = {}$, to the next set")
+    inside = lines("error.same", "$D = {}$")
+    shifted = lines("error.shifted", "$D = {}$")
     hollow = [
-        Points(s.label, s.x, s.y, colour=i, marker=i, size=7, hollow=True)
-        for i, s in enumerate(shifted)
+        Points("", s.x, s.y, colour=i, marker=i, size=7, hollow=True) for i, s in enumerate(shifted)
     ]
     strength = "logit $h$ of the attended set"
     return Picture(
         [
             *squares,
-            Panel("both networks", [*inside, *hollow], Axis("test error", log=True), strength),
+            Panel(
+                "inside sets (lines) and shifted (hollow)",
+                [*inside, *hollow],
+                Axis("test error", log=True),
+                strength,
+            ),
         ],
         width=TWO_COLUMNS,
         height=2.9,

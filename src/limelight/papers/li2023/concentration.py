@@ -211,7 +211,7 @@ def play(table: Table) -> Chart:
         curves=curves,
         label=r"attention mass on $\mathcal{S}_*$",
         limits=(0.0, 1.0),
-        caption=f"Means over {len(rows)} trials; {in_words(at)}. Dark: much attention.",
+        caption=f"Means over {len(rows)} trials; {in_words(at)}. Light: much attention.",
     )
 
 

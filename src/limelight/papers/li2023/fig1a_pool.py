@@ -244,7 +244,7 @@ figure = replace(
             " {value:.1f} times",
         ),
         "gap": Finding(
-            "1a.single", fails="The gap does not bring the protocols onto one line either"
+            "1a.single", fails="No power of one variable fits all protocols, the gap's among them"
         ),
         "collapse": Finding(
             "1a.pool",

@@ -279,8 +279,8 @@ figure = Figure(
             fails="In its worst row printed Theorem 2 holds in {value:.0%} of the draws, not 80 %",
         ),
         "map": Finding(
-            "autopsy.window_inside",
-            holds="Inside the repaired window the farthest token ends at {value:.2f} sigma (mean)",
+            "autopsy.theorem2",
+            fails="Printed Theorem 2 does not hold wherever its conditions do",
         ),
     },
     summary=summary,

@@ -127,7 +127,7 @@ def unlocked(table: Table) -> Estimate:
 
 def draw(table: Table) -> plot.Picture:
     """Ratio and leaked mass over the logit scale, by share of wrong pairs."""
-    wrongs = spread_out(table.values("world.wrong"), 5)
+    wrongs = spread_out(table.values("world.wrong"), 3)
     shown = table.rows(np.isin(table["world.wrong"], wrongs))
     by_alignment = {at["world.alignment"]: rows for at, rows in shown.cells("world.alignment")}
     alignments = sorted(by_alignment, reverse=True)

@@ -188,7 +188,8 @@ def _panel(title: str, rows: Table) -> Panel:
     lengths = np.array(rows.setting("lengths"))
     fine = np.geomspace(1, lengths.max(), 100)
     marks: list = []
-    for N in (*rows.setting("trained"), 0):
+    trained = rows.setting("trained")[::2]  # four curves in a panel, least squares among them
+    for N in (*trained, 0):
         label = f"trained at $N = {N}$" if N else "trained at $N = M$"
         marks.append(Points(label, lengths, [found[N, int(M)].value for M in lengths], size=3.5))
         exact = [theory(rows, "linear", 0.0, N or M).at(M) for M in fine]
@@ -196,8 +197,7 @@ def _panel(title: str, rows: Table) -> Panel:
     least = rows["least"][0]
     marks.append(Points("least squares", lengths[least > 0], least[least > 0], hollow=True))
     marks.append(Reference("predicting 0", 1.0))
-    longest = max(rows.setting("trained"))
-    marks.append(Reference("$M_0$", useless_length(spectrum, longest), vertical=True))
+    marks.append(Reference("$M_0$", useless_length(spectrum, max(trained)), vertical=True))
     return Panel(
         title.replace("d =", "$d$ =").replace("g =", "$g$ ="),
         marks,

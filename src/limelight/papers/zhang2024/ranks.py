@@ -9,7 +9,7 @@ from limelight.fit.estimates import highest, lowest, median
 from limelight.models.linear_attention import LinearAttention
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.zhang2024.reading import DYNAMICS, by_scale, lines_at, log_slopes, seeds
-from limelight.plot import TWO_COLUMNS, Axis, Panel, Picture, Points, Series
+from limelight.plot import TWO_COLUMNS, Axis, Guide, Panel, Picture, Points
 from limelight.table import Table
 from limelight.theory.zhang2024.population import linear_spectrum, one_covariance
 
@@ -78,20 +78,20 @@ def draw(table: Table) -> Picture:
         across = Axis("time", log=True, limits=(100, last))
         above.append(Panel(f"$R = {R}$", marks, Axis("loss"), across))
         stays: list = [
-            Points("$R$ divides $m$", [], [], colour="ink"),
-            Points("$R$ does not", [], [], colour="ink", hollow=True),
+            Points("$R$ divides $m$", [], [], colour=1, marker="o"),
+            Points("$R$ does not", [], [], colour="muted", marker="o", hollow=True),
         ]
         for m in range(1, (at["last"] or d)):
             s, stay = by_scale(rows, dwells(m))
             middle = np.median(stay, axis=0)
-            stays.append(Series(f"$m = {m}$", 1 / s, middle, marker="", colour=m - 1))
-            stays.append(
-                Points("", 1 / s, middle, colour=m - 1, hollow=bool(m % R), marker="o", size=4)
-            )
+            look: dict = {"colour": "muted" if m % R else 1}
+            stays.append(Guide("", 1 / s, middle, dash=0, **look))
+            look |= {"hollow": bool(m % R), "marker": "o", "size": 4}
+            stays.append(Points("", 1 / s, middle, **look))
         upwards = Axis("time at level $m$", log=True, limits=(1, 1e6))
         below.append(Panel("", stays, upwards, Axis("$1/s$", log=True)))
     smallest = table.values("model.scale")[0]
-    note = f"above: three seeds at s = {smallest:g}; below: medians"
+    note = f"above: three seeds at s = {smallest:g}; below: medians, a line per m"
     panels = [*above, *below]
     return Picture(panels, columns=len(above), width=TWO_COLUMNS, height=4.6, note=note)
 
