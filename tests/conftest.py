@@ -94,6 +94,30 @@ def _memory() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
+def _peak() -> int:
+    """The most bytes that this process ever held; nothing where the system does not say."""
+    try:
+        words = Path("/proc/self/status").read_text(encoding="utf-8").partition("VmHWM:")[2].split()
+    except OSError:
+        return 0
+    return 1024 * int(words[0]) if words else 0
+
+
+_peaks: list[int] = []
+
+
+def pytest_sessionfinish(session):
+    """A worker tells the first process how large it was."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["peak"] = _peak()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """One that was lost tells nothing."""
+    _peaks.append(getattr(node, "workeroutput", {}).get("peak", 0))
+
+
 @pytest.fixture
 def double():
     """Theory against formulas is checked in float64."""
@@ -102,7 +126,9 @@ def double():
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say loudly when the pages were not tested in a browser."""
+    """Say how large the run was, and loudly when the pages were not tested in a browser."""
+    of = f" of {len(_peaks)}" if _peaks else ""
+    terminalreporter.line(f"most memory of a process{of}: {max([*_peaks, _peak()]) / 1e9:.2f} GB")
     if find_chromium() is None:
         terminalreporter.section("pages", sep="!", red=True)
         terminalreporter.line(MISSING, red=True)

@@ -39,6 +39,7 @@ def assert_refused(outcome: Outcome, *words: str) -> None:
         (["show", "li2023", "theorem1", "--set", "relevant=many"], ["relevant", "not a number"]),
         (["show", "li2023", "theorem1", "--set", "relevant=none"], ["relevant", "none"]),
         (["show", "li2023", "theorem1", "--set", "examples=1.5"], ["whole number"]),
+        (["show", "xu2022", "limit", "--set", "clusters=20000"], ["too large", "at most 1000"]),
         (["show", "toy2000", "lemma", "--set", "sides=0"], ["lemma", "sides=6.0"]),
         (["run", "li2024", "fig1a"], ["li2023"]),
         (["run", "li2023", "fig1b"], ["fig1a"]),

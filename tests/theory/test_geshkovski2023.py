@@ -118,6 +118,7 @@ def test_statements_outside_their_conditions():
     assert not statements.rank_collapse(size=10.0).applies
     assert statements.layer_count(tokens=16, strength=30.0).void
     assert statements.path_count(3, 2, 1).value == 27
+    assert statements.path_count(3, 2, 10**9).quantities["of this length"] == 0  # at once
     with pytest.raises(InputError, match="tokens"):
         statements.one_cluster(tokens=1)
 

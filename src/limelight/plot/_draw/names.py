@@ -78,8 +78,9 @@ def _end(axes: Axes, mark: Series | Bundle) -> tuple[float, float] | None:
     """Where a line ends, in shares of the panel; `None` where that is not at its right."""
     if isinstance(mark, Bundle):
         rows = np.atleast_2d(np.asarray(mark.y, dtype=float))
+        known = ~np.isnan(rows).all(axis=0)  # of nothing there is no median, and NumPy warns
         with np.errstate(all="ignore"):
-            x, y = flat(mark.x), np.nanmedian(rows, axis=0)
+            x, y = flat(mark.x)[known], np.nanmedian(rows[:, known], axis=0)
     else:
         x, y, *_ = mark.arrays()
     places = [_share(axes, b, a) for a, b in zip(x, y, strict=True) if np.isfinite([a, b]).all()]

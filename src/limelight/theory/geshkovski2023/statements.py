@@ -351,12 +351,13 @@ def path_count(layers: int = 12, heads: int = 3, length: int = 6, skip: int = 1)
     if min(layers, heads, length) < 0 or layers > 1000:
         raise InputError(f"layers = {layers}, heads = {heads}", "at least 0, 1,000 layers at most")
     log = layers * math.log(max(heads + bool(skip), 1))
+    chosen = math.comb(layers, length)  # 0 where a path would be longer than the network
     return Bound(
         name="paths",
         value=(heads + bool(skip)) ** layers if log < 700 else math.inf,
         kind="exact",
         conditions=(Condition("length", length, "<=", layers),),
-        quantities={"of this length": float(math.comb(layers, length) * heads**length)}
+        quantities={"of this length": float(chosen and chosen * heads**length)}
         if skip and log < 700
         else {},
         reference=RANK,
