@@ -184,7 +184,8 @@ def check_bound(path: str | Path, weights: str | Path, like: str | None = None) 
         told = stated["details"]
         if stated["format"] != FORMAT or told["paper"] != "edelman2022":
             raise Broken("it is of another kind")
-        again = certify(_capacity_again(told, weights, like), weights).as_json()
+        named = like or told.get("like")
+        again = certify(_capacity_again(told, weights, named), weights).as_json()
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     except InputError:

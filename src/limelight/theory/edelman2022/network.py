@@ -93,7 +93,7 @@ def capacity(
     reports = tuple(
         _report(block, norm, settings) for block, norm in zip(loaded.blocks, measured, strict=True)
     )
-    return NetworkReport(loaded, settings, reports)
+    return NetworkReport(loaded, settings, reports, like)
 
 
 def _report(block: AttentionBlock, measured: Real | None, settings: Settings) -> BlockReport:

@@ -101,6 +101,8 @@ class NetworkReport:
     checkpoint: Checkpoint
     settings: Settings
     blocks: tuple[BlockReport, ...]
+    #: The architecture that was named for it, where one was.
+    like: str | None = None
 
     @property
     def vacuous(self) -> bool:
@@ -154,6 +156,7 @@ class NetworkReport:
             "paper": "edelman2022",
             "file": self.checkpoint.source,
             "layout": self.checkpoint.layout,
+            **({} if self.like is None else {"like": self.like}),
             "vacuous": self.vacuous,
             "settings": {k: plain(float(v)) for k, v in asdict(self.settings).items()},
             "blocks": [block.as_json() for block in self.blocks],
