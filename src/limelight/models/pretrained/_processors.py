@@ -151,7 +151,7 @@ def _crop(
     if type(cropped) is not int or not 0 < cropped <= size:
         raise Unclear(source, "what is cut out of the middle is not understood")
     share = cropped / size
-    if int(cropped / share) < size:  # 224 / (224 / 400) is a little less than 400
+    if share and int(cropped / share) < size:  # 224 / (224 / 400) is a little less than 400
         share = math.nextafter(share, 0)
     return share, stretch, cropped
 
