@@ -21,6 +21,7 @@ LEVELS = (1.0, 2.0, 5.0, 10.0, 100.0)
     AtMost(0.01),
     at="limelight, on the released notebooks",
     fixed="pilot",
+    kind="deterministic",
 )
 def offset(table: Table) -> Estimate:
     """Largest distance of p2 from its closed form, C at most 10, all losses."""

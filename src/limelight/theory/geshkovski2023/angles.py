@@ -75,7 +75,12 @@ def passage_time(rate: Callable[[Any], Any], start: Any, end: Any, tokens: Any =
 def equal_time(
     tokens: Any, strength: Any, start: Any = 0.0, end: Any = MERGED, softmax: bool = True,
 ) -> Any:  # fmt: skip
-    """The time that equal angles take from one cosine to another."""
+    """The time that equal angles take from one cosine to another.
+
+    Example:
+        >>> round(float(equal_time(2, 0.0)), 4)
+        3.8002
+    """
     rate = lambda cosine: equal_rate(cosine, tokens, strength, softmax)
     return passage_time(rate, start, end, tokens)
 
@@ -91,7 +96,12 @@ def merge_time(strength: Any, start: Any = 0.0, share: Any = 0.5, end: Any = MER
 
 
 def merge_law(strength: Any, start: Any = 0.0) -> Any:
-    r"""For large $\beta$ and equal shares: $e^{\beta(1-\gamma_0)}/(2\beta(1-\gamma_0^2))$."""
+    r"""For large $\beta$ and equal shares: $e^{\beta(1-\gamma_0)}/(2\beta(1-\gamma_0^2))$.
+
+    Example:
+        >>> round(float(merge_law(4.0)), 4)
+        6.8248
+    """
     return np.exp(strength * (1 - start)) / (2 * strength * (1 - start**2))
 
 

@@ -62,7 +62,12 @@ def collapse_bound(
 
 
 def residual_range(scores: Any) -> Any:
-    r"""$\max|E_{ij} - E_{ij'}|$: the published proof wants it at most 1.256."""
+    r"""$\max|E_{ij} - E_{ij'}|$: the published proof wants it at most 1.256.
+
+    Example:
+        >>> float(residual_range(np.array([[0.0, 1.0], [0.5, 0.25]])))
+        1.0
+    """
     return (scores.max(axis=1) - scores.min(axis=1)).max()
 
 

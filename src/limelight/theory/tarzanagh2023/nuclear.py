@@ -21,7 +21,12 @@ CLOSED = 1e-4
 
 
 class NuclearMargin(NamedTuple):
-    """A feasible $W$ of nearly least nuclear norm, and how near: the relative duality gap."""
+    """A feasible $W$ of nearly least nuclear norm, and how near: the relative duality gap.
+
+    Example:
+        >>> NuclearMargin(np.eye(2), norm=2.0, gap=0.0).certified
+        True
+    """
 
     weights: np.ndarray
     norm: float

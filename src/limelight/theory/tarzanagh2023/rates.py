@@ -63,6 +63,12 @@ def path_limits(
     r"""Limits of $c(1-\rho)$ and $c^2(1-\cos)$ on the regularisation path.
 
     Known if every support token has $\lambda_c > 0$ and the $A_c$ of the support are independent.
+
+    Example:
+        >>> from limelight.theory.tarzanagh2023 import constraints, max_margin
+        >>> data = [[[1.0, 0.0], [0.0, 0.0]]], [[1.0]], [0]
+        >>> path_limits(max_margin(*data), constraints(*data), [[1.0, 0.0]], [0], "linear").known
+        True
     """
     gamma, alpha = np.asarray(scores, float), np.asarray(chosen, int)
     near = np.nonzero(margin.gaps <= 1 + 1e-7)[0] if margin.feasible else np.zeros(0, int)

@@ -72,6 +72,10 @@ def constraints(tokens, queries, chosen, kept=None) -> Constraints:
         queries: $Z$, samples by dimension; a column of ones turns $W$ into a prompt.
         chosen: $\alpha$, one token per sample.
         kept: Which tokens exist; all of them when not given.
+
+    Example:
+        >>> constraints([[[1.0, 0.0], [0.0, 0.0]]], [[1.0]], [0]).rows
+        array([[1., 0.]])
     """
     X, Z, alpha = np.asarray(tokens, float), np.asarray(queries, float), np.asarray(chosen, int)
     there = np.ones(X.shape[:2], bool) if kept is None else np.array(kept, bool)
@@ -141,7 +145,7 @@ def max_margin(tokens, queries, chosen, kept=None, bounds: np.ndarray | Real = 1
     Example:
         >>> keys = np.array([[[-0.1, 1.0], [1.0, 0.0], [0.0, 0.0]]])
         >>> max_margin(keys, np.ones((1, 1)), [0]).weights.ravel().round(10)
-        array([-0.0990099,  0.990099 ])
+        array([-0.0990099 ,  0.99009901])
 
     Reference: tarzanagh2023, Att-SVM.
     """
@@ -152,7 +156,14 @@ def max_margin(tokens, queries, chosen, kept=None, bounds: np.ndarray | Real = 1
 
 
 def locally_optimal(margin: Margin, where: Constraints, scores, chosen) -> bool:
-    """Whether every support token scores strictly less than the chosen one of its sample (S5)."""
+    """Whether every support token scores strictly less than the chosen one of its sample (S5).
+
+    Example:
+        >>> tokens, query, chosen = [[[1.0, 0.0], [0.0, 0.0]]], [[1.0]], [0]
+        >>> where, margin = constraints(tokens, query, chosen), max_margin(tokens, query, chosen)
+        >>> [locally_optimal(margin, where, [scores], chosen) for scores in ([1, 0], [0, 1])]
+        [True, False]
+    """
     if not margin.feasible:
         return False
     gamma = np.asarray(scores, float)
