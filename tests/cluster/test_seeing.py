@@ -65,7 +65,7 @@ def test_no_answer_is_not_nobody(store, tmp_path, monkeypatch, capsys, script, s
     jobs.write_down(store, 0, "slurm", "7_0")
     squeue(tmp_path, monkeypatch, script)
     show(store, json=False)
-    assert said in " ".join(capsys.readouterr().out.split(" "))
+    assert " ".join(said.split()) in " ".join(capsys.readouterr().out.split())
 
 
 def test_many_failures_are_not_all_shown(store, capsys):

@@ -76,8 +76,8 @@ def lanes(repairs):
     trusted up to a gap of 6 only, so that the way round them is taken too.
     """
 
-    def compile_and_count(lanes):
-        compile_(lanes)
+    def compile_and_count(lanes, more=None):
+        compile_(lanes, more)
         for i, name in enumerate(("advance", "repair")):
             setattr(lanes, name, counted(getattr(lanes, name), i))
         return lanes
