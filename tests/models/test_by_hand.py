@@ -230,6 +230,55 @@ def test_linear_attention_in_its_three_forms():
     np.testing.assert_allclose(full(prompt), moved[-1, -1], rtol=2e-4)
 
 
+def test_moves_on_a_sphere_and_in_space():
+    X = draw(TOKENS, DIMENSION)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    moves = models.SphereMoves(
+        jnp.array(2.0), jnp.array(0.5), jnp.array(1.0), normalise="softmax", layers=1
+    )
+    mixed = np.stack([softmax(2.0 * X @ x) @ X for x in X])
+    wanted = X + 0.5 * mixed
+    wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+    np.testing.assert_allclose(moves(jnp.asarray(X)), wanted, **TIGHT)
+    V = np.diag([1.0, 0.5, -1.0, 0.0]).astype(np.float32)
+    eye = jnp.eye(DIMENSION)
+    space = models.RescaledMoves(jnp.asarray(V), jnp.diag(jnp.asarray(V)), eye, eye)
+    pulled = np.stack([V @ (softmax(X @ x) @ X - x) for x in X])
+    np.testing.assert_allclose(space(jnp.asarray(X)), pulled, **TIGHT)
+
+
+def test_layers_of_a_stack():
+    X, heads, layers = draw(TOKENS, DIMENSION), 2, 3
+    qk, v = (0.5 * draw(layers, heads, DIMENSION, DIMENSION) for _ in range(2))
+    into, out = 0.5 * draw(layers, DIMENSION, WIDTH), 0.5 * draw(layers, WIDTH, DIMENSION)
+    stack = models.StackedAttention(
+        models.StackLayer(*map(jnp.asarray, (qk, v, into, out))), jnp.array(1.0), mlp=True
+    )
+    x = X
+    for layer in range(layers):
+        mixed = [
+            np.stack([softmax(row @ a @ x.T / math.sqrt(DIMENSION)) @ x for row in x]) @ b
+            for a, b in zip(qk[layer], v[layer], strict=True)
+        ]
+        x = x + sum(mixed)
+        x = x + np.maximum(x @ into[layer], 0) @ out[layer]
+    np.testing.assert_allclose(stack(jnp.asarray(X)), x, rtol=2e-4, atol=2e-5)
+
+
+def test_selectors_of_a_token():
+    X, z, readout = draw(TOKENS, DIMENSION), draw(3), draw(DIMENSION)
+    K, Q = draw(DIMENSION, 2), draw(3, 2)
+    kept = np.array([True, True, True, True, False])
+    parts = map(jnp.asarray, (X, z, 1.0, X @ readout, kept))
+    given = worlds.TokenChoice(*parts)
+    wanted = readout @ (softmax((X @ K @ Q.T @ z)[kept]) @ X[kept])
+    for model in (
+        models.SeparateSelector(jnp.asarray(K), jnp.asarray(Q)),
+        models.MergedSelector(jnp.asarray(K @ Q.T)),
+    ):
+        np.testing.assert_allclose(model(given), wanted, **TIGHT)
+
+
 def test_no_model_is_left_out():
     """The classes that are built above are all that there are."""
     from limelight.models import base
@@ -244,4 +293,4 @@ def test_no_model_is_left_out():
         if "limelight" in cls.__module__ and kept(cls)
     }
     assert every <= set(models.__all__)
-    assert len(every) == 12
+    assert len(every) == 17

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 from limelight._core.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from limelight.models.attention_stack import AttentionStack, StackedAttention
+    from limelight.models.attention_stack import AttentionStack, StackedAttention, StackLayer
     from limelight.models.base import Model, Recipe
     from limelight.models.checkpoint import AttentionBlock, Checkpoint
     from limelight.models.cnn import ConvNet, Convolution, Convolutional, Residual
@@ -108,6 +108,7 @@ __all__ = [
     "Reading",
     "Residual",
     "ShallowWeights",
+    "StackLayer",
     # Files.
     "AttentionBlock",
     "Checkpoint",

@@ -42,7 +42,18 @@ class Split(NamedTuple):
 
 
 class StackLayer(eqx.Module):
-    """Weights of one layer; `into` and `out` are those of its perceptron."""
+    """Weights of one layer, or of several along a first axis.
+
+    Args:
+        query_key: $W_{QK}$ of every head.
+        value: $W_V$ of every head.
+        into: Into the perceptron.
+        out: Out of it.
+
+    Example:
+        >>> sorted(StackLayer.__dataclass_fields__)
+        ['into', 'out', 'query_key', 'value']
+    """
 
     query_key: Float[Array, "*layers heads width width"]
     value: Float[Array, "*layers heads width width"]
