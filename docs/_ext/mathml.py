@@ -11,6 +11,7 @@ def tex(text: str) -> str:
     text = re.sub(r"\\(?:lvert|rvert)\b", r"|", text)
     text = re.sub(r"\\(?:lVert|rVert)\b", r"\\|", text)
     text = text.replace(r"\tfrac", r"\frac").replace(r"\dfrac", r"\frac")
+    text = re.sub(r"\\arg(?=[\\_{ ])", r"\\mathrm{arg}\\,", text)
     text = re.sub(r"\\operatorname\*?\{([^}]*)\}", r"\\mathrm{\1}", text)
     return re.sub(r"\\(?:big|Big|bigg|Bigg)[lr]?(?=[^a-zA-Z])", "", text)
 
