@@ -29,6 +29,7 @@ import evidence  # noqa: E402
 import facts  # noqa: E402
 import networks  # noqa: E402
 
+from limelight._core.maths import in_text
 from limelight.claims import DECISIONS, LEVEL, OPEN_KINDS, Verdict
 from limelight.papers import KEYS, coverage, load
 from limelight.papers.published import decide_published
@@ -137,7 +138,7 @@ def verdicts(key: str, *names: str) -> str:
         v = verdict_of(key, name)
         ends = "" if v.interval is None else " [{:.3g}, {:.3g}]".format(*v.interval)
         number = "" if v.value != v.value else f"{v.value:.3g}{ends}"
-        rows.append(f"| `{name}` | {_cell(v.statement)} | {v.verdict} | {number} |")
+        rows.append(f"| `{name}` | {_cell(v.statement)} | {v.verdict} | {_cell(number)} |")
     return "\n" + "\n".join(rows) + "\n"
 
 
@@ -156,7 +157,7 @@ def undecided() -> str:
     for name, v in found.items():
         ends = "" if v.interval is None else " [{:.3g}, {:.3g}]".format(*v.interval)
         number = "" if v.value != v.value else f"{v.value:.3g}{ends}"
-        rows.append(f"| `{name}` | {_cell(v.statement)} | {number} | {told[name]} |")
+        rows.append(f"| `{name}` | {_cell(v.statement)} | {_cell(number)} | {told[name]} |")
     return "\n" + "\n".join(rows) + "\n"
 
 
@@ -299,7 +300,10 @@ def _said(v: Verdict) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", r"\|")
+    """Words of a claim for the cell of a table: maths typeset, code as it is."""
+    parts = re.split(r"(`[^`]*`)", text)
+    typeset = (part if i % 2 else in_text(part) for i, part in enumerate(parts))
+    return "".join(typeset).replace("|", r"\|")
 
 
 # --- pages --------------------------------------------------------------------------------------

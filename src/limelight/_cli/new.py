@@ -36,13 +36,13 @@ def study(
 @new.command()
 def paper(
     folder: Path = typer.Argument(
-        metavar="FOLDER", help="The folder to make; its name is the key."
+        metavar="FOLDER", help="The folder to create; its name becomes the key of the paper."
     ),
     json: bool = Json,
 ) -> None:
-    """Write a paper as a package of its own: statements, a figure with a claim, tests.
+    """Write a package for a paper: a theorem, a figure with a claim, tests.
 
-    It runs as it is, and as an installed package from anywhere.
+    It runs as it is. Once installed with pip, it is listed among the papers.
 
     Examples:
       limelight new paper smith2026

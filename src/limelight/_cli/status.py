@@ -16,9 +16,9 @@ MOST = 8
 def status(
     store: Path = typer.Argument(metavar="RUN", help="A run folder."), json: bool = Json
 ) -> None:
-    """Say how far a run is: what is done, who works on what, how fast, and what failed.
+    """Show how far a run is, who works on it, how fast, and what failed.
 
-    Any run folder will do, from any machine that sees it; nothing in it is touched.
+    It works from any machine that can read the folder, and changes nothing in it.
 
     Examples:
       limelight status runs/li2023-fig1a-small

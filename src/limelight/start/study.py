@@ -96,4 +96,4 @@ if __name__ == "__main__":
     lines = ll.plot.over_cells(results, x="train.examples", y="accuracy", by="world.noise")
     labels = {"x_label": "training examples", "y_label": "accuracy"}
     ll.plot.lines(lines, log_x=True, **labels).save("needle.png")
-    print("drawn: needle.png")
+    print("Drawn: needle.png")
