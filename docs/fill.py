@@ -62,8 +62,12 @@ def claims(key: str, whose: str = "all") -> str:
     """How many claims there are, and how many hold; `whose` may be paper, ours or a kind."""
     found = [v.verdict for v in decided(key).values() if whose in ("all", _group(v))]
     counts = Counter(found)
-    words = {"holds": "hold", "fails": "fail"}
-    parts = [f"{counts[word]} {words.get(word, word)}" for word in DECISIONS if counts[word]]
+    many = {"holds": "hold", "fails": "fail"}
+    parts = [
+        f"{counts[word]} {word if counts[word] == 1 else many.get(word, word)}"
+        for word in DECISIONS
+        if counts[word]
+    ]
     return f"{len(found)} claims: {', '.join(parts)}"
 
 
@@ -86,13 +90,13 @@ def tables(key: str) -> str:
 
 def value(key: str, name: str, form: str = ".3g") -> str:
     """The number of a claim."""
-    return f"{verdict_of(key, name).value:{form}}"
+    return in_text(f"{verdict_of(key, name).value:{form}}")
 
 
 def interval(key: str, name: str, form: str = ".3g") -> str:
     """The interval of a claim."""
     low, high = verdict_of(key, name).interval or ()
-    return f"{low:{form}} to {high:{form}}"
+    return in_text(f"{low:{form}} to {high:{form}}")
 
 
 def verdict(key: str, name: str) -> str:
