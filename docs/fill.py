@@ -282,7 +282,7 @@ ASKED = {
     f.__name__: f
     for f in (mutants, machines, guided, undecided, claiming, workers, n, family, note, one_in)
     + (errata_cards, changed_claims, facts.quantity, facts.trials, facts.mean, facts.most)
-    + (facts.days, facts.onsets, facts.epochs, facts.longer, facts.costs)
+    + (facts.days, facts.onsets, facts.epochs, facts.longer, facts.costs, facts.speeds)
     + (networks.checkpoints, networks.loaded_networks, networks.refused_networks)
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
 }
@@ -328,7 +328,7 @@ def pages() -> list[Path]:
     here = ROOT / "docs"
     made = (here / "_build", here / "api", here / "errata")
     written = [p for p in sorted(here.rglob("*.md")) if not any(map(p.is_relative_to, made))]
-    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *written]
+    return [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md", *written]
 
 
 def errata() -> dict[Path, str]:
