@@ -26,7 +26,9 @@ def study(
     from limelight._core.errors import InputError
 
     if file.suffix != ".py" or not file.stem.isidentifier():
-        raise InputError(f"cannot write {file}", "choose a name that Python can import, such as needle.py")
+        raise InputError(
+            f"cannot write {file}", "choose a name that Python can import, such as needle.py"
+        )
     text = (templates() / "study.py").read_text(encoding="utf-8").replace("FILE", file.name)
     write({file: text})
     here = quoted(file)
@@ -88,7 +90,9 @@ def write(files: dict[Path, str]) -> None:
 
     for path in files:
         if path.exists():
-            raise InputError(f"there is already a file {path}", "choose another name, or move it away")
+            raise InputError(
+                f"there is already a file {path}", "choose another name, or move it away"
+            )
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode())

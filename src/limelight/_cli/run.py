@@ -314,6 +314,6 @@ def print_plan(plan, json: bool) -> None:
     say(f"memory        at most {size(plan.memory)} per chunk")
     if not plan.fits:
         say(f"              and {size(plan.cost.bytes)} per trial: more than any device here has")
-    say(f"arithmetic    at most {facts['flops']:.2g} floating-point operations")
+    say(typeset(f"arithmetic    at most {facts['flops']:.2g} floating-point operations"))
     say(f"time          very roughly {clock(plan.seconds)}, plus the compilations")
     say("Nothing was computed or written.")

@@ -33,7 +33,8 @@ def status(
         return
     done = seen.chunks - len(seen.missing)
     share = seen.done / max(seen.trials, 1)
-    say(f"trials    {seen.done} of {seen.trials} ({share:.0%}), {done} of {seen.chunks} chunks")
+    chunks = plural(seen.chunks, "chunk")
+    say(f"trials    {seen.done} of {seen.trials} ({share:.0%}), {done} of {chunks}")
     left = "" if math.isnan(seen.seconds_left) else f", {clock(seen.seconds_left)} left"
     say(f"pace      {seen.pace:.3g} trials per second{left}" if seen.pace else "pace      unknown")
     if seen.held:
