@@ -300,7 +300,7 @@ def _group(v: Verdict) -> str:
 
 def _said(v: Verdict) -> str:
     ends = "" if v.interval is None else " [{:.3g}, {:.3g}]".format(*v.interval)
-    return v.verdict if v.value != v.value else f"{v.verdict}, {v.value:.3g}{ends}"
+    return v.verdict if v.value != v.value else in_text(f"{v.verdict}, {v.value:.3g}{ends}")
 
 
 def _cell(text: str) -> str:
