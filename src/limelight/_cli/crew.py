@@ -132,5 +132,5 @@ def print_cost(plan, cost, count: int, on: str, json: bool) -> None:
     say(f"programs      {cost.programs}, each compiled once where machines are alike")
     say(f"trials        {cost.trials} in {chunks_left(cost)} of {plan.width}")
     say(f"chunks        {cost.each:.3g} per worker, roughly {clock(cost.chunk_seconds)} each")
-    say(f"{cost.kind}-hours     very roughly {cost.device_hours:.2g}, and the compilations")
+    say(f"{cost.kind}-hours     very roughly {cost.device_hours:.2g}, plus the compilations")
     say("Nothing was computed, written or submitted.")

@@ -17,9 +17,10 @@ def resume(
     paper: str | None = PaperAt,
     json: bool = Json,
 ) -> None:
-    """Compute what is missing of a run; several processes may resume one folder at once.
+    """Compute what is missing from a run.
 
-    The folder says which study it is: nothing else needs to be given again.
+    The folder says which study it is, so nothing else needs to be given again. Several processes
+    may resume one folder at once.
 
     Examples:
       limelight resume runs/li2023-fig1a-small

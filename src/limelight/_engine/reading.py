@@ -83,7 +83,7 @@ def open_table(path: str | Path) -> Table:
     """
     path = Path(path)
     if not path.exists():
-        raise StoreError(f"there is no {path}", "give a run folder or a table.parquet")
+        raise StoreError(f"{path} does not exist", "give a run folder or a table.parquet")
     if path.is_dir() and (path / "table.parquet").exists():
         return Table.load(path / "table.parquet")
     return read_table(path) if path.is_dir() else Table.load(path)
