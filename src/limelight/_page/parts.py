@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from limelight._core.errors import InputError
 from limelight._core.strip import number, strip, where
@@ -79,7 +80,8 @@ def outcome(verdicts: Sequence[Verdict]) -> str:
     """What was found, in a sentence or two."""
     decided = [v for v in verdicts if v.verdict in ("holds", "fails", "inconclusive")]
     if not decided:
-        return "Nothing is decided here." if verdicts else ""
+        unrun = bool(verdicts) and all(v.verdict == "not run" for v in verdicts)
+        return "Not run yet." if unrun else "Nothing is decided here." if verdicts else ""
     counts = Counter(v.verdict for v in decided)
     if len(counts) == 1:
         (word,) = counts
@@ -128,14 +130,21 @@ def badge(verdict: str, words: str = "") -> str:
     return f'<span class="badge {kind.replace(" ", "-")}">{sign} {text(words or verdict)}</span>'
 
 
-def counts(verdicts: Sequence[Verdict]) -> str:
-    """How many claims hold, fail and stay open, as badges."""
-    found = Counter(v.verdict for v in verdicts)
-    items = [
-        f"<li>{badge(kind, f'{found[kind]} {kind if found[kind] == 1 else _plural(kind)}')}</li>"
-        for kind in BADGES
-        if found[kind]
-    ]
+def counts(verdicts: Sequence[Verdict], chosen: Mapping[str, str] | None = None) -> str:
+    """How many claims hold, fail and stay open, as badges.
+
+    Args:
+        verdicts: Of the claims.
+        chosen: Where each badge leads to these claims on the same page: what else its filters are
+            set to.
+    """
+    found, items = Counter(v.verdict for v in verdicts), []
+    for kind in filter(found.get, BADGES):
+        shown = badge(kind, f"{found[kind]} {kind if found[kind] == 1 else _plural(kind)}")
+        if chosen is not None:
+            there = f"?{urlencode({**chosen, 'verdict': kind})}#claims"
+            shown = f'<a href="{text(there)}">{shown}</a>'
+        items.append(f"<li>{shown}</li>")
     return f'<ul class="counts">{"".join(items)}</ul>\n' if items else ""
 
 
