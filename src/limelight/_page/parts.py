@@ -80,8 +80,8 @@ def outcome(verdicts: Sequence[Verdict]) -> str:
     """What was found, in a sentence or two."""
     decided = [v for v in verdicts if v.verdict in ("holds", "fails", "inconclusive")]
     if not decided:
-        unrun = bool(verdicts) and all(v.verdict == "not run" for v in verdicts)
-        return "Not run yet." if unrun else "Nothing is decided here." if verdicts else ""
+        waits = bool(verdicts) and all(v.verdict == "not run" for v in verdicts)
+        return "Not run yet." if waits else "Nothing is decided here." if verdicts else ""
     counts = Counter(v.verdict for v in decided)
     if len(counts) == 1:
         (word,) = counts
@@ -98,6 +98,8 @@ def outcome(verdicts: Sequence[Verdict]) -> str:
             if counts[k]
         ]
         found = f"Of {len(decided)} claims, {', '.join(words[:-1])} and {words[-1]}."
+    if unrun := sum(v.verdict == "not run" for v in verdicts):
+        found += f" {unrun} more {'is' if unrun == 1 else 'are'} not run yet."
     worst = furthest(decided)
     if worst is None:
         return found
@@ -152,7 +154,7 @@ def _plural(kind: str) -> str:
     return {"holds": "hold", "fails": "fail"}.get(kind, kind)
 
 
-def claim(verdict: Verdict, name: str, level: int = 4, more: str = "") -> str:
+def claim(verdict: Verdict, name: str, level: int = 4, more: str = "", paper: str = "") -> str:
     """A claim: its sentence, its strip, and the rest folded away.
 
     Args:
@@ -160,7 +162,10 @@ def claim(verdict: Verdict, name: str, level: int = 4, more: str = "") -> str:
         name: Its anchor.
         level: Of its heading.
         more: What else is folded away; safe HTML.
+        paper: Its paper, where a page has several.
     """
+    by = f"ours, on {paper}" if verdict.ours else f"of {paper}"
+    by = by if paper else "ours" if verdict.ours else "of the paper"
     measured = (
         f"{number(verdict.value)}{_ends(verdict)}" if math.isfinite(verdict.value) else "no number"
     )
@@ -186,7 +191,7 @@ def claim(verdict: Verdict, name: str, level: int = 4, more: str = "") -> str:
         f'<details><summary>how it is decided</summary><dl class="small">{items}</dl>{more}'
         "</details>\n"
         f'<p class="id"><a href="#{text(name)}"><code>{text(verdict.claim)}</code></a>'
-        f"<span>{'ours' if verdict.ours else 'of the paper'}</span></p>\n</article>\n"
+        f"<span>{text(by)}</span></p>\n</article>\n"
     )
 
 

@@ -115,7 +115,7 @@ def _tile(chapter: Chapter, section: Section, file: str, verdict: Verdict, names
         f'<p><a href="{text(link)}">{typeset(section.title)}</a> ({typeset(section.place)})</p>'
         f"<p>{typeset(section.statement)}</p>{rerun}"
     )
-    made = parts.claim(verdict, names.new(parts.anchor(verdict)), 3, more)
+    made = parts.claim(verdict, names.new(parts.anchor(verdict)), 3, more, chapter.key)
     data = "".join(f' data-{name}="{text(value)}"' for name, value in facts.items())
     return made.replace('<article class="claim"', f'<article class="claim"{data}', 1)
 
@@ -177,7 +177,7 @@ def _errata(chapters: Sequence[Chapter]) -> str:
         '<section aria-labelledby="errata"><h2 id="errata">Errata</h2>\n'
         '<details class="more"><summary>What the papers print and a number contradicts'
         "</summary>\n"
-        '<div class="scroll"><table><caption>Both statements, evaluated</caption>'
+        '<div class="scroll"><table class="errata"><caption>Both statements, evaluated</caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>\n{rows}</tbody></table></div></details></section>\n"
     )
 
