@@ -190,7 +190,7 @@ def test_one_process_per_gpu_of_this_machine(tmp_path, monkeypatch):
     while local.poll(list(jobs.values())):
         time.sleep(0.01)
     assert [Path(tmp_path / f"gpu-{n}").read_text().strip() for n in range(2)] == ["2", "5"]
-    with pytest.raises(InputError, match="3 workers, 2 GPUs"):
+    with pytest.raises(InputError, match="3 workers for GPUs 2, 5"):
         local.start({2: words})
 
 

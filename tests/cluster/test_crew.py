@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,11 +11,13 @@ import pytest
 
 from limelight._core.errors import InputError, RunError, StoreError
 from limelight._engine.claims import Claims
+from limelight._engine.run import ROUNDS
 from limelight._workers import crew as module
 from limelight._workers import jobs as records
 from limelight._workers.crew import Crew
 from limelight._workers.local import Local
 from limelight._workers.status import status
+from limelight._workers.work import command
 from tests.cluster.folder import NAMES, Fake, begun, crew, finish, recorded
 
 
@@ -161,6 +164,47 @@ def test_workers_that_find_no_room_are_told_of_with_the_reason(store, monkeypatc
     team.messages.clear()
     team.status()
     assert team.messages == []
+
+
+def test_a_cancel_that_nobody_heard_is_told(store):
+    team, launcher = crew(store, grace=0.0)
+    launcher.there = None
+    team._dismiss = lambda patience: None
+    with pytest.raises(RunError, match="fake does not answer: workers may still be there"):
+        team.cancel()
+
+
+def test_a_disk_that_spoils_every_chunk_ends_the_run(whole, store, monkeypatch):
+    """Set aside and computed again, but not for ever."""
+    team, launcher = crew(store, 1)
+    finish(whole, store, *NAMES)
+    look = team.watch.look
+
+    def spoiled(*given):
+        finish(whole, store, *NAMES)  # somebody computed it again, in vain
+        (store / "chunks" / f"{NAMES[2]}.parquet").write_bytes(b"PAR1")
+        return look(*given)
+
+    monkeypatch.setattr(team.watch, "look", spoiled)
+    with pytest.raises(StoreError, match=NAMES[2]):
+        team.wait()
+    assert len(list((store / "chunks").glob(f"{NAMES[2]}.damaged*"))) == ROUNDS
+
+
+def test_workers_without_a_log_may_not_see_the_folder(store):
+    team, launcher = crew(store, 1, retries=0)
+    launcher.there = {}
+    with pytest.raises(RunError, match="do their machines see this folder"):
+        team.wait()
+    assert not [message for message in team.messages if "last lines" in message]
+
+
+def test_a_worker_makes_no_folder_on_a_machine_that_does_not_see_the_run(tmp_path):
+    words = command(tmp_path / "run", 0, 1, grace=0.0, stall=1.0)
+    ended = subprocess.run(words, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert "FileNotFoundError" in ended.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_claims_and_files_that_killed_workers_left_are_cleared_at_the_end(whole, store):

@@ -57,6 +57,15 @@ def test_jobs_in_a_queue_are_somebody(store, tmp_path, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["workers"] == {"waiting": 2}
 
 
+def test_jobs_of_another_user_are_asked_for_under_that_user(store, tmp_path, monkeypatch):
+    """Whoever looks may be somebody else than whoever submitted."""
+    monkeypatch.setattr(jobs.os, "getuid", lambda: 4711)
+    jobs.write_down(store, 0, "slurm", "7_0")
+    monkeypatch.undo()
+    squeue(tmp_path, monkeypatch, 'case "$*" in *"--user 4711 "*) echo 7_0 RUNNING None;; esac')
+    assert status(store).workers == {"running": 1}
+
+
 @pytest.mark.parametrize(
     ("script", "said"),
     [("exit 0", "held      none: nobody works on it\n"), ("exit 1", "cannot be seen from here")],
@@ -109,21 +118,22 @@ def test_a_moment_that_is_none_is_not_counted_from(since):
 
 
 def test_only_what_is_left_is_announced(plan, capsys):
-    assert announced(plan, estimate(plan, 2, False), 2, "slurm").startswith(
+    assert announced(plan, estimate(plan, 2, False), "slurm").startswith(
         "2 workers on slurm: 1 program, 4 chunks of 2 trials (2 per worker,"
     )
     rest = estimate(plan, 2, False, there=set(NAMES[:3]))
     whole = estimate(plan, 2, False)
     assert rest.device_hours == pytest.approx(whole.device_hours / 4)
-    assert announced(plan, rest, 2, "slurm").startswith(
+    assert announced(plan, rest, "slurm").startswith(
         "1 worker on slurm: 1 program, 1 more of 4 chunks of 2 trials (1 per worker,"
     )
     nothing = estimate(plan, 2, False, there=set(NAMES))
     assert nothing.programs == 0
-    assert announced(plan, nothing, 2, "ray") == "all 4 chunks are there; no worker is needed"
-    print_cost(plan, rest, 2, "slurm", json=True)
+    assert announced(plan, nothing, "ray") == "all 4 chunks are there; no worker is needed"
+    print_cost(plan, rest, "slurm", json=True)
     told = json.loads(capsys.readouterr().out)
     assert (told["chunks"], told["chunks_there"], told["trials"]) == (1, 3, 2)
+    assert (told["workers"], told["chunks_per_worker"]) == (1, 1.0)  # two were asked for
 
 
 # --- one of a thousand ---------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def _machine() -> str:
 
 def _log_to(path: Path) -> None:
     """Send all that is printed, by C++ too, to the end of a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(exist_ok=True)  # on a machine that does not see the run none is made
     with path.open("ab") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
