@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
+import limelight as ll
 from limelight._cli.crew import announced, print_cost
 from limelight._cli.status import status as show
+from limelight._core.errors import InputError
 from limelight._engine import claims
 from limelight._engine.device import describe_machine
 from limelight._engine.run import Engine, lay_out
 from limelight._workers import jobs, share, work
+from limelight._workers.launcher import launcher
 from limelight._workers.layout import estimate
 from limelight._workers.share import Bell, Share
 from limelight._workers.status import ago, status
@@ -114,6 +117,15 @@ def test_a_moment_that_is_none_is_not_counted_from(since):
     assert math.isnan(ago(since))
 
 
+def test_a_folder_of_results_is_no_run(whole, tmp_path):
+    """It has no chunks, so it would seem that nothing of it was there."""
+    store = begun(whole, tmp_path / "results", 0)
+    ll.open(whole).save(store / "table.parquet")
+    for ask in (status, ll.workers, lambda s: Walk().sweep(AXES, trials=TRIALS, store=s)):
+        with pytest.raises(InputError, match="holds a published table, which is whole"):
+            ask(store)
+
+
 # --- what is announced ----------------------------------------------------------------------------
 
 
@@ -187,9 +199,6 @@ def test_the_last_lease_of_a_lost_machine_is_inherited(plan, store, whole, monke
 
 
 def test_a_missing_extra_is_one_line_before_anything_is_written(tmp_path, monkeypatch):
-    from limelight._core.errors import InputError
-    from limelight._workers.launcher import launcher
-
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match="on=ray needs ray, which is not installed"):
         launcher("ray", tmp_path, {})

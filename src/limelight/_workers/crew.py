@@ -17,6 +17,7 @@ from limelight._core.files import explained
 from limelight._engine.claims import Claims
 from limelight._engine.reading import (
     DAMAGE,
+    check_is_run,
     covered,
     first_line,
     read_chunk,
@@ -74,6 +75,7 @@ def workers(
         True
     """
     place = Path(store).resolve()
+    check_is_run(place)
     manifest = read_manifest(place)
     if count is not None and count < 1:
         raise InputError(f"count = {count}", "at least one worker")
