@@ -7,6 +7,7 @@ submitit holds to be a result is not looked at.
 """
 
 import contextlib
+import io
 import logging
 import os
 import re
@@ -107,7 +108,8 @@ class Slurm(Launcher):
             )
             # Without a word submitit lets 256 of an array run at a time.
             executor.update_parameters(**{"array_parallelism": len(commands)} | self.parameters)
-            jobs = executor.submit_array([Job(words, self.grace) for words in commands.values()])
+            with contextlib.redirect_stderr(io.StringIO()):  # what is refused is told below, once
+                jobs = executor.submit_array([Job(w, self.grace) for w in commands.values()])
         except (RuntimeError, OSError, ValueError, TypeError) as error:
             raise InputError(
                 f"SLURM does not take the jobs: {_reason(error)}", "check the options"
@@ -235,8 +237,8 @@ def _typed(name: str, value: Any) -> Any:
 def _reason(error: BaseException) -> str:
     """What `sbatch` said, or what is missing, in one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = [line for line in lines if "sbatch: error" in line]
-    return (said or lines or [type(error).__name__])[-1]
+    said = [line.removeprefix("sbatch: error: ") for line in lines if "sbatch: error" in line]
+    return "; ".join(said) or (lines or [type(error).__name__])[-1]
 
 
 LAUNCHER = Slurm
