@@ -74,7 +74,8 @@ def work(told: argparse.Namespace) -> int:
     except LimelightError as error:
         _say(f"error: {error}")
         return error.code
-    _say(f"{computed} chunks computed; " + ("asked to leave" if bell.at else "nothing left here"))
+    why = "asked to leave" if bell.at else "nothing left here"
+    _say(f"{computed} chunk{'s' * (computed != 1)} computed; {why}")
     return Released.code if bell.at else int(bool(share.failed))
 
 
