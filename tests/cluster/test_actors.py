@@ -194,6 +194,21 @@ def test_one_process_per_gpu_of_this_machine(tmp_path, monkeypatch):
         local.start({2: words})
 
 
+def test_a_process_of_this_machine_is_tied_to_whoever_started_it(tmp_path, monkeypatch):
+    """It notices the end of its standard input, and is told to look for it."""
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    local = launcher("local", tmp_path, {})
+    local.start({0: ["sh", "-c", f'echo "$0" > {tmp_path}/words; cat; : > {tmp_path}/left']})
+    (process,) = local.processes.values()
+    while not (tmp_path / "words").exists() or not (tmp_path / "words").read_text():
+        time.sleep(0.01)
+    assert (tmp_path / "words").read_text() == "--tied\n"
+    assert process.poll() is None
+    process.stdin.close()  # what the system does when the starting process ends
+    process.wait(20)
+    assert (tmp_path / "left").exists()
+
+
 @pytest.mark.parametrize("given", ["0", "0.0", "0.5", "1"])
 def test_ray_counts_gpus_by_parts(tmp_path, monkeypatch, given):
     monkeypatch.setitem(sys.modules, "ray", types.SimpleNamespace())

@@ -1,5 +1,6 @@
 """Whoever watches workers: what is found, replaced, refused and told, with workers not there."""
 
+import json
 import os
 import signal
 import subprocess
@@ -95,6 +96,58 @@ def test_a_worker_that_finishes_nothing_is_replaced_as_often_as_was_said(store):
     with pytest.raises(RunError, match=r"3 of 4 chunks are missing .* no worker is left: Killed"):
         team.wait()
     assert launcher.started == [0, 0, 0]
+
+
+def test_a_worker_that_gets_on_is_replaced_for_ever(whole, store):
+    """Preempted after every chunk, it ends more often than it may without having finished any."""
+    team, launcher = crew(store, 1, retries=0)
+    starts, left = launcher.start, iter(NAMES[1:])
+
+    def start(commands):
+        found = starts(commands)
+        finish(whole, store, name := next(left))
+        facts = store / "chunks" / f"{name}.json"
+        facts.write_text(json.dumps(json.loads(facts.read_text()) | {"by": {"worker": "0"}}))
+        launcher.there = {}
+        return found
+
+    launcher.start, launcher.there = start, {}
+    start({0: ["work"]})  # what the first one did before it ended
+    assert len(team.wait()) == 8
+    assert len(launcher.started) == 4
+
+
+def test_a_worker_beyond_the_crew_is_not_replaced(whole, store):
+    recorded(store, "a", "b", "c")
+    launcher = Fake(store)
+    launcher.there = dict.fromkeys("abc", "running")
+    team = Crew(store, launcher, [["work"]])
+    launcher.there = {}
+    team._tend(team.status())
+    assert launcher.started == [0]
+
+
+def test_what_others_hold_is_no_reason_to_replace_a_worker(store):
+    team, launcher = crew(store, 1)
+    launcher.there = {}
+    claims = Claims(store / "locks")
+    with claims.hold(NAMES[1]), claims.hold(NAMES[2]), claims.hold(NAMES[3]):
+        team._tend(team.status())
+    assert launcher.started == [0]
+    team._tend(team.status())
+    assert launcher.started == [0, 0]
+
+
+def test_failures_are_forgotten_by_a_new_crew_alone(store):
+    (store / "workers" / "failures").mkdir()
+    facts = dict.fromkeys(("error", "host", "job", "worker"), "") | {"chunk": NAMES[1]}
+    (store / "workers" / "failures" / "0.json").write_text(json.dumps(facts))
+    recorded(store, "a")
+    launcher = Fake(store)
+    launcher.there = {"a": "running"}
+    assert len(Crew(store, launcher, [["work"]]).status().failures) == 1
+    launcher.there = {}
+    assert not Crew(store, launcher, [["work"]]).status().failures
 
 
 def test_a_refused_replacement_is_told_once_and_asked_for_again(whole, store, monkeypatch):
@@ -208,11 +261,12 @@ def test_a_worker_makes_no_folder_on_a_machine_that_does_not_see_the_run(tmp_pat
 
 
 def test_claims_and_files_that_killed_workers_left_are_cleared_at_the_end(whole, store):
-    team, _ = crew(store)
+    team, launcher = crew(store)
     (store / "locks" / "000-00001").write_text("{}")
     (store / "chunks" / ".000-00001.parquet.xyz.tmp").touch()
     finish(whole, store, *NAMES)
     team.wait()
+    assert launcher.cancelled == {"job-0", "job-1"}  # those that linger are not needed any more
     assert not list((store / "locks").iterdir())
     assert not list((store / "chunks").glob(".*"))
 

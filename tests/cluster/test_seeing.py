@@ -18,9 +18,9 @@ from limelight._core.errors import InputError
 from limelight._engine import claims
 from limelight._engine.device import describe_machine
 from limelight._engine.run import Engine, lay_out
-from limelight._workers import jobs, share, work
+from limelight._workers import jobs, layout, share, work
 from limelight._workers.launcher import launcher
-from limelight._workers.layout import estimate
+from limelight._workers.layout import estimate, fitted
 from limelight._workers.share import Bell, Share
 from limelight._workers.status import ago, status
 from tests.cluster.folder import AXES, NAMES, TRIALS, WIDTH, begun
@@ -91,6 +91,20 @@ def test_many_failures_are_not_all_shown(store, capsys):
     assert "and 3 more" in said
 
 
+def test_what_failed_and_was_then_computed_is_no_failure(store):
+    (store / "workers" / "failures").mkdir()
+    for number, name in enumerate(NAMES[:2]):  # the first is there
+        facts = {"chunk": name, "error": "no die", "host": "a", "job": "", "worker": "0"}
+        (store / "workers" / "failures" / f"{number}.json").write_text(json.dumps(facts))
+    assert [failure.chunk for failure in status(store).failures] == [NAMES[1]]
+
+
+def test_the_last_chunk_may_hold_fewer_trials(tmp_path):
+    Walk().sweep({"drift": [0.0]}, trials=3, width=2, store=tmp_path)
+    seen = status(tmp_path)
+    assert (seen.done, seen.trials, seen.missing) == (3, 3, ())
+
+
 # --- what nobody would write ----------------------------------------------------------------------
 
 
@@ -146,6 +160,22 @@ def test_only_what_is_left_is_announced(plan, capsys):
     told = json.loads(capsys.readouterr().out)
     assert (told["chunks"], told["chunks_there"], told["trials"]) == (1, 3, 2)
     assert (told["workers"], told["chunks_per_worker"]) == (1, 1.0)  # two were asked for
+
+
+@pytest.mark.parametrize("count", [1, 3, 16])
+def test_every_worker_has_several_chunks_and_none_is_long(monkeypatch, count):
+    make = lambda width: Walk().plan(AXES, trials=1024, width=width)
+    plan = fitted(make, count, gpus=False)
+    assert len(plan.chunks) >= layout.EACH * count
+    assert plan.width & (plan.width - 1) == 0
+    monkeypatch.setattr(layout, "pace_of", lambda plan, gpus: plan.cost.flops / 40)  # 40 s a trial
+    assert fitted(make, count, gpus=False).width == 4  # 300 s hold seven
+
+
+def test_the_width_is_found_for_the_device_of_the_workers():
+    make = lambda width: Walk().plan(AXES, trials=1024, width=width or 4)  # four fit in here
+    assert fitted(make, 2, gpus=False).width == 4
+    assert fitted(make, 2, gpus=True).width == 2 * 1024 // 8
 
 
 # --- one of a thousand ---------------------------------------------------------------------------
