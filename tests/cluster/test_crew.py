@@ -101,20 +101,35 @@ def test_a_worker_that_finishes_nothing_is_replaced_as_often_as_was_said(store):
 def test_a_worker_that_gets_on_is_replaced_for_ever(whole, store):
     """Preempted after every chunk, it ends more often than it may without having finished any."""
     team, launcher = crew(store, 1, retries=0)
-    starts, left = launcher.start, iter(NAMES[1:])
+    finishing(whole, store, launcher, NAMES[1:])
+    assert len(team.wait()) == 8
+    assert launcher.started == [0] * 4
+
+
+def test_a_worker_that_got_on_once_is_not_replaced_for_ever(whole, store):
+    team, launcher = crew(store, 1, retries=2)
+    finishing(whole, store, launcher, NAMES[1:2])
+    with pytest.raises(RunError, match="2 of 4 chunks are missing"):
+        team.wait()
+    assert launcher.started == [0] * 5  # two above, one as it had got on, two in vain
+
+
+def finishing(whole, store, launcher, names) -> None:
+    """Workers that finish one chunk each and end, and then such as finish none."""
+    starts, left = launcher.start, list(names)
 
     def start(commands):
-        found = starts(commands)
-        finish(whole, store, name := next(left))
-        facts = store / "chunks" / f"{name}.json"
-        facts.write_text(json.dumps(json.loads(facts.read_text()) | {"by": {"worker": "0"}}))
-        launcher.there = {}
+        assert len(launcher.started) < 9, "replaced for ever"
+        found, launcher.there = starts(commands), {}
+        for name in left[:1]:
+            finish(whole, store, name)
+            facts = store / "chunks" / f"{name}.json"
+            facts.write_text(json.dumps(json.loads(facts.read_text()) | {"by": {"worker": "0"}}))
+            left.pop(0)
         return found
 
-    launcher.start, launcher.there = start, {}
+    launcher.start = start
     start({0: ["work"]})  # what the first one did before it ended
-    assert len(team.wait()) == 8
-    assert len(launcher.started) == 4
 
 
 def test_a_worker_beyond_the_crew_is_not_replaced(whole, store):
