@@ -21,8 +21,9 @@ from limelight.claims import Verdict
 from limelight.experiments._rebuild import rebuild
 from limelight.experiments.starts import WEIGHTS
 from limelight.papers import known, load
+from limelight.papers._unforeseen import unfinished
 from limelight.papers.contents import Paper
-from limelight.papers.recipe import Figure, planned_rows
+from limelight.papers.recipe import Figure
 from limelight.plot import Picture
 from limelight.table import Table
 
@@ -165,12 +166,6 @@ def how_to_go_on(manifest: Mapping[str, Any], store: Any) -> tuple[int, dict[str
             "run the figure again with the same settings and folder",
         )
     return seed, settings
-
-
-def unfinished(table: Table) -> str:
-    """What is missing of a run, in words; nothing when it is whole."""
-    planned = planned_rows(table.manifest) or len(table)
-    return f"only {len(table)} of {planned} trials are there" if len(table) < planned else ""
 
 
 def divergence(table: Table) -> str:
