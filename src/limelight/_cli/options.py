@@ -51,7 +51,7 @@ PaperAt = typer.Option(
     None,
     "--paper",
     metavar="PATH",
-    help="The file or folder of the paper that the run belongs to, where it is not installed.",
+    help="The file or folder of the paper that this belongs to, where it is not installed.",
 )
 
 
