@@ -120,7 +120,7 @@ def test_a_file_or_a_folder_is_a_paper(call, write):
     assert (ran.code, ran.json["verdicts"][0]["verdict"]) == (0, "holds")
     store = ran.json["store"]
     assert f"--paper {here}" in call("run", here, "fig1", "--scale", "small").out
-    assert "all 24 trials were there already" in call("resume", store, "--paper", here).out
+    assert "all 24 trials had been computed before" in call("resume", store, "--paper", here).out
     assert call("plot", store, "--paper", here, "--json").json["figure"] == "fig1"
     assert call("cite", store, "--paper", here).out.startswith("@misc{coins2026")
     assert call("cite", here).out.startswith("@misc{coins2026")
@@ -158,7 +158,7 @@ def test_an_installed_package_brings_a_paper(call):
     ran = call("run", "coins2027", "fig1", "--scale", "small", "--json")
     store = ran.json["store"]
     assert call("plot", store, "--json").json["figure"] == "fig1"
-    assert "were there already" in call("resume", store).out
+    assert "had been computed before" in call("resume", store).out
     assert call("cite", store).out.startswith("@misc{coins2027")
     call("publish", store, "-o", "results")
     assert call("site", "results", "-o", "pages", "--json").json["pages"] > 1

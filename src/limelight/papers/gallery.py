@@ -5,10 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from limelight._core.errors import InputError
+from limelight._page.report import Section
 from limelight._page.site import Chapter, write_site
 from limelight.papers import known, load
 from limelight.papers.contents import Paper
-from limelight.papers.pages import section
+from limelight.papers.pages import heading, section
+from limelight.papers.recipe import Figure
 from limelight.theory.base import Condition
 
 TITLE = "The executable theory of attention"
@@ -37,7 +39,7 @@ def write_gallery(
     papers = [load(key) for key in known() if (results / key).is_dir()]
     papers += [paper] if paper is not None and paper.key not in known() else []
     found = [chapter(one, results, progress) for one in papers]
-    found = [one for one in found if one.sections]
+    found = [one for one in found if any(part.figures for part in one.sections)]
     if not found or paper is not None and paper.key not in [one.key for one in found]:
         raise InputError(
             f"{results} holds no published table of {paper.key if paper else 'a paper'}",
@@ -47,24 +49,31 @@ def write_gallery(
 
 
 def chapter(paper: Paper, results: Path, progress: Callable[[str], None] | None = None) -> Chapter:
-    """A paper with every figure that has a published table, in the paper's order."""
-    sections, files = [], []
+    """A paper with all its figures, in its own order; one without a table says so."""
+    sections = []
     for name in paper.titles:
         figure = paper.figure(name)
-        for store in (results / paper.key / name, results / paper.key / (figure.once or name)):
-            if (store / "table.parquet").exists():
-                if progress is not None:
-                    progress(f"{paper.key} {name}")
-                sections.append(section(store, paper))
-                files.append(f"{name}.html")
-                break
+        stores = [results / paper.key / place for place in (name, figure.once or name)]
+        store = next((one for one in stores if (one / "table.parquet").exists()), None)
+        if store is not None and progress is not None:
+            progress(f"{paper.key} {name}")
+        sections.append(waiting(figure) if store is None else section(store, paper))
     return Chapter(
         key=paper.key,
         title=paper.title,
         about=f"{paper.authors}. {paper.venue}",
         sections=sections,
-        files=files,
+        files=[f"{name}.html" for name in paper.titles],
         errata=errata(paper),
+    )
+
+
+def waiting(figure: Figure) -> Section:
+    """A figure without a published table: its claims, not run, and the command that would."""
+    return Section(
+        **heading(figure),
+        verdicts=figure.unknown("There is no published table yet.", decision="not run"),
+        rerun=[f"limelight run {figure.paper} {figure.name} --scale paper"],
     )
 
 
