@@ -160,7 +160,7 @@ def probe(
         say("no --images: the bundled digits" if chosen else "no --images: positions only")
     say_read(network, pictures)
     print_found(name, found)
-    say(f"\nwritten: {page}")
+    say(f"\nWritten: {page}")
 
 
 def usual_images(sight) -> str:

@@ -74,10 +74,7 @@ def section(store: str | Path, paper: Paper | None = None) -> Section:
     drawn, notes = illustrations(figure, table, store)
     numbers, lines = tables_of(figure.lines(table))
     return Section(
-        name=f"{figure.paper}.{figure.name}",
-        title=f"{figure.title[:1].upper()}{figure.title[1:]}",
-        place=f"{figure.paper}, {figure.reference or figure.name}",
-        statement=figure.lead if figure.lead.endswith((".", "?", "!")) else f"{figure.lead}.",
+        **heading(figure),
         verdicts=figure.verdict(table),
         remark=figure.remark,
         figures=drawn,
@@ -94,6 +91,16 @@ def section(store: str | Path, paper: Paper | None = None) -> Section:
             *lines,
         ],
     )
+
+
+def heading(figure: Figure) -> dict[str, str]:
+    """What a section says of a figure before any number."""
+    return {
+        "name": f"{figure.paper}.{figure.name}",
+        "title": f"{figure.title[:1].upper()}{figure.title[1:]}",
+        "place": f"{figure.paper}, {figure.reference or figure.name}",
+        "statement": figure.lead if figure.lead.endswith((".", "?", "!")) else f"{figure.lead}.",
+    }
 
 
 def plain_section(store: str | Path, table: Table, missing: str) -> Section:

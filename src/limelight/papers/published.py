@@ -14,7 +14,7 @@ from limelight._core.errors import InputError, RunError, suggest
 from limelight._core.files import write_whole
 from limelight._core.manifests import sealed
 from limelight._engine.plan import Plan
-from limelight._engine.reading import open_table, read_facts, read_manifest
+from limelight._engine.reading import check_is_run, open_table, read_facts, read_manifest
 from limelight._engine.run import run
 from limelight._page.report import StudyCost
 from limelight.claims import Verdict
@@ -134,10 +134,7 @@ def plan_of(store: str | Path, paper: Paper | None = None) -> Plan:
         store: The run folder.
         paper: The paper that the run belongs to, where that is not among the known ones.
     """
-    if (Path(store) / "table.parquet").exists():
-        raise InputError(
-            f"{store} holds a published table, which is whole", "limelight.open reads it"
-        )
+    check_is_run(store)
     manifest = read_manifest(store)
     if isinstance(manifest.get("paper"), str):
         recipe = recipe_of(manifest, store, paper)

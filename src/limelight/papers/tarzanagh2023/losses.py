@@ -73,6 +73,7 @@ figure = Figure(
     ),
     claims=(offset,),
     pictures={"losses": draw},
+    findings={"losses": "losses.offset"},
     summary=summary,
     reference="limelight, on the figure with two samples",
     departures="ours: the closed form is derived here",
