@@ -14,6 +14,7 @@ of two vectors per place, so that a look is a product of bits with a table.
 import math
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -60,7 +61,7 @@ def _spent(task: Callable[[], object], repeat: int) -> float:
 
 
 def loop(length: int, examples: int, steps: int = 5) -> float:
-    """One trial after another, every row of the decoder, attention by the library's fused kernel."""
+    """One trial after another, every row of the decoder, attention by a fused kernel."""
     import torch
     from torch import nn
 
@@ -123,6 +124,7 @@ def vmapped(length: int, examples: int, trials: int, steps: int = 10) -> float:
 
     torch.manual_seed(0)
     torch.set_float32_matmul_precision("high")
+    torch.compiler.reset()  # each length is compiled for itself, not for all lengths at once
     device, n = "cuda" if on_gpu() else "cpu", length + 1
     weights = {
         name: 0.02 * torch.randn(trials, *shape, device=device)
@@ -177,7 +179,7 @@ def vmapped(length: int, examples: int, trials: int, steps: int = 10) -> float:
     gradient = torch.func.vmap(torch.func.grad(loss), randomness="different")
     moments = [{name: torch.zeros_like(w) for name, w in weights.items()} for _ in range(2)]
 
-    @torch.compile
+    @partial(torch.compile, dynamic=False)
     def step(weights, first, second, words, labels):
         found = gradient(weights, words, labels)
         length2 = sum((g**2).flatten(1).sum(1) for g in found.values())
@@ -190,7 +192,7 @@ def vmapped(length: int, examples: int, trials: int, steps: int = 10) -> float:
             new[name] = w * (1 - 1e-7) - 1e-3 * one[name] / (two[name].sqrt() + 1e-8)
         return new, one, two
 
-    seen = torch.compile(torch.func.vmap(look, in_dims=(0, None)))
+    seen = torch.compile(torch.func.vmap(look, in_dims=(0, None)), dynamic=False)
     state = [weights, *moments]
 
     def train() -> None:
@@ -308,7 +310,7 @@ def plain_jax(length: int, examples: int, trials: int, iterations: int = 50) -> 
 
 
 def measured(length: int, examples: int, trials: Sequence[int]) -> dict[str, float | None]:
-    """Milliseconds of every peer, the best over numbers of trials at once; `None` where one fails."""
+    """Milliseconds of every peer, its best over trials at once; `None` where it fails."""
 
     def least(peer: Callable[..., float], *choices: tuple) -> float | None:
         found = []

@@ -104,6 +104,14 @@ def install(site: Path, name: str, key: str, value: str) -> None:
     outside.installed.cache_clear()
 
 
+def test_a_recipe_where_its_title_belongs_is_one_line(call):
+    text = COINS + PAPER.replace("FIGURES", '{"fig1": figure}')
+    Path("coins_m.py").write_text(text.replace("KEY", "coins2026"))
+    said = call("show", "./coins_m.py").err
+    assert "coins2026: fig1 is given as a Figure, not in words" in said
+    assert "Traceback" not in said
+
+
 @pytest.mark.parametrize("write", [write_file, write_package])
 def test_a_file_or_a_folder_is_a_paper(call, write):
     here = "./" + str(write(Path("coins_a.py" if write is write_file else "coins_b"), "coins2026"))

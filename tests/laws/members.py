@@ -193,6 +193,7 @@ EXPERIMENTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "Representable": ("edelman2022", "capacity", {"train.steps": 10, "test": 100}),
     "Denoising": ("xu2022", "trained", {"steps": 10, "images": 16}),
     "Tolerance": ("xu2022", "networks", {"study.course.steps": 6, "study.watched": 5}),
+    "StudentMatrices": ("jelassi2022", "fig2-matrices", {}),
     "Students": ("jelassi2022", "fig2", {}),
     "Recovery": ("jelassi2022", "fig4", {"descent.steps": 20, "frames": (0, 2), "examples": 400}),
     "Transfer": (

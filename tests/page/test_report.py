@@ -201,7 +201,9 @@ def test_one_version_of_the_software_is_told_once():
         (["holds", "holds"], "Both claims hold."),
         (["fails"] * 3, "All 3 claims fail. Furthest off"),
         (["holds", "fails", "inconclusive"], "Of 3 claims, 1 holds, 1 fails and 1 is open. Furth"),
-        (["not run"], "Nothing is decided here."),
+        (["not run"], "Not run yet."),
+        (["not run", "not applicable"], "Nothing is decided here."),
+        (["holds", "holds", "not run"], "Both claims hold. 1 more is not run yet."),
     ],
 )
 def test_the_outcome_in_a_sentence(decided, words):

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from importlib.resources import files
 
 import pytest
@@ -17,6 +18,14 @@ def test_the_cards_in_the_package_are_those_of_the_recipes():
     kept = json.loads((files("limelight.papers") / "cards.json").read_text())
     assert kept == json.loads(json.dumps(gather()))  # tuples are lists there
     assert list(kept["cards"]) == [f"{key}/{name}" for key in KEYS for name in load(key).titles]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_no_two_claims_of_a_paper_read_the_same(key):
+    """One sentence with two verdicts would contradict itself."""
+    said = [claim.statement for name in load(key).titles for claim in load(key).figure(name).claims]
+    assert len(said) > 20
+    assert [sentence for sentence, times in Counter(said).items() if times > 1] == []
 
 
 def test_a_card_says_what_the_recipe_says_and_what_the_published_run_took():

@@ -50,3 +50,15 @@ def test_the_legend_of_a_contour_is_solid_as_the_contour_is():
     [entry] = legend.get_lines()
     assert entry.get_linestyle() == "-"
     assert entry.get_color() == COLOURS[1]
+
+
+def test_a_name_too_wide_for_its_region_is_set_on_two_lines():
+    kind = np.zeros((40, 40), int)
+    kind[:, 30:] = 1  # a quarter of the width: 11 letters take half
+    words = lambda kind: [
+        mark.words
+        for mark in regions(np.arange(40), np.arange(40), kind, ("much more room", "self-lock"))
+        if isinstance(mark, Text)
+    ]
+    assert words(kind) == ["much more room", "self-\nlock"]
+    assert words(1 - kind) == ["much\nmore room", "self-lock"]

@@ -85,6 +85,9 @@ def test_the_frobenius_solution_by_hand():
     assert np.linalg.matrix_rank(found.weights, 1e-9) <= 2
     other, where = svm.max_margin(X, Z, [0, 0]), svm.constraints(X, Z, [0, 0])
     assert other.norm == pytest.approx(2.9737391871, abs=1e-9)
+    near = other.gaps <= 1 + 1e-6
+    support = list(zip(where.sample[near], where.token[near], strict=True))
+    assert support == [(0, 2), (0, 3), (1, 1), (1, 2)]
     assert not svm.locally_optimal(other, where, SCORES, [0, 0])
 
 

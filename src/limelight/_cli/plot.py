@@ -49,16 +49,17 @@ def plot(
         first = output or folder / f"{name}.png"
         files = []
         try:
-            for number, (what, picture) in enumerate(pictures_of(table, recipe, measure).items()):
-                path = first.with_stem(f"{first.stem}-{what}") if number else first
-                save(picture, path)
-                files.append(str(path))
-        except (LookupError, ValueError, ArithmeticError, TypeError):
-            if not unfinished(table):
+            drawn = pictures_of(table, recipe, measure)
+        except InputError as error:
+            if not unfinished(table) or measure:
                 raise
             raise InputError(
-                f"this figure cannot be drawn yet: {unfinished(table)}", f"limelight resume {store}"
+                f"this figure cannot be drawn yet: {error.message}", f"limelight resume {store}"
             ) from None
+        for number, (what, picture) in enumerate(drawn.items()):
+            path = first.with_stem(f"{first.stem}-{what}") if number else first
+            save(picture, path)
+            files.append(str(path))
     if unfinished(table):
         tell(f"note: the run is not finished: {unfinished(table)}")
     emit({"figure": name, "files": files}) if json else say("Drawn: " + ", ".join(files))

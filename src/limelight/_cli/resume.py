@@ -26,15 +26,10 @@ def resume(
       limelight resume runs/li2023-fig1a-small
       limelight resume runs/li2023-fig1a-small --stall 7200 --json
     """
-    from limelight._core.errors import InputError
-    from limelight._engine.reading import read_manifest
+    from limelight._engine.reading import check_is_run, read_manifest
     from limelight.papers.published import how_to_go_on, recipe_of
 
-    if (store / "table.parquet").exists():
-        raise InputError(
-            f"{store} holds a published table, which is whole",
-            f"limelight plot {store} and limelight report {store} read it as it is",
-        )
+    check_is_run(store)
     manifest = read_manifest(store)
     if isinstance(manifest.get("paper"), str):
         seed, settings = how_to_go_on(manifest, store)

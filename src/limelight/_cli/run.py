@@ -177,6 +177,7 @@ def load_drawing() -> None:
 
 def show(recipe, place: Path, scale: str, table, last, took: str, json: bool, paper: str) -> None:
     """What a finished run found."""
+    table = recipe.marked(table)
     with busy("deciding"):
         verdicts, lines = recipe.verdict(table), recipe.lines(table)
     with busy("drawing"):

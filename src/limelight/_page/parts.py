@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from limelight._core.errors import InputError
 from limelight._core.strip import number, strip, where
@@ -79,7 +80,8 @@ def outcome(verdicts: Sequence[Verdict]) -> str:
     """What was found, in a sentence or two."""
     decided = [v for v in verdicts if v.verdict in ("holds", "fails", "inconclusive")]
     if not decided:
-        return "Nothing is decided here." if verdicts else ""
+        waits = bool(verdicts) and all(v.verdict == "not run" for v in verdicts)
+        return "Not run yet." if waits else "Nothing is decided here." if verdicts else ""
     counts = Counter(v.verdict for v in decided)
     if len(counts) == 1:
         (word,) = counts
@@ -96,6 +98,8 @@ def outcome(verdicts: Sequence[Verdict]) -> str:
             if counts[k]
         ]
         found = f"Of {len(decided)} claims, {', '.join(words[:-1])} and {words[-1]}."
+    if unrun := sum(v.verdict == "not run" for v in verdicts):
+        found += f" {unrun} more {'is' if unrun == 1 else 'are'} not run yet."
     worst = furthest(decided)
     if worst is None:
         return found
@@ -128,14 +132,21 @@ def badge(verdict: str, words: str = "") -> str:
     return f'<span class="badge {kind.replace(" ", "-")}">{sign} {text(words or verdict)}</span>'
 
 
-def counts(verdicts: Sequence[Verdict]) -> str:
-    """How many claims hold, fail and stay open, as badges."""
-    found = Counter(v.verdict for v in verdicts)
-    items = [
-        f"<li>{badge(kind, f'{found[kind]} {kind if found[kind] == 1 else _plural(kind)}')}</li>"
-        for kind in BADGES
-        if found[kind]
-    ]
+def counts(verdicts: Sequence[Verdict], chosen: Mapping[str, str] | None = None) -> str:
+    """How many claims hold, fail and stay open, as badges.
+
+    Args:
+        verdicts: Of the claims.
+        chosen: Where each badge leads to these claims on the same page: what else its filters are
+            set to.
+    """
+    found, items = Counter(v.verdict for v in verdicts), []
+    for kind in filter(found.get, BADGES):
+        shown = badge(kind, f"{found[kind]} {kind if found[kind] == 1 else _plural(kind)}")
+        if chosen is not None:
+            there = f"?{urlencode({**chosen, 'verdict': kind})}#claims"
+            shown = f'<a href="{text(there)}">{shown}</a>'
+        items.append(f"<li>{shown}</li>")
     return f'<ul class="counts">{"".join(items)}</ul>\n' if items else ""
 
 
@@ -143,7 +154,7 @@ def _plural(kind: str) -> str:
     return {"holds": "hold", "fails": "fail"}.get(kind, kind)
 
 
-def claim(verdict: Verdict, name: str, level: int = 4, more: str = "") -> str:
+def claim(verdict: Verdict, name: str, level: int = 4, more: str = "", paper: str = "") -> str:
     """A claim: its sentence, its strip, and the rest folded away.
 
     Args:
@@ -151,7 +162,10 @@ def claim(verdict: Verdict, name: str, level: int = 4, more: str = "") -> str:
         name: Its anchor.
         level: Of its heading.
         more: What else is folded away; safe HTML.
+        paper: Its paper, where a page has several.
     """
+    by = f"ours, on {paper}" if verdict.ours else f"of {paper}"
+    by = by if paper else "ours" if verdict.ours else "of the paper"
     measured = (
         f"{number(verdict.value)}{_ends(verdict)}" if math.isfinite(verdict.value) else "no number"
     )
@@ -177,7 +191,7 @@ def claim(verdict: Verdict, name: str, level: int = 4, more: str = "") -> str:
         f'<details><summary>how it is decided</summary><dl class="small">{items}</dl>{more}'
         "</details>\n"
         f'<p class="id"><a href="#{text(name)}"><code>{text(verdict.claim)}</code></a>'
-        f"<span>{'ours' if verdict.ours else 'of the paper'}</span></p>\n</article>\n"
+        f"<span>{text(by)}</span></p>\n</article>\n"
     )
 
 

@@ -72,12 +72,12 @@ def dashboard(title: str, chapters: Sequence[Chapter]) -> str:
     papers = "".join(
         f'<li><a href="{text(c.key)}/index.html"><strong>{typeset(c.title)}</strong></a>'
         f'<p class="soft small">{typeset(c.about)}</p>'
-        f"{parts.counts([v for s in c.sections for v in s.verdicts])}</li>\n"
+        f"{parts.counts([v for s in c.sections for v in s.verdicts], {'paper': c.key})}</li>\n"
         for c in chapters
     )
     body = (
         f"<header>\n<h1>{typeset(title)}</h1>\n"
-        f'<p class="lead">{typeset(_lead(chapters, verdicts))}</p>\n{parts.counts(verdicts)}'
+        f'<p class="lead">{typeset(_lead(chapters, verdicts))}</p>\n{parts.counts(verdicts, {})}'
         "</header>\n"
         '<main id="content">\n'
         '<section aria-labelledby="papers"><h2 id="papers">Papers</h2>\n'
@@ -90,11 +90,12 @@ def dashboard(title: str, chapters: Sequence[Chapter]) -> str:
 
 
 def _lead(chapters: Sequence[Chapter], verdicts: Sequence[Verdict]) -> str:
-    figures = sum(len(c.sections) for c in chapters)
+    figures = sum(bool(s.figures) for c in chapters for s in c.sections)
     trials = sum(s.cost.trials for c in chapters for s in c.sections if s.cost)
     return (
-        f"{len(chapters)} papers, {figures} figures and {len(verdicts)} claims, each decided by a"
-        f" rule on trials that anyone can run again ({trials:,} of them behind this page)."
+        f"{len(chapters)} papers, {figures} figures and {len(verdicts)} claims, each with a"
+        f" rule that decides it on trials that anyone can run again ({trials:,} of them behind this"
+        " page)."
     )
 
 
@@ -114,16 +115,17 @@ def _tile(chapter: Chapter, section: Section, file: str, verdict: Verdict, names
         f'<p><a href="{text(link)}">{typeset(section.title)}</a> ({typeset(section.place)})</p>'
         f"<p>{typeset(section.statement)}</p>{rerun}"
     )
-    made = parts.claim(verdict, names.new(parts.anchor(verdict)), 3, more)
+    made = parts.claim(verdict, names.new(parts.anchor(verdict)), 3, more, chapter.key)
     data = "".join(f' data-{name}="{text(value)}"' for name, value in facts.items())
     return made.replace('<article class="claim"', f'<article class="claim"{data}', 1)
 
 
 def _filters(chapters: Sequence[Chapter]) -> str:
+    every = [v for c in chapters for s in c.sections for v in s.verdicts]
     lists: Mapping[str, Sequence[tuple[str, str]]] = {
         "paper": [(c.key, c.key) for c in chapters],
-        "verdict": [(word, word) for word in parts.BADGES],
-        "kind": [(word, word) for word in KINDS],
+        "verdict": [(word, word) for word in parts.BADGES if word in {v.verdict for v in every}],
+        "kind": [(word, word) for word in KINDS if word in {v.kind for v in every}],
         "by": [("theirs", "the papers"), ("ours", "limelight")],
     }
     titles = {"paper": "Paper", "verdict": "Verdict", "kind": "Kind", "by": "Claimed by"}
@@ -136,7 +138,8 @@ def _filters(chapters: Sequence[Chapter]) -> str:
     return (
         '<form class="filters" role="search" aria-label="Filter the claims">\n'
         '<label>Search<input type="search" name="words" placeholder="words or a name" '
-        f'autocomplete="off"></label>\n{selects}<output aria-live="polite"></output></form>\n'
+        f'autocomplete="off"></label>\n{selects}<output aria-live="polite"></output>'
+        '<button type="reset" hidden>Show all</button></form>\n'
     )
 
 
@@ -174,7 +177,7 @@ def _errata(chapters: Sequence[Chapter]) -> str:
         '<section aria-labelledby="errata"><h2 id="errata">Errata</h2>\n'
         '<details class="more"><summary>What the papers print and a number contradicts'
         "</summary>\n"
-        '<div class="scroll"><table><caption>Both statements, evaluated</caption>'
+        '<div class="scroll"><table class="errata"><caption>Both statements, evaluated</caption>'
         f"<thead><tr>{heads}</tr></thead><tbody>\n{rows}</tbody></table></div></details></section>\n"
     )
 

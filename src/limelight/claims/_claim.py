@@ -59,6 +59,15 @@ class Claim:
         """Whether the claim is limelight's own, not the paper's."""
         return is_ours(self.reference)
 
+    def again(self, name: str, also: str) -> "Claim":
+        """The same question of other data: its sentence says what differs, before the full stop.
+
+        Args:
+            name: Its name.
+            also: What is added to the sentence, such as ` (40 runs of each length)`.
+        """
+        return replace(self, name=name, statement=_saying(self.statement, also))
+
     def decide(self, table: Table, source: str, paper: str = "") -> Verdict:
         """Read the estimate and apply the rule; what is not a number decides nothing.
 
@@ -192,20 +201,22 @@ def claims(
         rule: Decides.
         at: Where it is claimed; ours when not given. Begins with "limelight" where it is our own.
         cases: What differs, by name: `{"suffix": ".loose", "level": 0.01}`. `kind` and `fixed` may
-            be among them.
+            be among them, and `also`: what is added to the sentence before its full stop, so that
+            no two cases read the same.
         statistic: What the estimator computes, in words; its docstring when `None`.
         kind: What the verdicts rest on.
         fixed: When the rule was fixed.
 
     Example:
         >>> from limelight.claims import Above, Estimate
-        >>> cases = [{"suffix": ".strict", "level": 0.001}, {"suffix": ".loose", "level": 0.01}]
-        >>> @claims("a.share{suffix}", "Most succeed.", Above(0.5), cases=cases)
+        >>> strict = {"suffix": "", "level": 0.001}
+        >>> loose = {"suffix": ".loose", "level": 0.01, "also": " at a loss below 0.01"}
+        >>> @claims("a.share{suffix}", "Most succeed.", Above(0.5), cases=[strict, loose])
         ... def share(table, level):
         ...     'Share of trials below {level}.'
         ...     return Estimate(float((table["loss"] < level).mean()), None, len(table))
-        >>> [one.name for one in share]
-        ['a.share.strict', 'a.share.loose']
+        >>> [(one.name, one.statement) for one in share]
+        [('a.share', 'Most succeed.'), ('a.share.loose', 'Most succeed at a loss below 0.01.')]
     """
 
     def make(estimate: Callable[..., Estimate]) -> tuple[Claim, ...]:
@@ -214,6 +225,7 @@ def claims(
         found = []
         for case in cases:
             called, claimed, read, source = (text.format(**case) for text in words)
+            claimed = _saying(claimed, case.get("also", ""))
             given = {key: value for key, value in case.items() if key in taken}
             about = (case.get("kind", kind), case.get("fixed", fixed))
             found.append(
@@ -234,6 +246,11 @@ def check_unique(claims: tuple[Claim, ...]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InputError(f"two claims are called {name!r}")
+
+
+def _saying(statement: str, also: str) -> str:
+    """A sentence with more said before its full stop."""
+    return f"{statement.removesuffix('.')}{also}." if also else statement
 
 
 def _in_words(estimate: Estimator) -> str:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from limelight.experiments.sketch import Sketch
     from limelight.experiments.sparse_and import SparseAnd
     from limelight.experiments.starts import Pretraining, Start, Starts
-    from limelight.experiments.students import Students
+    from limelight.experiments.students import StudentMatrices, Students
     from limelight.experiments.study import Study
     from limelight.experiments.token_basins import TokenBasins
     from limelight.experiments.token_geometry import TokenGeometry
@@ -80,6 +80,7 @@ __all__ = [
     "SparseAnd",
     "Start",
     "Starts",
+    "StudentMatrices",
     "Students",
     "Study",
     "TokenGeometry",

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import optax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from limelight._core.errors import InputError, check_least, check_word
 from limelight._core.keys import named
@@ -71,6 +71,12 @@ class Students(Experiment):
 
     def trial(self, key: PRNGKey) -> dict[str, Array]:
         """Draw a filter, teach, test."""
+        return self.lesson(key)[0]
+
+    def lesson(
+        self, key: PRNGKey
+    ) -> tuple[dict[str, Array], Float[Array, "tokens tokens"], Int[Array, " tokens"]]:
+        """What a trial reads, the matrix that association is read off, and the sets."""
         k_truth, k_init, k_data, k_batch, k_test = named(
             key, "truth", "init", "data", "batch", "test"
         )
@@ -79,7 +85,7 @@ class Students(Experiment):
         model = recipe.init(k_init, self.world, truth)
         model, loss, finite = self._taught(model, rate, k_data, k_batch, truth)
         scores = similarity(model)
-        return self._errors(model, k_test, truth) | {
+        readings = self._errors(model, k_test, truth) | {
             "training_loss": loss,
             "diverged": ~finite,
             "exact": association_exact(scores, truth.sets, offdiag=True),
@@ -87,6 +93,7 @@ class Students(Experiment):
             "exact_diagonal": association_exact(scores, truth.sets),
             "overlap_diagonal": association_overlap(scores, truth.sets),
         }
+        return readings, scores, truth.sets
 
     def _taught(self, model: Model, rate: Number, k_data: PRNGKey, k_batch: PRNGKey, truth: Filter):
         """The student after its lessons, its last losses, and whether all was finite."""
@@ -128,6 +135,32 @@ class Students(Experiment):
         check_word("student", self.student, tuple(STUDENTS))
         STUDENTS[self.student][0].check(self.world)
         check_least(self, ("steps", "batch", "examples", "tests"))
+
+
+@kind("experiment.student_matrices")
+class StudentMatrices(Experiment):
+    r"""A trial of `Students` that also keeps the matrix that its association is read off.
+
+    Args:
+        lesson: The student, its teacher and its training.
+
+    Example:
+        >>> import limelight as ll
+        >>> ll.experiments.StudentMatrices(ll.experiments.Students(steps=100)).check()
+
+    Reference: jelassi2022, Figure 2, right.
+    """
+
+    lesson: Students = Students()
+
+    def trial(self, key: PRNGKey) -> dict[str, Array]:
+        """The same as without, and the matrix row by row."""
+        readings, scores, sets = self.lesson.lesson(key)
+        return readings | {"trace.scores": scores.reshape(-1), "trace.sets": sets}
+
+    def check(self) -> None:
+        """Refuse what the lesson refuses."""
+        self.lesson.check()
 
 
 def similarity(model: Model) -> Float[Array, "tokens tokens"]:

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from limelight._core.errors import InputError
+from limelight._page.report import Section
 from limelight._page.site import Chapter, write_site
 from limelight.papers import KEYS, load
 from limelight.papers.contents import Paper
-from limelight.papers.pages import section
+from limelight.papers.pages import heading, section
+from limelight.papers.recipe import Figure
 from limelight.theory.base import Condition
 
 TITLE = "The executable theory of attention"
@@ -31,7 +33,7 @@ def write_gallery(
     if not results.is_dir():
         raise InputError(f"there is no folder {results}", "published tables live in results/")
     found = [chapter(load(key), results, progress) for key in KEYS if (results / key).is_dir()]
-    found = [one for one in found if one.sections]
+    found = [one for one in found if any(part.figures for part in one.sections)]
     if not found:
         raise InputError(
             f"{results} holds no published table of a paper",
@@ -41,24 +43,31 @@ def write_gallery(
 
 
 def chapter(paper: Paper, results: Path, progress: Callable[[str], None] | None = None) -> Chapter:
-    """A paper with every figure that has a published table, in the paper's order."""
-    sections, files = [], []
+    """A paper with all its figures, in its own order; one without a table says so."""
+    sections = []
     for name in paper.titles:
         figure = paper.figure(name)
-        for store in (results / paper.key / name, results / paper.key / (figure.once or name)):
-            if (store / "table.parquet").exists():
-                if progress is not None:
-                    progress(f"{paper.key} {name}")
-                sections.append(section(store))
-                files.append(f"{name}.html")
-                break
+        stores = [results / paper.key / place for place in (name, figure.once or name)]
+        store = next((one for one in stores if (one / "table.parquet").exists()), None)
+        if store is not None and progress is not None:
+            progress(f"{paper.key} {name}")
+        sections.append(waiting(figure) if store is None else section(store))
     return Chapter(
         key=paper.key,
         title=paper.title,
         about=f"{paper.authors}. {paper.venue}",
         sections=sections,
-        files=files,
+        files=[f"{name}.html" for name in paper.titles],
         errata=errata(paper),
+    )
+
+
+def waiting(figure: Figure) -> Section:
+    """A figure without a published table: its claims, not run, and the command that would."""
+    return Section(
+        **heading(figure),
+        verdicts=figure.unknown("There is no published table yet.", decision="not run"),
+        rerun=[f"limelight run {figure.paper} {figure.name} --scale paper"],
     )
 
 

@@ -70,13 +70,11 @@ def section(store: str | Path, paper: Paper | None = None) -> Section:
     missing = unfinished(table)
     if figure is None:
         return plain_section(store, table, missing)
+    table = figure.marked(table)
     drawn, notes = illustrations(figure, table, store)
     numbers, lines = tables_of(figure.lines(table))
     return Section(
-        name=f"{figure.paper}.{figure.name}",
-        title=f"{figure.title[:1].upper()}{figure.title[1:]}",
-        place=f"{figure.paper}, {figure.reference or figure.name}",
-        statement=figure.lead if figure.lead.endswith((".", "?", "!")) else f"{figure.lead}.",
+        **heading(figure),
         verdicts=figure.verdict(table),
         remark=figure.remark,
         figures=drawn,
@@ -93,6 +91,16 @@ def section(store: str | Path, paper: Paper | None = None) -> Section:
             *lines,
         ],
     )
+
+
+def heading(figure: Figure) -> dict[str, str]:
+    """What a section says of a figure before any number."""
+    return {
+        "name": f"{figure.paper}.{figure.name}",
+        "title": f"{figure.title[:1].upper()}{figure.title[1:]}",
+        "place": f"{figure.paper}, {figure.reference or figure.name}",
+        "statement": figure.lead if figure.lead.endswith((".", "?", "!")) else f"{figure.lead}.",
+    }
 
 
 def plain_section(store: str | Path, table: Table, missing: str) -> Section:
@@ -132,7 +140,7 @@ def illustrations(
         published = Path(store) / f"{name}.png"
         try:
             picture = figure.plot(table, name)
-            chart = figure.charts[name](table) if name in figure.charts else chart_of(picture)
+            chart = figure.chart(table, name) if name in figure.charts else chart_of(picture)
             still = published.read_bytes() if published.is_file() else picture
             caption = caption_of(figure.pictures[name])
             alt = ". ".join(filter(None, (in_text(picture.title), caption)))
@@ -142,10 +150,6 @@ def illustrations(
             found.append(shown)
         except InputError as error:
             notes.append(f"The picture {name!r} could not be drawn: {error.message}.")
-        except Exception:  # recipes are written for whole tables
-            if not unfinished(table):
-                raise
-            notes.append(f"The picture {name!r} cannot be drawn before the run is finished.")
     return found, notes
 
 

@@ -35,23 +35,33 @@ def regions(x: ArrayLike, y: ArrayLike, kind: ArrayLike, names: Sequence[str]) -
     found = [mark for mark in found if isinstance(mark, Contour) and np.ptp(mark.values)]
     for number, name in enumerate(names):
         if (part == number).mean() >= LEAST:
-            row, column = _middle(part == number, len(name))
-            found.append(Text(name, (across[column], upwards[row]), bold=True))
+            tried = [(_middle(part == number, words), words) for words in _set(name)]
+            (_, row, column), words = max(tried, key=lambda found: found[0][0])
+            found.append(Text(words, (across[column], upwards[row]), bold=True))
     return found
 
 
-def _middle(inside: np.ndarray, letters: int) -> tuple[int, int]:
-    """The cell around which most of a name lies inside its region, far from its border.
+def _set(name: str) -> list[str]:
+    """A name on one line, and on two where it has a hyphen or a space."""
+    broken = name.replace("-", "-\n", 1) if "-" in name else name.replace(" ", "\n", 1)
+    return list(dict.fromkeys((name, broken)))
 
-    A name takes about `LETTER` of the width of a panel for each letter, and `LINE` of its height.
+
+def _middle(inside: np.ndarray, words: str) -> tuple[float, int, int]:
+    """How much of a name lies inside its region, and the cell around which most of it does.
+
+    Of several such cells, one far from the border. A name takes about `LETTER` of the width of a
+    panel for each letter, and `LINE` of its height for each line.
     """
     from scipy.ndimage import distance_transform_cdt, uniform_filter  # slow to import
 
     rows, columns = inside.shape
-    size = (max(1, round(LINE * rows)), min(columns, max(1, round(LETTER * letters * columns))))
+    lines = words.split("\n")
+    high, wide = LINE * len(lines) * rows, LETTER * max(map(len, lines)) * columns
+    size = (min(rows, max(1, round(high))), min(columns, max(1, round(wide))))
     whole = np.asarray(inside, dtype=float)
     covered = uniform_filter(whole, size, mode="constant")  # pyright: ignore[reportArgumentType]
     depth = np.asarray(distance_transform_cdt(np.pad(inside, 1), "taxicab"))[1:-1, 1:-1]
     best = np.where(inside, np.minimum(covered, 0.999) + 1e-3 * depth / depth.max(), 0.0)
     row, column = np.unravel_index(np.argmax(best), best.shape)
-    return int(row), int(column)
+    return float(np.minimum(covered, 0.999)[row, column]), int(row), int(column)

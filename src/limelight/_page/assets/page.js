@@ -175,6 +175,18 @@
   if (filters) {
     const tiles = [...document.querySelectorAll(".filtered > *")];
     const count = document.querySelector(".filters output");
+    const fields = [...filters.querySelectorAll("input, select")];
+    // What is chosen stands in the address, so that it can be sent and comes back with "back".
+    const remember = () => {
+      const asked = fields.filter((field) => field.value).map((field) => [field.name, field.value]);
+      const words = new URLSearchParams(asked).toString();
+      try {
+        history.replaceState(null, "", `${location.pathname}${words && "?"}${words}${location.hash}`);
+      } catch { /* a browser that lets no page from disk do so */ }
+    };
+    const asked = new URLSearchParams(location.search);
+    for (const field of fields) field.value = asked.get(field.name) ?? "";
+    for (const select of filters.querySelectorAll("select")) if (select.selectedIndex < 0) select.value = "";
     const apply = () => {
       const chosen = [...filters.querySelectorAll("select")].filter((select) => select.value);
       const words = filters.querySelector("input").value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -186,8 +198,14 @@
         shown += !tile.hidden;
       }
       count.textContent = `${shown} of ${tiles.length} claims`;
+      filters.querySelector("button").hidden = !fields.some((field) => field.value);
     };
-    filters.addEventListener("input", apply);
+    filters.addEventListener("input", () => { apply(); remember(); });
+    filters.addEventListener("reset", (event) => {
+      event.preventDefault();  // what the address asked for is no start to go back to
+      for (const field of fields) field.value = "";
+      apply(); remember(); fields[0].focus();
+    });
     filters.addEventListener("submit", (event) => event.preventDefault());
     apply();
     // A link to a claim shows it, whatever is filtered out.

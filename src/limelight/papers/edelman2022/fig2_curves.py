@@ -4,8 +4,6 @@ Every trial runs to its last iteration and is tested on the whole holdout each t
 also the runs to ask whether a network always fits its sample.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from limelight import fit, plot
@@ -16,7 +14,7 @@ from limelight.papers.edelman2022.critical import LENGTH, SIZE, iterations, smal
 from limelight.papers.recipe import Figure, scales
 from limelight.table import Table
 
-examples = replace(fig2.examples, name="A6.course")
+examples = fig2.examples.again("A6.course", " (runs to the last iteration)")
 #: Shown from .7: the answer "never" has .875, and what falls lower comes back at once.
 ACCURACY = plot.Axis("holdout accuracy", limits=(0.7, 1.01))
 LOSS = plot.Axis("training loss", log=True)

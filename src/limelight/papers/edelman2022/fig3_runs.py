@@ -21,7 +21,7 @@ figure = replace(
     trials=40,
     scales={**fig3.figure.scales, "small": replace(SMALL, trials=6)},
     claims=tuple(
-        replace(claim, name=f"runs.{claim.name.split('.')[1]}")
+        claim.again(f"runs.{claim.name.split('.')[1]}", " (with more runs)")
         for claim in (fig3.abrupt, fig3.learned, fig3.panels, fig3.slower)
     ),
     summary=fig3.learned_lines,

@@ -52,6 +52,7 @@ paper = Paper(
     figures={
         "fig1a": "similarity of positions, at the start and trained",
         "fig2": "a small error without association",
+        "fig2-matrices": "what students of a convolution learn, beside the sets",
         "fig3": "localized and scattered sets, and one image",
         "fig4": "attention recovers the planted sets before the error falls",
         "fig5": "accuracy against the size of shuffled cells",

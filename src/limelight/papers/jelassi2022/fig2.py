@@ -120,7 +120,7 @@ def draw(table: Table) -> Picture:
         share="y",
         note=(
             "one mark per seed; bars: the linear rule (error), chance (overlap)",
-            "the paper draws the matrices of one run; the table keeps what was measured of each",
+            "the matrices that the paper draws are in fig2-matrices",
         ),
     )
 

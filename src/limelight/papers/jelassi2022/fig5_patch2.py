@@ -60,7 +60,7 @@ figure = replace(
         small=Scale(trials=1, grid=arms(4, 8, 32), settings=images.small("cifar100")),
     ),
     claims=tuple(
-        replace(claim, name=claim.name.replace("fig5", "fig5.patch2"))
+        claim.again(claim.name.replace("fig5", "fig5.patch2"), " (patches of 2 pixels)")
         for claim in (fig5.cnn_falls, fig5.cnn_recovers, fig5.regained)
     ),
     pictures={"similarity": draw_similarity, "accuracy": fig5.draw},

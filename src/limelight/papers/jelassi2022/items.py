@@ -143,6 +143,8 @@ ITEMS = (
         "claim:fig2.error",
         "claim:fig2.association",
         "claim:fig2.linear",
+        "figure:fig2-matrices",
+        "claim:fig2.random",
     ),
     Item("Figure 3", "one data point, as a sketch", "figure:fig3", "claim:fig3.label"),
     Item(

@@ -66,7 +66,7 @@ def outside(table: Table) -> Estimate:
     for readout in table.values(READOUT):
         found, own = envelopes(table, rows_of(table, readout))
         low, high = found.certain(own["largest"]), found.certain(own["smallest"])
-        worst = max(worst, float(np.max(low - own["mass"])), float(np.max(own["mass"] - high)))
+        worst = float(np.max([worst, np.max(low - own["mass"]), np.max(own["mass"] - high)]))
     return Estimate(worst, None, len(table))
 
 
@@ -106,21 +106,21 @@ def draw_envelope(table: Table) -> plot.Picture:
     rows = rows_of(table)
     steps = steps_of(table, rows)
     found, own = envelopes(table, rows)
-    sides = {
-        "Definition 1, lower": found.low,
-        "Definition 1, upper": found.high,
-        "corrected, lower": found.certain(own["largest"]),
-        "corrected, upper": found.certain(own["smallest"]),
-    }
-    first = {name: log[0, : len(steps)] for name, log in sides.items()}
-    least = min(float(log.min()) for log in first.values())
+    sides = (
+        ("Definition 1", found.low),
+        ("Definition 1", found.high),
+        ("corrected", found.certain(own["largest"])),
+        ("corrected", found.certain(own["smallest"])),
+    )
+    first = [(name, steps, log[0, : len(steps)]) for name, log in sides]
+    least = min(float(log.min()) for *_, log in first)
     return plot.lines(
         [("measured mass", steps, own["mass"][0, : len(steps)])],
-        guides=[(name, steps, log) for name, log in first.items()],
+        guides=first,
         limits=(np.floor(10 * least) / 10, 1),
         x_label="training step",
         y_label="attention of a pattern-1 query on pattern 1",
-        note="first trial",
+        note="first trial; envelopes below and above",
     )
 
 

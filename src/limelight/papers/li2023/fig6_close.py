@@ -8,16 +8,18 @@ from limelight.papers.li2023 import fig6, reach
 from limelight.papers.li2023.composites import ALL, CUT, DEPARTURES, EXAMPLES, FRACTIONS
 from limelight.papers.recipe import Finding, Scale, claim, scales
 
+#: What sets these claims apart from those of Figure 6(b).
+CLOSE = " (sizes 12 % apart)"
 falls = claim(
     "close.falls",
-    f"{reach.FEWER}.",
+    f"{reach.FEWER}{reach.to_reach(reach.LEVEL)}{CLOSE}.",
     Below(1.0),
     at="limelight; li2023, Figure 6(b) at another level",
     statistic="N50 without background over N50 with all of it, accuracy at least 60%",
 )(partial(reach.falls, level=reach.LEVEL))
 law = claim(
     "close.law",
-    f"{reach.SQUARE}.",
+    f"{reach.SQUARE}{reach.to_reach(reach.LEVEL)}{CLOSE}.",
     Inside(1.5, 2.5),
     at="limelight; li2023, Theorem 1 (10), sufficient, read as a law",
     statistic="log-log slope of N50 in 1/alpha_*, accuracy at least 60%",
@@ -52,7 +54,7 @@ figure = replace(
             settings=fig6.figure.scales["small"].settings,
         ),
     ),
-    claims=(falls, law, *reach.reach_claims("close.reach", "close.reach-law", "before")),
+    claims=(falls, law, *reach.reach_claims("close.reach", "close.reach-law", "before", CLOSE)),
     pictures={"samples": reach.draw_samples},
     findings={
         "samples": Finding(

@@ -132,6 +132,7 @@ figure = Figure(
     ),
     claims=(best, found, converse, radius),
     pictures={"basins": draw},
+    findings={"basins": "basins.best"},
     summary=summary,
     reference="local convergence, and its converse",
     departures="the statement names no radius and no cone: both are swept or fixed here",

@@ -184,6 +184,7 @@ figure = Figure(
     ),
     claims=(frobenius, frobenius_cosine, nuclear, not_frobenius, nuclear_cosine, local, floor),
     pictures={"directions": draw},
+    findings={"directions": ("directions.cosine", "directions.nuclear")},
     summary=summary,
     reference="the figures on the direction of W and of (K, Q)",
     departures="gradients whose direction is exact at any radius; the notebook's rule is an arm of"

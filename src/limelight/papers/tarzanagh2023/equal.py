@@ -98,6 +98,7 @@ figure = Figure(
     ),
     claims=(from_moderate, not_any_start),
     pictures={"equal": draw},
+    findings={"equal": "equal.global"},
     summary=summary,
     reference="global convergence, equal scores",
     departures="scores are given as a table; starts thirty times the usual one are ours",

@@ -3,7 +3,7 @@ r"""Head and prompt trained together: all samples support the head, or one does 
 from limelight.claims import Above, AtLeast, Estimate, Undecided
 from limelight.experiments.joint_selection import JointSelection
 from limelight.fit import tabulate
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, scales
 from limelight.papers.tarzanagh2023.reading import PAPER
 from limelight.plot import WIDE, Axis, Panel, Picture, Points
 from limelight.table import Table
@@ -94,6 +94,12 @@ figure = Figure(
     ),
     claims=(tight, loose),
     pictures={"joint": draw},
+    findings={
+        "joint": Finding(
+            "joint.loose",
+            holds="Where a sample does not support the head, the prompt follows the relaxed SVM",
+        )
+    },
     summary=summary,
     reference="joint optimisation of head and prompt",
     departures="descent with equal steps; the statement is on paths with bounds r and R",

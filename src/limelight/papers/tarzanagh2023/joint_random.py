@@ -84,6 +84,7 @@ figure = Figure(
     ),
     claims=(interpolated, relaxed),
     pictures={"joint-random": draw},
+    findings={"joint-random": "joint-random.interpolated"},
     summary=summary,
     reference="limelight, on joint optimisation",
     departures="ours: the papers' statement is on paths; the interpolated SVM is derived here",

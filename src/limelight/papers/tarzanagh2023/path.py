@@ -5,7 +5,7 @@ import numpy as np
 from limelight.claims import Estimate, Inside, Undecided
 from limelight.experiments.selection_path import SelectionPath
 from limelight.fit import tabulate
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, scales
 from limelight.papers.tarzanagh2023.reading import median, yes
 from limelight.plot import WIDE, Axis, Guide, Panel, Picture, Series
 from limelight.table import Table
@@ -107,6 +107,12 @@ figure = Figure(
     ),
     claims=(rate, rate_cosine),
     pictures={"path": draw},
+    findings={
+        "path": (
+            "path.rate",
+            Finding("path.rate-cosine", holds="the cosine about its square"),
+        )
+    },
     summary=summary,
     reference="regularisation path",
     departures="the rates are derived here; the ball of (K, Q) is not followed",

@@ -282,6 +282,7 @@ figure = Figure(
     ),
     claims=(not_sure, *rises, *falls, monotone, *first_step, feasible, overparameterised),
     pictures={"phase": draw, "plane": plane},
+    findings={"phase": "phase.not-sure", "plane": "phase.overparameterised"},
     summary=summary,
     reference="the figures on over-parameterisation",
     departures="the papers vary d; n and T, the plane, and the long first step are ours. The share"

@@ -6,7 +6,7 @@ from limelight.claims import AtMost, Estimate
 from limelight.experiments.token_selection import TokenSelection
 from limelight.fit import tabulate
 from limelight.models.token_selector import TokenSelector
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, scales
 from limelight.papers.tarzanagh2023.reading import PAPER
 from limelight.plot import TWO_COLUMNS, Axis, Guide, Panel, Picture, Reference
 from limelight.table import Table
@@ -28,6 +28,13 @@ BEYOND = {
     ("x4", 10.0, 1.0, 0.0): 0,
     ("x4", 30.0, -3.0, 0.0): 0,
 }
+
+
+#: What a picture says of its lines.
+NOTE = (
+    f"a line per start: $x$ = 0, $y$ = {', '.join(f'{y:g}' for y in HEIGHTS)}",
+    "normalised steps of 0.1",
+)
 
 
 def astray(table: Table, names: tuple[str, ...], wanted) -> Estimate:
@@ -82,7 +89,8 @@ def draw(table: Table) -> Picture:
                 continue
             angle = np.degrees(np.arctan2(part["trace.y"][0], part["trace.x"][0]))
             steps = np.arange(1, len(angle) + 1) * int(table.setting("steps")) / len(angle)
-            marks.append(Guide(f"start at $y$ = {y:g}", steps, angle, width=1.4))
+            end = "the best token" if int(part["last_token"][0]) == 0 else "a worse token"
+            marks.append(Guide(f"ends at {end}", steps, angle, width=1.4))
         tokens, scores, _ = Arrangements(name).arrays()
         for token in (0, 1):
             p = max_margin(tokens, np.ones((1, 1)), [token]).weights[:, 0]
@@ -90,7 +98,7 @@ def draw(table: Table) -> Picture:
             marks.append(Reference("SVMs of the first two tokens", place))
         title = f"scores {', '.join(f'{s:g}' for s in scores[0])}"
         panels.append(Panel(title, marks, "direction of $p$, degrees", Axis("steps", log=True)))
-    return Picture(panels, width=TWO_COLUMNS, height=3.2, share="y", note="normalised steps of 0.1")
+    return Picture(panels, width=TWO_COLUMNS, height=3.2, share="y", note=NOTE)
 
 
 def summary(table: Table) -> list[str]:
@@ -123,6 +131,11 @@ figure = Figure(
     ),
     claims=(starts, beyond),
     pictures={"planar": draw},
+    findings={
+        "planar": Finding(
+            "planar.starts", holds="With uneven scores low starts keep a worse token for ever"
+        )
+    },
     summary=summary,
     reference="the figure with three tokens in the plane",
     departures="the arrangements x1 to x4 are ours; the edge of the basin is not bisected",

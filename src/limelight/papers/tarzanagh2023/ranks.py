@@ -114,6 +114,7 @@ figure = Figure(
     ),
     claims=(lower, dropped),
     pictures={"ranks": draw},
+    findings={"ranks": "ranks.nuclear"},
     summary=summary,
     reference="the figure on ranks",
     departures="an infeasible draw is a draw of its own kind; a nuclear solve whose duality gap"

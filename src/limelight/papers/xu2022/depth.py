@@ -1,6 +1,6 @@
 r"""Stacking attention steps: depth helps above the one-step optimum and destroys below it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,6 @@ EARLY = 30
 
 Path = tuple[dict[str, Any], Table, np.ndarray]
 """A cell, and the ratio after every step by the recursion."""
-Marks = dict[tuple[float, int], list[plot.Mark]]
-"""What is drawn, by noise level and dimension."""
 
 
 def paths(table: Table, residual: bool = False, **world: Number) -> list[Path]:
@@ -156,67 +154,59 @@ def lifetimes(table: Table) -> Estimate:
 
 def draw(table: Table) -> plot.Picture:
     """The ratio over steps, one panel per noise level and dimension."""
-    shown = spread_out(table.values("model.strength"), 4)
-    marks: Marks = {}
-    for at, rows, law in paths(table):
-        if at["model.strength"] in shown:
-            look = {"colour": shown.index(at["model.strength"]), "dash": 0}
-            _add(marks, at, rows, law, rf"$\lambda$ = {at['model.strength']:g}", **look)
-    return _picture(table, marks, "attention steps")
+    return _picture(table, paths(table), "world.dimension", _dimension, "attention steps")
 
 
 def draw_residual(table: Table) -> plot.Picture:
-    """The ratio over steps times gain at the large dimension, one panel per noise level."""
+    """The ratio over steps times gain at the large dimension, by noise level and gain."""
     cells = [c for which in (False, True) for c in paths(table, which, dimension=LARGE)]
-    shown = spread_out(table.values("model.strength"), 4)
-    gains = sorted({at["model.gain"] for at, _, _ in cells}, reverse=True)
-    marks: Marks = {}
-    for at, rows, law in cells:
-        if at["model.strength"] in shown:
-            gain = gains.index(at["model.gain"])
-            look = {"colour": shown.index(at["model.strength"]), "dash": gain, "marker": gain}
-            _add(marks, at, rows, law, "", **look)
-    strengths = [
-        plot.Guide(rf"$\lambda$ = {lam:g}", [], [], colour=i, dash=0) for i, lam in enumerate(shown)
-    ]
-    strides = [
-        form(f"gain {gain:g}", [], [], colour="ink", dash=i, marker=i)
-        for i, gain in enumerate(gains)
-        for form in (plot.Guide, plot.Points)
-    ]
-    return _picture(table, marks, "attention steps times gain", [*strengths, *strides])
+    across = "attention steps times gain"
+    return _picture(table, cells, "model.gain", lambda gain: f"gain {gain:g}", across)
 
 
-def _add(marks: Marks, at: dict, rows: Table, law: np.ndarray, name: str, **look: Any) -> None:
-    """Add the recursion as a line, and the measured path at some of its steps."""
+def _dimension(d: float) -> str:
+    return "d = " + ("$10^6$" if d == LARGE else f"{d}")
+
+
+def _drawn(at: dict, rows: Table, law: np.ndarray, colour: int) -> list[plot.Mark]:
+    """The recursion as a line, and the measured path at some of its steps."""
     steps, gain = np.arange(1, len(law)), at["model.gain"]
     some = np.unique(np.round(np.geomspace(1, len(law) - 1, 12)).astype(int))
-    marks.setdefault((at["world.sigma"], at["world.dimension"]), []).extend(
-        [
-            plot.Guide(name, gain * steps, law[1:], **look),
-            plot.Points(name, gain * some, mean_path(rows)[some], **look, size=4),
-        ]
-    )
+    name, look = rf"$\lambda$ = {at['model.strength']:g}", {"colour": colour, "dash": 0}
+    return [
+        plot.Guide(name, gain * steps, law[1:], **look),
+        plot.Points(name, gain * some, mean_path(rows)[some], **look, size=4),
+    ]
 
 
 def _picture(
-    table: Table, marks: Marks, across: str, legend: Sequence[plot.Mark] = ()
+    table: Table, cells: Sequence[Path], by: str, words: Callable[[Any], str], across: str
 ) -> plot.Picture:
+    """One panel per noise level and value of `by`, four strengths in each."""
+    shown = spread_out(table.values("model.strength"), 4)
+    marks: dict[tuple[float, Any], list[plot.Mark]] = {}
+    for at, rows, law in cells:
+        if at["model.strength"] in shown:
+            colour = shown.index(at["model.strength"])
+            drawn = marks.setdefault((at["world.sigma"], at[by]), [])
+            drawn += _drawn(at, rows, law, colour)
     floor = plot.Reference(r"floor $1/\sqrt{m_k}$", table.setting("world.size") ** -0.5)
     panels = [
         plot.Panel(
-            rf"$\sigma$ = {sigma:g}, d = " + ("$10^6$" if d == LARGE else f"{d}"),
-            [*legend, *found, floor],
+            rf"$\sigma$ = {sigma:g}, {words(value)}",
+            [*marks[sigma, value], floor],
             y=plot.Axis(r"ratio  $|x_t-u|/\sigma$", True, (0.1, 2.3), (0.1, 0.2, 0.5, 1, 2)),
             x=plot.Axis(across, log=True, ticks=(1, 10, 100)),
         )
-        for (sigma, d), found in marks.items()
+        for sigma, value in sorted(marks)
     ]
+    columns = len(panels) if len(panels) <= 4 else len({value for _, value in marks})
     world = f"C = {table.setting('world.clusters')}, $m_k$ = {table.setting('world.size')}"
     return plot.Picture(
         panels,
+        columns,
         width=plot.TWO_COLUMNS if len(panels) > 1 else 4.6,
-        height=2.7,
+        height=2.7 if columns == len(panels) else 4.6,
         note=(
             world,
             "lines: recursion; marks: measured",
