@@ -32,7 +32,7 @@ check: $(READY)  ## style, types and the direction of imports
 slow: $(READY)  ## the long tests
 	$(BIN)/pytest -m slow
 
-test-cluster: $(READY)  ## workers on a real SLURM (if sbatch finds one) and a real Ray: ten minutes
+test-cluster: $(READY)  ## workers on a real SLURM (if sbatch finds one) and a real Ray: 15 minutes
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[slurm,ray]'
 	$(BIN)/pytest -m cluster tests/cluster
 

@@ -2,8 +2,8 @@
 
 Every network is built by its own library with random weights (full width, two blocks where it has
 more), written to a folder as the library writes it, and read here; both sides compute the same two
-images. Networks that are not plain ViTs must be refused. Needs torch, timm, transformers and
-open_clip beside this library:
+images. Networks that are not plain ViTs must be refused. Needs torch, timm, transformers,
+open_clip and torchvision beside this library:
 
     python benchmarks/checkpoints.py -o results/benchmarks/checkpoints.json --deit FILE
 
@@ -20,8 +20,10 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+import open_clip
 import timm
 import torch
+import torchvision
 import transformers as hf
 from safetensors.torch import load_file, save_file
 from timm.models._hub import save_for_hf
@@ -46,8 +48,17 @@ TIMM = {
     "CLIP": ("vit_base_patch32_clip_224", "vit_base_patch32_clip_quickgelu_224"),
     "SigLIP": ("vit_base_patch16_siglip_224", "vit_so400m_patch14_siglip_224"),
     "BEiT": ("beit_base_patch16_224",),
+    "RADIO": ("vit_base_patch16_radio_v3",),
     "EVA": ("eva_giant_patch14_224", "eva02_tiny_patch14_224", "eva02_base_patch14_448"),
 }
+#: Arguments of timm's that change a network: family, architecture, what is changed.
+CHANGED = (
+    ("ViT", "vit_tiny_patch16_224", {"qk_norm": True}),
+    ("ViT", "vit_tiny_patch16_224", {"final_norm": False}),
+    ("ViT", "vit_tiny_patch16_224", {"proj_bias": False}),
+    ("ViT", "vit_tiny_patch16_224", {"scale_mlp_norm": True}),
+    ("BEiT", "beit_base_patch16_224", {"use_shared_rel_pos_bias": True, "use_rel_pos_bias": False}),
+)
 REFUSED_TIMM = (
     "swin_tiny_patch4_window7_224", "swinv2_tiny_window8_256", "cait_xxs24_224",
     "xcit_nano_12_p16_224", "pvt_v2_b0", "convit_tiny", "pit_ti_224", "crossvit_9_240",
@@ -75,6 +86,15 @@ def hugging_face() -> dict[str, tuple[str, object]]:
             hf.Dinov2WithRegistersConfig(**small, patch_size=14))),
         "DINOv3ViTModel": ("DINOv3", lambda: hf.DINOv3ViTModel(
             hf.DINOv3ViTConfig(**small, num_register_tokens=4))),
+        "ViTMSNForImageClassification": ("MSN", lambda: hf.ViTMSNForImageClassification(
+            hf.ViTMSNConfig(**two, **classes))),
+        "IJepaForImageClassification": ("I-JEPA", lambda: hf.IJepaForImageClassification(
+            hf.IJepaConfig(**two, **classes))),
+        "Data2VecVisionForImageClassification": ("data2vec", lambda:
+            hf.Data2VecVisionForImageClassification(hf.Data2VecVisionConfig(
+                **two, **classes, use_relative_position_bias=True))),
+        "ChineseCLIPVisionModel": ("CLIP", lambda: hf.ChineseCLIPVisionModel(
+            hf.ChineseCLIPVisionConfig(**two))),
         "ViTMAEForPreTraining": ("MAE", lambda: hf.ViTMAEForPreTraining(
             hf.ViTMAEConfig(**two, mask_ratio=0.0, decoder_num_hidden_layers=1))),
         "BeitForImageClassification": ("BEiT", lambda: hf.BeitForImageClassification(
@@ -91,6 +111,9 @@ REFUSED_HF = {
     "SegformerModel": lambda: hf.SegformerModel(hf.SegformerConfig()),
     "ConvNextModel": lambda: hf.ConvNextModel(hf.ConvNextConfig(depths=[1, 1, 1, 1])),
     "BertModel": lambda: hf.BertModel(hf.BertConfig(num_hidden_layers=1, vocab_size=50)),
+    "MLCDVisionModel": lambda: hf.MLCDVisionModel(hf.MLCDVisionConfig(num_hidden_layers=1)),
+    "VideoMAEModel": lambda: hf.VideoMAEModel(hf.VideoMAEConfig(num_hidden_layers=1)),
+    "CLIPTextModel": lambda: hf.CLIPTextModel(hf.CLIPTextConfig(num_hidden_layers=1)),
     "Siglip2VisionModel": lambda: hf.Siglip2VisionModel(
         hf.Siglip2VisionConfig(num_hidden_layers=1)
     ),
@@ -233,6 +256,16 @@ def rows(folder: Path):
             if name in ("vit_huge_patch14_224", "vit_base_patch32_clip_quickgelu_224"):
                 (folder / "config.json").unlink()
                 yield refused(family, f"timm {name}, without config.json", folder)
+    for family, name, changes in CHANGED:
+        clear(folder)
+        arguments = {"num_classes": 10, **SHALLOW, **changes}
+        model = shaken(timm.create_model(name, **arguments))
+        model.pretrained_cfg = {**model.pretrained_cfg, "architecture": name}
+        save_for_hf(model, folder, model_args=arguments, safe_serialization=True)
+        told = ", ".join(f"{key}={value}" for key, value in changes.items())
+        yield compared(family, f"timm {name}, {told}", model, folder)
+        yield compared(family, f"timm {name}, {told}, the module itself", model, model)
+    yield from modules()
     for name, (family, make) in hugging_face().items():
         clear(folder)
         model = shaken(make())
@@ -249,6 +282,31 @@ def rows(folder: Path):
         clear(folder)
         make().save_pretrained(folder)
         yield refused("not a plain ViT", f"transformers {name}", folder)
+
+
+class Mine(timm.models.vision_transformer.VisionTransformer):
+    """A class that nobody knows, with the tensors of one that is known."""
+
+    def forward_features(self, x: torch.Tensor) -> torch.Tensor:
+        """The last block, once more."""
+        x = super().forward_features(x)
+        return self.blocks[-1](x)
+
+
+def modules():
+    """PyTorch modules that are no checkpoint of timm's or Hugging Face's, and one of one's own."""
+    clip = open_clip.CLIP(
+        512,
+        open_clip.model.CLIPVisionCfg(layers=2, width=384, patch_size=32),
+        open_clip.model.CLIPTextCfg(layers=1),
+        quick_gelu=True,
+    )
+    clip = shaken(clip)
+    yield compared("CLIP", "open_clip's image tower, the module itself", clip.visual, clip)
+    vit = shaken(torchvision.models.VisionTransformer(224, 16, 2, 6, 384, 1536, num_classes=10))
+    yield compared("ViT", "torchvision VisionTransformer, the module itself", vit, vit)
+    mine = Mine(depth=2, embed_dim=192, num_heads=3, num_classes=10)
+    yield refused("not a plain ViT", "a class of one's own with timm's tensors", mine)
 
 
 def text_rows(folder: Path):

@@ -1,12 +1,14 @@
 """One trial-iteration of edelman2022's Figure 2 beside the ordinary loop, side by side in one run.
 
-    python benchmarks/decoder.py [--at T,M ...] [--trials N] [--iterations N] [OUTPUT.json]
+    python benchmarks/decoder.py [--at T,M ...] [--trials N] [--iterations N] [--peers]
+        [OUTPUT.json]
 
 The ordinary way is a PyTorch loop over one trial at a time that computes every row of the decoder,
 as minGPT does: a full-batch step, and a holdout of 10,000 every 10 iterations. Ours is what
-`limelight run edelman2022 fig2` runs: the same protocol, many trials in one program. Both are
-timed with training and looks, without compilation; without PyTorch ours is timed alone. On a
-machine with a GPU both run there.
+`limelight run edelman2022 fig2` runs: the same protocol, many trials in one program. With --peers
+stronger ways stand beside it (`peers.py`), and the ratio to the best of them. All are timed with
+training and looks, without compilation; without PyTorch ours is timed alone. On a machine with a
+GPU all run there.
 
 FLOPs and bytes are counted by formula. The floor is measured: what a token would cost if there were
 nothing but the two products of attention, forward and twice back, and one draw of its masks.
@@ -22,6 +24,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import peers
 from timing import about, copy_rate, seconds
 
 from limelight._engine.plan import make_plan
@@ -203,7 +206,16 @@ def counts(length: int, examples: int) -> dict[str, float]:
     }
 
 
-def measure(length: int, examples: int, trials: int, iterations: int, limit: float) -> dict:
+def beside(length: int, examples: int, trials: int, fast: float) -> dict[str, float | None]:
+    """Milliseconds of every peer in `peers.py`, and how far the best of them is behind."""
+    found = peers.measured(length, examples, (max(1, trials // 2), trials))
+    best = min((spent for spent in found.values() if spent), default=None)
+    return {**found, "ratio_to_best_peer": best / (1e3 * fast) if best else None}
+
+
+def measure(
+    length: int, examples: int, trials: int, iterations: int, limit: float, with_peers: bool
+) -> dict:
     """One length and size; `limit` is the rate of memory traffic in bytes a second."""
     loop = bool(find_spec("torch"))
     slow = ordinary(length, examples) if loop else np.inf
@@ -220,6 +232,7 @@ def measure(length: int, examples: int, trials: int, iterations: int, limit: flo
         "ratio": slow / fast if slow else None,
         "ordinary_ms": 1e3 * slow if slow else None,
         "our_ms": 1e3 * fast,
+        **(beside(length, examples, trials, fast) if with_peers else {}),
         "our_ns_a_token": a_token,
         **least,
         "over_floor": a_token / least["floor_ns_a_token"],
@@ -242,6 +255,7 @@ def main() -> None:
     parser.add_argument("--at", type=pair, action="append", metavar="T,M")
     parser.add_argument("--trials", type=int, default=0, help="as many as fit unless given")
     parser.add_argument("--iterations", type=int, default=0)
+    parser.add_argument("--peers", action="store_true", help="stronger ways beside the loop")
     parser.add_argument("output", nargs="?", default="")
     given = parser.parse_args()
     cases = given.at or USUAL.get(jax.default_backend(), USUAL["cpu"])
@@ -252,7 +266,7 @@ def main() -> None:
     record = {
         **about(),
         "copy_bytes_per_second": limit,
-        "rows": [measure(*case, given.trials, iterations, limit) for case in cases],
+        "rows": [measure(*case, given.trials, iterations, limit, given.peers) for case in cases],
     }
     text = json.dumps(record, indent=2)
     print(text)

@@ -173,6 +173,17 @@ def _decoded(raw: bytes) -> tuple[str, bytes]:
     return raw[:cut].decode("utf-8", "replace"), raw[cut:]
 
 
+def without_addresses(screen: str) -> str:
+    r"""A screen without the lines that name an address, put together where the terminal broke them.
+
+    Example:
+        >>> without_addresses("WARNING: https://".ljust(80, "x") + "\nis gone.\nDone.")
+        'Done.'
+    """
+    whole = re.sub(rf"(?m)^(.{{{COLUMNS}}})\n", r"\1", screen)
+    return "\n".join(line for line in whole.split("\n") if "://" not in line)
+
+
 def run(out: Path, screens: Path | None, source: str) -> None:
     """Every step after the other, in an empty folder."""
     place = Path(tempfile.mkdtemp(prefix="limelight-"))
@@ -194,8 +205,7 @@ def run(out: Path, screens: Path | None, source: str) -> None:
             for part in ("screen", "meanwhile"):
                 told[part] = json.loads(json.dumps(told[part]).replace(str(clone), "~/limelight"))
             if name == "Install":  # where packages come from is an affair of this machine
-                lines = told["screen"].splitlines()
-                told["screen"] = "\n".join(line for line in lines if "://" not in line)
+                told["screen"] = without_addresses(told["screen"])
                 told["meanwhile"] = []
             record["steps"].append({"name": name, "typed": shown, "why": why, **told})
             print(f"{told['seconds']:7.1f} s  {shown}", flush=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from limelight._core.maths import in_text
 from limelight.papers import load
 from limelight.papers._costs import duration, gather
 from limelight.table import Table
@@ -19,12 +20,119 @@ RESULTS = ROOT / "results"
 CIFAR = 50_000
 
 
+#: What each of the papers that came last is made of, on the shelves under src/limelight and beside.
+PARTS = {
+    "theory": {
+        "zhang2024": "theory/zhang2024/* theory/ode.py",
+        "tarzanagh2023": "theory/tarzanagh2023/*",
+        "geshkovski2023": "theory/geshkovski2023/*",
+    },
+    "worlds": {
+        "zhang2024": "worlds/prompts.py",
+        "tarzanagh2023": "worlds/selections.py",
+        "geshkovski2023": "worlds/sphere.py",
+    },
+    "models": {
+        "zhang2024": "models/linear_attention.py",
+        "tarzanagh2023": "models/token_selector.py",
+        "geshkovski2023": "models/sphere_attention.py models/attention_stack.py",
+    },
+    "training, measures": {
+        "zhang2024": "",
+        "tarzanagh2023": "train/_anchored.py",
+        "geshkovski2023": "measures/clustering.py measures/similarity.py",
+    },
+    "experiments": {
+        "zhang2024": "experiments/prompt_*.py",
+        "tarzanagh2023": "experiments/token_selection.py experiments/token_basins.py"
+        " experiments/margin_ranks.py experiments/joint_selection.py experiments/_choices.py"
+        " experiments/selection_path.py experiments/mixed_selection.py",
+        "geshkovski2023": "experiments/angle_flow.py experiments/cluster_flow.py"
+        " experiments/token_geometry.py experiments/rank_collapse.py experiments/bound_ascent.py"
+        " experiments/oversmoothing.py",
+    },
+    "figures and claims": {
+        "zhang2024": "papers/zhang2024/*",
+        "tarzanagh2023": "papers/tarzanagh2023/*",
+        "geshkovski2023": "papers/geshkovski2023/*",
+    },
+    "tests": {
+        "zhang2024": "/tests/*/test_zhang2024.py /tests/*/test_prompt*.py"
+        " /tests/models/test_linear_attention.py",
+        "tarzanagh2023": "/tests/*/test_tarzanagh2023.py /tests/*/test_token_selection.py",
+        "geshkovski2023": "/tests/*/test_geshkovski2023.py /tests/experiments/test_token_flows.py"
+        " /tests/experiments/test_oversmoothing.py /tests/models/test_attention_stack.py",
+    },
+    "page and tutorial": {
+        "zhang2024": "/docs/papers/zhang2024/* /docs/tutorials/zhang2024.md",
+        "tarzanagh2023": "/docs/papers/tarzanagh2023/* /docs/tutorials/tarzanagh2023.md",
+        "geshkovski2023": "/docs/papers/geshkovski2023/* /docs/tutorials/geshkovski2023.md",
+    },
+}
+
+
+def lines(*patterns: str) -> str:
+    """How many lines some files have; patterns from src/limelight, from the root with a slash."""
+    return f"{_lines(patterns):,}"
+
+
+def made_of() -> str:
+    """What each of the last papers is made of, in lines."""
+    keys = list(PARTS["theory"])
+    counts = [(part, [_lines(of[key].split()) for key in keys]) for part, of in PARTS.items()]
+    rows = [*counts, ("all", np.sum([row for _, row in counts], axis=0))]
+    text = [f"| lines | {' | '.join(keys)} |", f"| --- |{' ---: |' * len(keys)}"]
+    text += [f"| {part} | {' | '.join(f'{n:,}' for n in row)} |" for part, row in rows]
+    return "\n" + "\n".join(text) + "\n"
+
+
+def _lines(patterns) -> int:
+    found: set[Path] = set()
+    for pattern in patterns:
+        base, pattern = (
+            (ROOT, pattern[1:]) if pattern.startswith("/") else (ROOT / "src/limelight", pattern)
+        )
+        files = {path for path in base.glob(pattern) if path.is_file()}
+        if not files:
+            raise SystemExit(f"no file {pattern}")
+        found |= files
+    return sum(len(path.read_text().splitlines()) for path in found)
+
+
 def quantity(key: str, statement: str, name: str, form: str, *settings: str) -> str:
     """A number that a statement gives: `value`, or a quantity with its blanks as underscores."""
     given = dict(setting.split("=", 1) for setting in settings)
     bound = load(key).statement(statement).evaluate(given)
     known = {re.sub(r"\s", "_", said): number for said, number in bound.quantities.items()}
     return _written(float({"value": bound.value, **known}[name]), form)
+
+
+#: Rows of the benchmark of trials per second, and what they are called on a page.
+SPEEDS = {
+    "PyTorch loop": "PyTorch loop, one trial after another",
+    "engine, token by token": "limelight, token by token",
+    "engine, grouped, every step": "limelight, equal tokens computed once (exact)",
+    "engine, grouped": "limelight, and trials that can no longer change end early (exact)",
+}
+
+
+def speeds(paces: str = "") -> str:
+    """Trials per second over those of an ordinary loop; with a word also the trials per second."""
+    files = (RESULTS / "benchmarks" / f"throughput-{name}.json" for name in ("cpu", "h200"))
+    measured = [{r["name"]: r for r in json.loads(f.read_text())["rows"]} for f in files]
+    rows = ["| | 2 CPU cores | one H200 |", "| --- | ---: | ---: |"]
+    for name, words in SPEEDS.items():
+        cells = []
+        for row in (found[name] for found in measured):
+            ratio, pace = row["ratio"] or 1, row["value"]
+            cells.append(_three(ratio) + (f" ({_three(pace)} trials per second)" if paces else ""))
+        rows.append(f"| {words} | {' | '.join(cells)} |")
+    return "\n" + "\n".join(rows) + "\n"
+
+
+def _three(number: float) -> str:
+    """Three digits, thousands in full."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def trials(key: str, figure: str) -> str:
@@ -110,7 +218,7 @@ def _table(key: str, figure: str) -> Table:
 def _written(number: float, form: str) -> str:
     """A number; `tex` writes powers of ten as formulas do."""
     if form != "tex":
-        return f"{number:{form}}"
+        return in_text(f"{number:{form}}")
     digits, power = f"{number:.2e}".split("e")
     return rf"{digits} \cdot 10^{{{int(power)}}}"
 

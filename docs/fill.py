@@ -29,6 +29,7 @@ import evidence  # noqa: E402
 import facts  # noqa: E402
 import networks  # noqa: E402
 
+from limelight._core.maths import in_text
 from limelight.claims import DECISIONS, LEVEL, OPEN_KINDS, Verdict
 from limelight.papers import KEYS, coverage, load
 from limelight.papers.published import decide_published
@@ -61,8 +62,12 @@ def claims(key: str, whose: str = "all") -> str:
     """How many claims there are, and how many hold; `whose` may be paper, ours or a kind."""
     found = [v.verdict for v in decided(key).values() if whose in ("all", _group(v))]
     counts = Counter(found)
-    words = {"holds": "hold", "fails": "fail"}
-    parts = [f"{counts[word]} {words.get(word, word)}" for word in DECISIONS if counts[word]]
+    many = {"holds": "hold", "fails": "fail"}
+    parts = [
+        f"{counts[word]} {word if counts[word] == 1 else many.get(word, word)}"
+        for word in DECISIONS
+        if counts[word]
+    ]
     return f"{len(found)} claims: {', '.join(parts)}"
 
 
@@ -85,13 +90,13 @@ def tables(key: str) -> str:
 
 def value(key: str, name: str, form: str = ".3g") -> str:
     """The number of a claim."""
-    return f"{verdict_of(key, name).value:{form}}"
+    return in_text(f"{verdict_of(key, name).value:{form}}")
 
 
 def interval(key: str, name: str, form: str = ".3g") -> str:
     """The interval of a claim."""
     low, high = verdict_of(key, name).interval or ()
-    return f"{low:{form}} to {high:{form}}"
+    return in_text(f"{low:{form}} to {high:{form}}")
 
 
 def verdict(key: str, name: str) -> str:
@@ -137,7 +142,7 @@ def verdicts(key: str, *names: str) -> str:
         v = verdict_of(key, name)
         ends = "" if v.interval is None else " [{:.3g}, {:.3g}]".format(*v.interval)
         number = "" if v.value != v.value else f"{v.value:.3g}{ends}"
-        rows.append(f"| `{name}` | {_cell(v.statement)} | {v.verdict} | {number} |")
+        rows.append(f"| `{name}` | {_cell(v.statement)} | {v.verdict} | {_cell(number)} |")
     return "\n" + "\n".join(rows) + "\n"
 
 
@@ -156,7 +161,7 @@ def undecided() -> str:
     for name, v in found.items():
         ends = "" if v.interval is None else " [{:.3g}, {:.3g}]".format(*v.interval)
         number = "" if v.value != v.value else f"{v.value:.3g}{ends}"
-        rows.append(f"| `{name}` | {_cell(v.statement)} | {number} | {told[name]} |")
+        rows.append(f"| `{name}` | {_cell(v.statement)} | {_cell(number)} | {told[name]} |")
     return "\n" + "\n".join(rows) + "\n"
 
 
@@ -277,7 +282,7 @@ ASKED = {
     f.__name__: f
     for f in (mutants, machines, guided, undecided, claiming, workers, n, family, note, one_in)
     + (errata_cards, changed_claims, facts.quantity, facts.trials, facts.mean, facts.most)
-    + (facts.days, facts.onsets, facts.epochs, facts.longer, facts.costs)
+    + (facts.days, facts.onsets, facts.epochs, facts.longer, facts.costs, facts.speeds)
     + (networks.checkpoints, networks.loaded_networks, networks.refused_networks)
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
 }
@@ -295,11 +300,14 @@ def _group(v: Verdict) -> str:
 
 def _said(v: Verdict) -> str:
     ends = "" if v.interval is None else " [{:.3g}, {:.3g}]".format(*v.interval)
-    return v.verdict if v.value != v.value else f"{v.verdict}, {v.value:.3g}{ends}"
+    return v.verdict if v.value != v.value else in_text(f"{v.verdict}, {v.value:.3g}{ends}")
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", r"\|")
+    """Words of a claim for the cell of a table: maths typeset, code as it is."""
+    parts = re.split(r"(`[^`]*`)", text)
+    typeset = (part if i % 2 else in_text(part) for i, part in enumerate(parts))
+    return "".join(typeset).replace("|", r"\|")
 
 
 # --- pages --------------------------------------------------------------------------------------
@@ -320,7 +328,7 @@ def pages() -> list[Path]:
     here = ROOT / "docs"
     made = (here / "_build", here / "api", here / "errata")
     written = [p for p in sorted(here.rglob("*.md")) if not any(map(p.is_relative_to, made))]
-    return [ROOT / "README.md", ROOT / "CHANGELOG.md", *written]
+    return [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "benchmarks" / "README.md", *written]
 
 
 def errata() -> dict[Path, str]:

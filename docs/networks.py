@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from limelight._core.maths import in_text
+
 RECORDS = Path(__file__).resolve().parents[1] / "results" / "benchmarks"
 
 
@@ -23,7 +25,7 @@ def loaded_networks() -> str:
     rows = ["| network | heads | largest error | of | the bound |", "|---|---|---|---|---|"]
     for row in _record("checkpoints")["rows"]:
         if row["outcome"] == "loaded":
-            error = f"{row['error']:.1e} | {row['scale']:.2f}"
+            error = in_text(f"{row['error']:.1e} | {row['scale']:.2f}")
             rows.append(f"| {row['source']} | {row['heads']} | {error} | {_bound(row['bound'])} |")
     return "\n" + "\n".join(rows) + "\n"
 
@@ -44,7 +46,8 @@ def described_networks() -> str:
     if not rows:
         return "not measured yet"
     names = ", ".join(row["source"].removeprefix("transformers ") for row in rows)
-    return f"{names} (at most {max(row['error'] for row in rows):.0e})"
+    most = in_text(f"{max(row['error'] for row in rows):.0e}")
+    return f"{names} (at most {most})"
 
 
 def prune_curve(name: str) -> str:

@@ -78,6 +78,13 @@ def test_no_page_is_empty_or_unfinished(page):
     assert not re.search(r"\b[A-Z]{3,}_[A-Z]{3,}\b", re.sub(r"`[^`]*`", "", text))
 
 
+@pytest.mark.parametrize("page", ["README.md", "benchmarks/README.md", *PAGES[1:]])
+def test_no_prose_begins_with_a_mark(page):
+    """A comment at the start of a line begins a block of HTML: Markdown behind it is not read."""
+    lines = (ROOT / page).read_text().splitlines()
+    assert [line for line in lines if re.match(r"\s*<!-- = [^>]*-->\S", line)] == []
+
+
 #: A ratio without its "per", as in "trials a cell".
 RATIO = re.compile(
     r"\b(trials|seconds|ms|ns|images|bytes|MB|GB|FLOPs|examples|draws|numbers?|columns)\s+an? "

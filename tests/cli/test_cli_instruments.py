@@ -60,7 +60,7 @@ def test_a_schedule_is_written_for_other_programs(call):
     words = ("prune", DIGITS, "--images", "digits", "--limit", 20, "-o", "pruned.safetensors")
     told = call(*words, "--keep", 0.5, "--policy", "similarity", "--rounds", 1)
     assert told.code == 0, told.err
-    assert "written: pruned.safetensors" in told.out
+    assert "Written: pruned.safetensors" in told.out
     assert read_schedule("pruned.safetensors") == Schedule("similarity", 1, 0.5)
     slip = call(*words, "--keep", 0.5, "--keep", 0.7)
     assert (slip.code, slip.out) == (2, "")
@@ -176,7 +176,7 @@ def test_a_probe_on_the_command_line(call):
     encodings = load_vit(DIGITS).encodings
     assert f"locality {float(locality(encodings)):.3f}" in told.out
     assert "6 of all images of digits" in told.out
-    assert "written: page.html" in told.out
+    assert "Written: page.html" in told.out
     assert max(map(len, told.out.splitlines())) <= 100
     assert "Content-Security-Policy" in Path("page.html").read_text(encoding="utf-8")
 

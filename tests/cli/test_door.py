@@ -104,6 +104,14 @@ def install(site: Path, name: str, key: str, value: str) -> None:
     outside.installed.cache_clear()
 
 
+def test_a_recipe_where_its_title_belongs_is_one_line(call):
+    text = COINS + PAPER.replace("FIGURES", '{"fig1": figure}')
+    Path("coins_m.py").write_text(text.replace("KEY", "coins2026"))
+    said = call("show", "./coins_m.py").err
+    assert "coins2026: fig1 is given as a Figure, not in words" in said
+    assert "Traceback" not in said
+
+
 @pytest.mark.parametrize("write", [write_file, write_package])
 def test_a_file_or_a_folder_is_a_paper(call, write):
     here = "./" + str(write(Path("coins_a.py" if write is write_file else "coins_b"), "coins2026"))
@@ -112,7 +120,7 @@ def test_a_file_or_a_folder_is_a_paper(call, write):
     assert (ran.code, ran.json["verdicts"][0]["verdict"]) == (0, "holds")
     store = ran.json["store"]
     assert f"--paper {here}" in call("run", here, "fig1", "--scale", "small").out
-    assert "all 24 trials were there already" in call("resume", store, "--paper", here).out
+    assert "all 24 trials had been computed before" in call("resume", store, "--paper", here).out
     assert call("plot", store, "--paper", here, "--json").json["figure"] == "fig1"
     assert call("cite", store, "--paper", here).out.startswith("@misc{coins2026")
     assert call("cite", here).out.startswith("@misc{coins2026")
@@ -145,7 +153,7 @@ def test_an_installed_package_brings_a_paper(call):
     ran = call("run", "coins2027", "fig1", "--scale", "small", "--json")
     store = ran.json["store"]
     assert call("plot", store, "--json").json["figure"] == "fig1"
-    assert "were there already" in call("resume", store).out
+    assert "had been computed before" in call("resume", store).out
     assert call("cite", store).out.startswith("@misc{coins2027")
 
 

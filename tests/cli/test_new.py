@@ -54,5 +54,5 @@ def test_names_that_will_not_do_are_refused(call, words, told):
 
 def test_nothing_is_written_over(call):
     Path("needle.py").write_text("mine", encoding="utf-8")
-    assert "is there already" in call("new", "study", "needle.py").err
+    assert "there is already a file" in call("new", "study", "needle.py").err
     assert Path("needle.py").read_text(encoding="utf-8") == "mine"

@@ -169,7 +169,7 @@ def test_a_bar_shows_trials_pace_and_time_left_until_ctrl_c(call, finished, tmp_
     assert terminal.raw.count("\x1b[?25l") <= terminal.raw.count("\x1b[?25h")
     stopped, hint = terminal.text.replace("\r", "").strip().splitlines()[-2:]
     assert stopped.startswith("stopped: 24 of 36 trials are stored")
-    assert hint == f"hint: go on with: limelight resume '{store}'"
+    assert hint == f"hint: to go on: limelight resume '{store}'"
     assert not list(store.rglob("*.tmp"))
     # What comes after gives the table of a run that was never stopped.
     rest = call("resume", store)
@@ -191,7 +191,7 @@ def test_ctrl_c_while_a_program_compiles(tmp_path):
     assert terminal.close() == 130
     stopped, hint = terminal.text.replace("\r", "").strip().splitlines()[-2:]
     assert stopped.startswith("stopped: 0 of 36 trials are stored")
-    assert hint == f"hint: go on with: limelight resume {store}"
+    assert hint == f"hint: to go on: limelight resume {store}"
     assert terminal.raw.count("\x1b[?25l") <= terminal.raw.count("\x1b[?25h")
     assert "Traceback" not in terminal.text
     manifest = json.loads((store / "manifest.json").read_text())

@@ -108,7 +108,7 @@ def test_run_then_run_again_then_resume(call):
     for words in ((*RUN,), ("resume", store)):
         again = call(*words)
         assert (again.code, again.err) == (0, "")
-        assert "all 36 trials were there already" in again.out
+        assert "all 36 trials had been computed before" in again.out
         assert f"limelight plot {store}" in again.out
         assert f"Figure: {store / 'dice.png'}" in again.out
         assert again.out.count("left open") == 1  # one line, not a list
@@ -143,7 +143,7 @@ def test_settings_and_seed_name_the_folder_and_reach_the_trials(call):
     assert (manifest["seed"], manifest["scale"]) == (3, "smoke")
     assert manifest["settings"] == {"sides": "4,64", "trials": "2", "bonus": "100"}
     assert "sides=4,64" in done["verdicts"][0]["source"]
-    assert "were there already" in call("resume", store).out
+    assert "had been computed before" in call("resume", store).out
 
 
 def test_a_claim_is_decided_at_a_scale_that_decides(call):
@@ -207,10 +207,10 @@ def test_plot_and_report(call, copy):
     assert drawn == {"figure": "dice", "files": ["fig.svg", "fig-fair.svg"]}
     assert sorted(os.listdir()) == ["fig-fair.svg", "fig.svg"]
     assert Path("fig.svg").read_text(encoding="utf-8").startswith("<?xml")
-    assert call("plot", copy).out.startswith("drawn: ")
+    assert call("plot", copy).out.startswith("Drawn: ")
     assert (copy / "dice.png").exists()
     page = call("report", copy, "-o", "page.html")
-    assert (page.code, page.out) == (0, "written: page.html\n")
+    assert (page.code, page.out) == (0, "Written: page.html\n")
     text = Path("page.html").read_text(encoding="utf-8")
     assert "dice.half" in text
     assert f"--store {copy}" in text
@@ -289,9 +289,9 @@ def test_verify_runs_every_figure_and_resumes(call):
     assert "nan" not in page.out
     assert contents(Path("runs")) == before
     # It shares its folders with `run`, other seeds included.
-    assert "were there already" in call(*RUN[:5]).out
+    assert "had been computed before" in call(*RUN[:5]).out
     call("verify", toy.KEY, "--seed", "2", "--json")
-    assert "were there already" in call(*RUN[:5], "--seed", "2").out
+    assert "had been computed before" in call(*RUN[:5], "--seed", "2").out
 
 
 def test_verify_marks_a_failed_run_and_goes_on(call, monkeypatch):

@@ -190,8 +190,23 @@ def test_one_process_per_gpu_of_this_machine(tmp_path, monkeypatch):
     while local.poll(list(jobs.values())):
         time.sleep(0.01)
     assert [Path(tmp_path / f"gpu-{n}").read_text().strip() for n in range(2)] == ["2", "5"]
-    with pytest.raises(InputError, match="3 workers, 2 GPUs"):
+    with pytest.raises(InputError, match="3 workers for GPUs 2, 5"):
         local.start({2: words})
+
+
+def test_a_process_of_this_machine_is_tied_to_whoever_started_it(tmp_path, monkeypatch):
+    """It notices the end of its standard input, and is told to look for it."""
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    local = launcher("local", tmp_path, {})
+    local.start({0: ["sh", "-c", f'echo "$0" > {tmp_path}/words; cat; : > {tmp_path}/left']})
+    (process,) = local.processes.values()
+    while not (tmp_path / "words").exists() or not (tmp_path / "words").read_text():
+        time.sleep(0.01)
+    assert (tmp_path / "words").read_text() == "--tied\n"
+    assert process.poll() is None
+    process.stdin.close()  # what the system does when the starting process ends
+    process.wait(20)
+    assert (tmp_path / "left").exists()
 
 
 @pytest.mark.parametrize("given", ["0", "0.0", "0.5", "1"])

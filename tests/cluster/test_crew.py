@@ -1,7 +1,9 @@
 """Whoever watches workers: what is found, replaced, refused and told, with workers not there."""
 
+import json
 import os
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,11 +12,13 @@ import pytest
 
 from limelight._core.errors import InputError, RunError, StoreError
 from limelight._engine.claims import Claims
+from limelight._engine.run import ROUNDS
 from limelight._workers import crew as module
 from limelight._workers import jobs as records
 from limelight._workers.crew import Crew
 from limelight._workers.local import Local
 from limelight._workers.status import status
+from limelight._workers.work import command
 from tests.cluster.folder import NAMES, Fake, begun, crew, finish, recorded
 
 
@@ -94,6 +98,73 @@ def test_a_worker_that_finishes_nothing_is_replaced_as_often_as_was_said(store):
     assert launcher.started == [0, 0, 0]
 
 
+def test_a_worker_that_gets_on_is_replaced_for_ever(whole, store):
+    """Preempted after every chunk, it ends more often than it may without having finished any."""
+    team, launcher = crew(store, 1, retries=0)
+    finishing(whole, store, launcher, NAMES[1:])
+    assert len(team.wait()) == 8
+    assert launcher.started == [0] * 4
+
+
+def test_a_worker_that_got_on_once_is_not_replaced_for_ever(whole, store):
+    team, launcher = crew(store, 1, retries=2)
+    finishing(whole, store, launcher, NAMES[1:2])
+    with pytest.raises(RunError, match="2 of 4 chunks are missing"):
+        team.wait()
+    assert launcher.started == [0] * 5  # two above, one as it had got on, two in vain
+
+
+def finishing(whole, store, launcher, names) -> None:
+    """Workers that finish one chunk each and end, and then such as finish none."""
+    starts, left = launcher.start, list(names)
+
+    def start(commands):
+        assert len(launcher.started) < 9, "replaced for ever"
+        found, launcher.there = starts(commands), {}
+        for name in left[:1]:
+            finish(whole, store, name)
+            facts = store / "chunks" / f"{name}.json"
+            facts.write_text(json.dumps(json.loads(facts.read_text()) | {"by": {"worker": "0"}}))
+            left.pop(0)
+        return found
+
+    launcher.start = start
+    start({0: ["work"]})  # what the first one did before it ended
+
+
+def test_a_worker_beyond_the_crew_is_not_replaced(whole, store):
+    recorded(store, "a", "b", "c")
+    launcher = Fake(store)
+    launcher.there = dict.fromkeys("abc", "running")
+    team = Crew(store, launcher, [["work"]])
+    launcher.there = {}
+    team._tend(team.status())
+    assert launcher.started == [0]
+
+
+def test_what_others_hold_is_no_reason_to_replace_a_worker(store):
+    team, launcher = crew(store, 1)
+    launcher.there = {}
+    claims = Claims(store / "locks")
+    with claims.hold(NAMES[1]), claims.hold(NAMES[2]), claims.hold(NAMES[3]):
+        team._tend(team.status())
+    assert launcher.started == [0]
+    team._tend(team.status())
+    assert launcher.started == [0, 0]
+
+
+def test_failures_are_forgotten_by_a_new_crew_alone(store):
+    (store / "workers" / "failures").mkdir()
+    facts = dict.fromkeys(("error", "host", "job", "worker"), "") | {"chunk": NAMES[1]}
+    (store / "workers" / "failures" / "0.json").write_text(json.dumps(facts))
+    recorded(store, "a")
+    launcher = Fake(store)
+    launcher.there = {"a": "running"}
+    assert len(Crew(store, launcher, [["work"]]).status().failures) == 1
+    launcher.there = {}
+    assert not Crew(store, launcher, [["work"]]).status().failures
+
+
 def test_a_refused_replacement_is_told_once_and_asked_for_again(whole, store, monkeypatch):
     monkeypatch.setattr(module, "AGAIN", 0.0)
     team, launcher = crew(store)
@@ -163,12 +234,54 @@ def test_workers_that_find_no_room_are_told_of_with_the_reason(store, monkeypatc
     assert team.messages == []
 
 
+def test_a_cancel_that_nobody_heard_is_told(store):
+    team, launcher = crew(store, grace=0.0)
+    launcher.there = None
+    team._dismiss = lambda patience: None
+    with pytest.raises(RunError, match="fake does not answer: workers may still be there"):
+        team.cancel()
+
+
+def test_a_disk_that_spoils_every_chunk_ends_the_run(whole, store, monkeypatch):
+    """Set aside and computed again, but not for ever."""
+    team, launcher = crew(store, 1)
+    finish(whole, store, *NAMES)
+    look = team.watch.look
+
+    def spoiled(*given):
+        finish(whole, store, *NAMES)  # somebody computed it again, in vain
+        (store / "chunks" / f"{NAMES[2]}.parquet").write_bytes(b"PAR1")
+        return look(*given)
+
+    monkeypatch.setattr(team.watch, "look", spoiled)
+    with pytest.raises(StoreError, match=NAMES[2]):
+        team.wait()
+    assert len(list((store / "chunks").glob(f"{NAMES[2]}.damaged*"))) == ROUNDS
+
+
+def test_workers_without_a_log_may_not_see_the_folder(store):
+    team, launcher = crew(store, 1, retries=0)
+    launcher.there = {}
+    with pytest.raises(RunError, match="do their machines see this folder"):
+        team.wait()
+    assert not [message for message in team.messages if "last lines" in message]
+
+
+def test_a_worker_makes_no_folder_on_a_machine_that_does_not_see_the_run(tmp_path):
+    words = command(tmp_path / "run", 0, 1, grace=0.0, stall=1.0)
+    ended = subprocess.run(words, capture_output=True, text=True)
+    assert ended.returncode == 1
+    assert "FileNotFoundError" in ended.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_claims_and_files_that_killed_workers_left_are_cleared_at_the_end(whole, store):
-    team, _ = crew(store)
+    team, launcher = crew(store)
     (store / "locks" / "000-00001").write_text("{}")
     (store / "chunks" / ".000-00001.parquet.xyz.tmp").touch()
     finish(whole, store, *NAMES)
     team.wait()
+    assert launcher.cancelled == {"job-0", "job-1"}  # those that linger are not needed any more
     assert not list((store / "locks").iterdir())
     assert not list((store / "chunks").glob(".*"))
 

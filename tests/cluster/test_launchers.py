@@ -129,10 +129,12 @@ def test_options_that_a_worker_cannot_have_are_one_line(submitit, tmp_path, opti
 
 def test_words_become_what_submitit_takes(submitit, tmp_path):
     given = {"setup": "module load cuda", "mem": "8G", "nodes": "1", "exclusive": "true"}
-    told = launcher("slurm", tmp_path, given | {"time": "1-0", "nice": "10"}).parameters
+    given |= {"time": "1-0", "nice": "10", "account": "007"}
+    told = launcher("slurm", tmp_path, given).parameters
     assert told["setup"] == ["module load cuda"]
     assert (told["mem"], told["nodes"], told["time"]) == ("8G", 1, 1440)
-    assert told["additional_parameters"] == {"requeue": True, "exclusive": True, "nice": 10}
+    rest = {"requeue": True, "exclusive": True, "nice": 10, "account": "007"}
+    assert told["additional_parameters"] == rest
 
 
 def test_an_extra_that_is_missing_says_what_to_install():
@@ -156,7 +158,7 @@ def test_all_jobs_of_an_array_may_run_and_more_than_one_holds_are_several(submit
 def test_an_array_nobody_would_find_is_cancelled(submitit, programs, tmp_path, monkeypatch):
     calls = programs()
     monkeypatch.setattr(submitit, "refuses", RuntimeError("sbatch: error: no more today\nbye"))
-    with pytest.raises(InputError, match="SLURM does not take the jobs: sbatch: error: no more"):
+    with pytest.raises(InputError, match="SLURM does not take the jobs: no more today"):
         launcher("slurm", tmp_path, {}).start({n: ["work"] for n in range(1001)})
     assert any(line.startswith("scancel --quiet 1_0 1_1 ") for line in calls())
 
@@ -188,6 +190,15 @@ def test_jobs_wait_or_run_or_are_not_there(submitit, programs, tmp_path):
     there = {"7_0": "running", "7_1": "waiting", "7_2": "running", "8": "waiting"}
     assert slurms.poll(jobs) == there
     assert slurms.why(jobs) == "Resources, Bad"
+
+
+def test_what_a_users_variables_say_hides_no_job(submitit, programs, tmp_path, monkeypatch):
+    """A job that is not seen would be replaced, again and again."""
+    for name, text in (("SQUEUE_STATES", "RUNNING"), ("LOGNAME", "somebody"), ("USER", "somebody")):
+        monkeypatch.setenv(name, text)
+    calls = programs(squeue='[ -z "$SQUEUE_STATES" ] && echo 7_0 PENDING Resources')
+    assert launcher("slurm", tmp_path, {}).poll(["7_0"]) == {"7_0": "waiting"}
+    assert f"--user {os.getuid()} " in calls()[-1]
 
 
 @pytest.mark.parametrize("script", ["exit 1", "exec sleep 5"])

@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pytest
 
+import limelight as ll
 from limelight._cli.crew import announced, print_cost
 from limelight._cli.status import status as show
+from limelight._core.errors import InputError
 from limelight._engine import claims
 from limelight._engine.device import describe_machine
 from limelight._engine.run import Engine, lay_out
-from limelight._workers import jobs, share, work
-from limelight._workers.layout import estimate
+from limelight._workers import jobs, layout, share, work
+from limelight._workers.launcher import launcher
+from limelight._workers.layout import estimate, fitted
 from limelight._workers.share import Bell, Share
 from limelight._workers.status import ago, status
 from tests.cluster.folder import AXES, NAMES, TRIALS, WIDTH, begun
@@ -57,6 +60,15 @@ def test_jobs_in_a_queue_are_somebody(store, tmp_path, monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["workers"] == {"waiting": 2}
 
 
+def test_jobs_of_another_user_are_asked_for_under_that_user(store, tmp_path, monkeypatch):
+    """Whoever looks may be somebody else than whoever submitted."""
+    monkeypatch.setattr(jobs.os, "getuid", lambda: 4711)
+    jobs.write_down(store, 0, "slurm", "7_0")
+    monkeypatch.undo()
+    squeue(tmp_path, monkeypatch, 'case "$*" in *"--user 4711 "*) echo 7_0 RUNNING None;; esac')
+    assert status(store).workers == {"running": 1}
+
+
 @pytest.mark.parametrize(
     ("script", "said"),
     [("exit 0", "held      none: nobody works on it\n"), ("exit 1", "cannot be seen from here")],
@@ -77,6 +89,20 @@ def test_many_failures_are_not_all_shown(store, capsys):
     said = capsys.readouterr().out
     assert said.count("no die") == 8
     assert "and 3 more" in said
+
+
+def test_what_failed_and_was_then_computed_is_no_failure(store):
+    (store / "workers" / "failures").mkdir()
+    for number, name in enumerate(NAMES[:2]):  # the first is there
+        facts = {"chunk": name, "error": "no die", "host": "a", "job": "", "worker": "0"}
+        (store / "workers" / "failures" / f"{number}.json").write_text(json.dumps(facts))
+    assert [failure.chunk for failure in status(store).failures] == [NAMES[1]]
+
+
+def test_the_last_chunk_may_hold_fewer_trials(tmp_path):
+    Walk().sweep({"drift": [0.0]}, trials=3, width=2, store=tmp_path)
+    seen = status(tmp_path)
+    assert (seen.done, seen.trials, seen.missing) == (3, 3, ())
 
 
 # --- what nobody would write ----------------------------------------------------------------------
@@ -105,25 +131,51 @@ def test_a_moment_that_is_none_is_not_counted_from(since):
     assert math.isnan(ago(since))
 
 
+def test_a_folder_of_results_is_no_run(whole, tmp_path):
+    """It has no chunks, so it would seem that nothing of it was there."""
+    store = begun(whole, tmp_path / "results", 0)
+    ll.open(whole).save(store / "table.parquet")
+    for ask in (status, ll.workers, lambda s: Walk().sweep(AXES, trials=TRIALS, store=s)):
+        with pytest.raises(InputError, match="holds a published table, which is whole"):
+            ask(store)
+
+
 # --- what is announced ----------------------------------------------------------------------------
 
 
 def test_only_what_is_left_is_announced(plan, capsys):
-    assert announced(plan, estimate(plan, 2, False), 2, "slurm").startswith(
+    assert announced(plan, estimate(plan, 2, False), "slurm").startswith(
         "2 workers on slurm: 1 program, 4 chunks of 2 trials (2 per worker,"
     )
     rest = estimate(plan, 2, False, there=set(NAMES[:3]))
     whole = estimate(plan, 2, False)
     assert rest.device_hours == pytest.approx(whole.device_hours / 4)
-    assert announced(plan, rest, 2, "slurm").startswith(
+    assert announced(plan, rest, "slurm").startswith(
         "1 worker on slurm: 1 program, 1 more of 4 chunks of 2 trials (1 per worker,"
     )
     nothing = estimate(plan, 2, False, there=set(NAMES))
     assert nothing.programs == 0
-    assert announced(plan, nothing, 2, "ray") == "all 4 chunks are there; no worker is needed"
-    print_cost(plan, rest, 2, "slurm", json=True)
+    assert announced(plan, nothing, "ray") == "all 4 chunks are there; no worker is needed"
+    print_cost(plan, rest, "slurm", json=True)
     told = json.loads(capsys.readouterr().out)
     assert (told["chunks"], told["chunks_there"], told["trials"]) == (1, 3, 2)
+    assert (told["workers"], told["chunks_per_worker"]) == (1, 1.0)  # two were asked for
+
+
+@pytest.mark.parametrize("count", [1, 3, 16])
+def test_every_worker_has_several_chunks_and_none_is_long(monkeypatch, count):
+    make = lambda width: Walk().plan(AXES, trials=1024, width=width)
+    plan = fitted(make, count, gpus=False)
+    assert len(plan.chunks) >= layout.EACH * count
+    assert plan.width & (plan.width - 1) == 0
+    monkeypatch.setattr(layout, "pace_of", lambda plan, gpus: plan.cost.flops / 40)  # 40 s a trial
+    assert fitted(make, count, gpus=False).width == 4  # 300 s hold seven
+
+
+def test_the_width_is_found_for_the_device_of_the_workers():
+    make = lambda width: Walk().plan(AXES, trials=1024, width=width or 4)  # four fit in here
+    assert fitted(make, 2, gpus=False).width == 4
+    assert fitted(make, 2, gpus=True).width == 2 * 1024 // 8
 
 
 # --- one of a thousand ---------------------------------------------------------------------------
@@ -177,9 +229,6 @@ def test_the_last_lease_of_a_lost_machine_is_inherited(plan, store, whole, monke
 
 
 def test_a_missing_extra_is_one_line_before_anything_is_written(tmp_path, monkeypatch):
-    from limelight._core.errors import InputError
-    from limelight._workers.launcher import launcher
-
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match="on=ray needs ray, which is not installed"):
         launcher("ray", tmp_path, {})

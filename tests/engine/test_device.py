@@ -44,6 +44,8 @@ def test_the_user_may_choose_the_place(fresh, tmp_path):
     assert device.use_cache() == tmp_path / "limelight" / "xla"
     jax.config.update("jax_compilation_cache_dir", "/chosen")
     assert str(device.use_cache()) == "/chosen"
+    jax.config.update("jax_compilation_cache_dir", "")  # as JAX_COMPILATION_CACHE_DIR= does
+    assert device.use_cache() is None
 
 
 def test_nothing_is_kept_where_it_cannot_be(fresh, tmp_path):

@@ -5,11 +5,12 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from limelight._core.errors import InputError
 from limelight.experiments import TokenSelection
 from limelight.experiments._choices import draw_batch
-from limelight.models import MergedSelector
+from limelight.models import MergedSelector, TokenSelector
 from limelight.theory.tarzanagh2023 import svm
 from limelight.train._anchored import Batch, anchored_pull, automatic_pull
 from limelight.worlds import Arrangements, Selections
@@ -123,6 +124,61 @@ def test_tied_scores_drop_the_constraint_against_the_tie():
     cosine, rho = read(W, ids)
     assert (cosine, rho) == pytest.approx((0.76947, 0.14703), abs=1e-4)
     assert read(W, ids, free={(0, 0)})[0] > 0.9999
+    # Where it is bound for, the SVM without the tied token, lies as far from the whole SVM.
+    where = svm.constraints(X, Z, ids)
+    tied = [pair == (0, 0) for pair in zip(where.sample, where.token, strict=True)]
+    limit = svm.least_norm(where.rows[~np.array(tied)]).weights
+    assert read(limit, ids) == pytest.approx((0.770370, 0.148714), abs=1e-6)
+
+
+@pytest.mark.parametrize("c", [3, 10, 30])
+def test_a_choice_that_is_not_locally_optimal_is_left(c):
+    """From its own max-margin direction, at any radius; the best tokens are kept from theirs."""
+    batch, ends = padded(X, Z, SCORES), []
+    for chosen in ([0, 0], OPT):
+        start = c * svm.max_margin(X, Z, chosen).weights  # c is the norm over that of the SVM
+        W = descend(batch, jnp.asarray(start), 20_000, jnp.asarray(0.0), False)
+        ends.append(np.asarray(jnp.argmax(batch.logits(W), axis=1)).tolist())
+    assert ends[0] != [0, 0]
+    assert ends[1] == list(OPT)
+    left = svm.max_margin(X, Z, ends[0])
+    assert svm.locally_optimal(left, svm.constraints(X, Z, ends[0]), SCORES, ends[0])
+
+
+def test_in_the_plane_few_worlds_can_select_their_best_tokens():
+    """n = 6, T = 8, d = 2: separable in 22 or 23 worlds of 100, settled in 16 or 17.
+
+    Whether a choice can be separated is asked a linear program too, which knows no margin.
+    """
+    world = Selections(tokens=8, dimension=2)
+    trial = TokenSelection(world=world, model=TokenSelector(scale=0.0), samples=6, steps=2000)
+    keys = jr.split(jr.key(7), 300)
+
+    def both(key):
+        found = trial.trial(key)
+        return found["feasible"], found["settled"], draw_batch(key, world, 6, 6)[0]
+
+    feasible, settled, data = jax.device_get(jax.jit(jax.vmap(both))(keys))
+    for w in range(60):
+        chosen = data.scores[w].argmax(axis=1)
+        rows = svm.constraints(data.tokens[w], data.queries[w], chosen).rows
+        slow = linprog(np.zeros(4), -rows, -np.ones(len(rows)), bounds=(None, None))
+        assert (slow.status == 0) == feasible[w]
+    # Four standard errors of a share of 300.
+    assert feasible.mean() == pytest.approx(0.225, abs=0.097)
+    assert settled.mean() == pytest.approx(0.165, abs=0.086)
+
+
+def test_names_of_tokens_and_axes_do_not_matter():
+    random = np.random.default_rng(0)
+    turn = np.linalg.qr(random.normal(size=(D, D)))[0]
+    order = np.array([random.permutation(T) for _ in range(N)])
+    W, ids = run(padded(X, Z, SCORES), steps=500)
+    moved = np.take_along_axis(X @ turn.T, order[:, :, None], axis=1)
+    batch = padded(moved, Z @ turn.T, np.take_along_axis(SCORES, order, axis=1))
+    other, names = run(batch, steps=500)
+    np.testing.assert_allclose(turn.T @ other @ turn, W, atol=1e-9 * np.linalg.norm(W))
+    assert np.take_along_axis(order, names[:, None], axis=1)[:, 0].tolist() == ids.tolist()
 
 
 def test_trajectories_in_the_plane():

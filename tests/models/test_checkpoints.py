@@ -152,31 +152,152 @@ def test_the_table_knows_vit_huge():
     assert sum(a["heads"] * 64 != a["sizes"][0] for a in known) > 20
 
 
-def test_a_module_says_it_of_itself():
-    """A stand-in with timm's attributes; the real ones are in `benchmarks/checkpoints.py`."""
-    thing = lambda **fields: types.SimpleNamespace(**fields)
-    tensors = load_file(PLACE / "timm-vit" / "model.safetensors")
-    norm = type("LayerNorm", (), {"eps": 1e-6})()
-    block = thing(norm1=norm, attn=thing(num_heads=2), mlp=thing(act=type("GELU", (), {})()))
-    fields = {
-        "state_dict": lambda self: tensors,
-        "blocks": [block],
-        "modules": lambda self: [norm],
-        "global_pool": "token",
-        "patch_embed": thing(img_size=(16, 16)),
+def part(kind, *inside, library="timm.layers", **fields):
+    """A stand-in for a PyTorch module; the real ones are in `benchmarks/checkpoints.py`."""
+    own = type(kind, (), {"__module__": library})()
+    vars(own).update(fields)
+    own.modules = lambda: [own, *(deep for one in inside for deep in one.modules())]
+    return own
+
+
+def stand_in(name="timm-vit", kind="VisionTransformer", library="timm.models", **changes):
+    """A ViT of timm's with the tensors of a fixture, and other parts than it has where asked."""
+    tensors = load_file(PLACE / name / "model.safetensors")
+    norm = changes.get("norm") or part("LayerNorm", eps=1e-6)
+    make = lambda: types.SimpleNamespace(
+        norm1=norm,
+        attn=part("Attention", num_heads=2, head_dim=8, scale=8**-0.5),
+        mlp=part("Mlp", act=part("GELU", library="torch.nn")),
+    )
+    blocks = [make(), make()]
+    changes.get("change", lambda blocks: None)(blocks)
+    insides = [inside for b in blocks for inside in (b.norm1, b.attn, b.mlp, b.mlp.act)]
+    more = {
+        "state_dict": lambda: tensors,
+        "blocks": blocks,
+        "global_pool": changes.get("pool", "token"),
+        "patch_embed": types.SimpleNamespace(img_size=(16, 16)),
         "pretrained_cfg": {"mean": (0.5,) * 3, "std": (0.5,) * 3, "crop_pct": 0.9},
     }
-    found = load(type("VisionTransformer", (), fields)())
-    np.testing.assert_allclose(call(found.model, IMAGES), ORACLE["timm-vit"], atol=1e-5)
+    return part(kind, *insides, library=library, **more)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "pool"),
+    [
+        ("timm-vit", "VisionTransformer", "token"),
+        ("timm-beit-shared", "Beit", "avg"),
+        ("timm-beit-both", "Beit", "avg"),
+    ],
+)
+def test_a_module_says_it_of_itself(name, kind, pool):
+    found = load(stand_in(name, kind, pool=pool))
+    np.testing.assert_allclose(call(found.model, IMAGES), ORACLE[name], atol=1e-5)
     assert found.facts["heads"]["from"] == "the module"
     assert found.pixels.word == "half"
-    other = thing(norm1=norm, attn=thing(num_heads=4), mlp=block.mlp)
-    last = thing(norm1=norm, attn=block.attn, mlp=thing(act=block.mlp.act, gate_last=True))
-    for blocks, says in (([block, other], "blocks differ"), ([last, last], "is the gate")):
-        with pytest.raises(InputError, match=says):
-            load(type("VisionTransformer", (), fields | {"blocks": blocks})())
-    own = load(type("Mine", (), fields)(), heads=2)
-    assert "the class Mine is not known here" in own.notes[0]
+
+
+def _second(blocks, of, **fields):
+    vars(getattr(blocks[1], of)).update(fields)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"change": lambda b: _second(b, "attn", num_heads=4)}, "blocks differ"),
+        ({"change": lambda b: _second(b, "mlp", act=part("GELU", approximate="tanh"))},
+         "blocks differ"),
+        ({"change": lambda b: _second(b, "mlp", gate_last=True)}, "is the gate"),
+        ({"change": lambda b: _second(b, "attn", scale=0.5)}, "divided by another number"),
+        ({"change": lambda b: _second(b, "attn", forward=len)}, "forward of its Attention was"),
+        ({"change": lambda b: setattr(b[1], "mlp", part("Mine", act=b[1].mlp.act))},
+         "the mlp of its blocks is Mine"),
+        ({"change": lambda b: setattr(b[1], "norm1", part("LayerNorm", eps=1e-5))}, "epsilons"),
+        ({"change": lambda b: setattr(b[1], "norm1", part("RMSNorm", library="torch.nn"))},
+         "norms are of several kinds"),
+        ({"change": lambda b: setattr(b[1], "attn", part("Attention", library="mine"))},
+         "its part Attention is not timm's"),
+        ({"kind": "ToMeVisionTransformer"}, "no plain ViT of timm's"),
+        ({"pool": "max"}, "its pool is of another kind"),
+    ],
+)  # fmt: skip
+def test_a_module_whose_parts_compute_something_else_is_refused(changes, says):
+    """The tensors are those of a plain ViT: without a look at the parts it would load."""
+    with pytest.raises(InputError, match=says):
+        load(stand_in(**changes))
+
+
+def test_a_class_that_nobody_knows_is_read_where_its_caller_says_what_it_is():
+    """Its own code may do anything with the tensors of a plain ViT, however many facts are said."""
+    facts = {"heads": 2, "epsilon": 1e-6, "activation": "gelu", "pool": "class"}
+    mine = stand_in(kind="VisionTransformer", library="mine.models")
+    with pytest.raises(InputError, match="the class VisionTransformer is not known here") as caught:
+        load(mine, **facts)
+    assert "like=" in caught.value.hint
+    assert "state_dict" in caught.value.hint
+    found = load(mine.state_dict(), **facts)
+    np.testing.assert_allclose(call(found.model, IMAGES), ORACLE["timm-vit"], atol=1e-5)
+    with pytest.raises(InputError, match="16 columns and 2 blocks are not those of timm's deit"):
+        load(mine, like="deit_tiny_patch16_224")
+    deit = widened("tiny", 192, 12, 3, 768, 16)
+    own = part("Mine", library="mine.models", state_dict=lambda: deit)
+    notes = load(own, like="deit_tiny_patch16_224").notes
+    assert (
+        "the class Mine is not known here: its tensors are read as those of timm's deit"
+        in (notes[0])
+    )
+
+
+def test_modules_of_torchvision_and_open_clip_say_how_many_heads():
+    gelu = lambda: part("GELU", library="torch.nn", approximate="none")
+    quick = lambda: part("QuickGELU", library="open_clip.transformer")
+    norm = part("LayerNorm", library="torch.nn", eps=1e-6)
+    blocks = [types.SimpleNamespace(num_heads=2, mlp=[None, gelu()]) for _ in range(2)]
+    tensors = load_file(PLACE / "torchvision" / "model.safetensors")
+    module = part(
+        "VisionTransformer", norm, library="torchvision.models", state_dict=lambda: tensors,
+        encoder=types.SimpleNamespace(layers=blocks), image_size=16,
+    )  # fmt: skip
+    np.testing.assert_allclose(call(load_vit(module), IMAGES), ORACLE["torchvision"], atol=1e-5)
+    held = load_file(PLACE / "open-clip-quick" / "open_clip_model.safetensors")
+    block = lambda: part(
+        "ResidualAttentionBlock", attn=types.SimpleNamespace(num_heads=2),
+        mlp=types.SimpleNamespace(gelu=quick()),
+    )  # fmt: skip
+    norm = part("LayerNorm", library="open_clip.transformer", eps=1e-5)
+    tower = part(
+        "VisionTransformer", norm, library="open_clip.transformer", attn_pool=None,
+        pool_type="tok", image_size=(16, 16),
+        transformer=types.SimpleNamespace(resblocks=[block(), block()]),
+    )  # fmt: skip
+    clip = part("CLIP", tower, library="open_clip.model", visual=tower, state_dict=lambda: held)
+    np.testing.assert_allclose(call(load_vit(clip), IMAGES), ORACLE["open-clip-quick"], atol=1e-5)
+    tower.pool_type = "avg"
+    with pytest.raises(InputError, match="pools by attention or by the mean"):
+        load(clip)
+
+
+def test_blocks_that_lost_the_prefix_of_their_embeddings_are_found():
+    """As transformers writes ViTMSN's classifier; blocks of another network are not taken."""
+    tensors = load_file(PLACE / "hf-msn" / "model.safetensors")
+    assert any(name.startswith("encoder.layer.0.") for name in tensors)
+    assert "vit.embeddings.cls_token" in tensors
+    facts = {"heads": 2, "epsilon": 1e-6, "activation": "gelu", "pool": "class"}
+    whole = {n if n.startswith(("vit.", "class")) else f"vit.{n}": v for n, v in tensors.items()}
+    for given in (tensors, whole):
+        output = call(load_vit(given, **facts), IMAGES)
+        np.testing.assert_allclose(output, ORACLE["hf-msn"], atol=1e-5)
+    with pytest.raises(InputError, match="has no place|is missing|same part"):
+        load_vit(tensors | {"encoder.layer.0.norm1.weight": np.ones(16, "f4")}, **facts)
+
+
+@pytest.mark.parametrize("digits", [400, 4000])
+def test_an_endless_number_is_not_repeated(digits):
+    for name, said in (("torchvision", "heads"), ("hf-vit", "side")):
+        with pytest.raises(InputError) as caught:
+            load(PLACE / name, **{said: 10**digits + 1})
+        assert len(str(caught.value)) < 300
+        assert "digits)" in str(caught.value)
 
 
 def test_a_divided_checkpoint_is_the_whole_one(tmp_path):
@@ -330,6 +451,8 @@ def test_another_size_that_cannot_be_vouched_for_is_refused(name, side, says):
         (("layer1.0.conv1.weight",), "ResNet"),
         (("bert.encoder.layer.0.attention.self.query.weight",), "BERT.*network for text"),
         (("h.0.attn.c_attn.weight",), "GPT-2.*network for text"),
+        (("text_model.embeddings.token_embedding.weight",), "text tower of CLIP.*network for text"),
+        (("model.embed_tokens.weight",), "Llama.*network for text"),
         (("something.weight",), "unknown layout"),
     ],
 )

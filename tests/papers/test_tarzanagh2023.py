@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from limelight.claims import Undecided
 from limelight.papers import load
@@ -139,6 +140,20 @@ def test_heads_and_ranks():
     data = table("ranks", ranks)
     assert value("ranks", "ranks.nuclear", data) == (2.0, "holds")
     assert value("ranks", "ranks.dropped", data) == (1.0, "holds")
+
+    # 29 of 40 infeasible: above a half on its own, but not as the worst of all fifteen cells.
+    data = table("ranks", lambda cell, random, n: {"feasible": np.arange(n) >= 29})
+    (claim,) = (c for c in PAPER.figure("ranks").claims if c.name == "ranks.dropped")
+    found = claim.decide(data, "by hand")
+    level = 1 - 0.05 / 15
+    assert (found.value, found.family, found.verdict) == (29 / 40, 15, "inconclusive")
+    z = scipy.stats.norm.ppf((1 + level) / 2)  # Wilson's interval, written out
+    middle, half = (
+        (29 + z**2 / 2) / (40 + z**2),
+        z * np.sqrt(29 * 11 / 40 + z**2 / 4) / (40 + z**2),
+    )
+    assert found.interval == pytest.approx((middle - half, middle + half))
+    assert scipy.stats.binomtest(29, 40).proportion_ci(method="wilson").low > 0.5 > middle - half
 
 
 def test_a_table_without_an_arm_decides_nothing():

@@ -85,6 +85,9 @@ def test_the_frobenius_solution_by_hand():
     assert np.linalg.matrix_rank(found.weights, 1e-9) <= 2
     other, where = svm.max_margin(X, Z, [0, 0]), svm.constraints(X, Z, [0, 0])
     assert other.norm == pytest.approx(2.9737391871, abs=1e-9)
+    near = other.gaps <= 1 + 1e-6
+    support = list(zip(where.sample[near], where.token[near], strict=True))
+    assert support == [(0, 2), (0, 3), (1, 1), (1, 2)]
     assert not svm.locally_optimal(other, where, SCORES, [0, 0])
 
 
@@ -163,6 +166,36 @@ def test_inside_a_program_as_outside():
                 assert star.norm[w] == pytest.approx(least.norm, rel=1e-5)
                 seen.add("nuclear")
     assert seen == {True, False, "nuclear"}
+
+
+def test_the_nuclear_solve_inside_a_program_closes_its_gap():
+    """No more samples than dimensions: every solve is certified, chosen and missing tokens or no.
+
+    A chosen token has no constraint, and must not hold up the splitting either.
+    """
+    random = np.random.default_rng(1)
+    unit = lambda *shape: (lambda x: x / np.linalg.norm(x, axis=-1, keepdims=True))(
+        random.normal(size=shape)
+    )
+    worlds, n, T, d = 12, 4, 5, 4
+    tokens, queries, scores = unit(worlds, n, T, d), unit(worlds, n, d), unit(worlds, n, T)
+    kept = np.ones((worlds, n, T), bool)
+    kept[::2, 3:] = False  # no such samples
+    kept[::3, :, 4] = False
+    chosen = np.where(kept, scores, -9.0).argmax(axis=2)
+
+    def gap(*world):
+        star = compiled.solve_nuclear(compiled.solve_choice(*world))
+        return star.norm, star.gap
+
+    with jax.enable_x64(True):
+        norm, gaps = jax.device_get(jax.jit(jax.vmap(gap))(tokens, queries, scores, kept, chosen))
+    assert gaps.max() <= 1e-8
+    for w in range(worlds):
+        used = np.nonzero(kept[w].any(axis=1))[0]
+        args = tokens[w, used], queries[w, used], chosen[w, used], kept[w, used]
+        least = nuclear.nuclear_margin(svm.constraints(*args), svm.max_margin(*args))
+        assert norm[w] == pytest.approx(least.norm, rel=1e-7)
 
 
 def test_limits_of_the_path_and_the_offset_of_a_pair():

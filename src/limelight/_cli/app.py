@@ -43,7 +43,7 @@ from limelight._core.words import shortened
 
 
 class Quiet:
-    """A command whose option for help does not say that it is a `bool`."""
+    """A command whose help page names no types of Python: `KEY`, neither `{KEY}` nor `<str>`."""
 
     def get_help_option(self, ctx):
         """The option, without the name of a type behind it."""
@@ -51,6 +51,22 @@ class Quiet:
         if option is not None:
             option.metavar = ""
         return option
+
+    def get_params(self, ctx):
+        """Every parameter; those given by place show their name alone."""
+        found = super().get_params(ctx)  # type: ignore[misc]
+        for one in found:
+            if one.param_type_name == "argument":
+                one.display_type_rich = lambda ctx: None
+        return found
+
+    def collect_usage_pieces(self, ctx):
+        """`[OPTIONS]`, then each word by place: `KEY` if it is needed, `[KEY]` if it is not."""
+        given = [p for p in self.get_params(ctx) if p.param_type_name == "argument"]
+        names = [p.metavar or p.name.upper() for p in given]
+        if not names:
+            return super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return ["[OPTIONS]", *names]
 
 
 class Command(Quiet, TyperCommand):
@@ -124,7 +140,7 @@ UsageError = typer.BadParameter.__bases__[0]
 
 
 def help_page(command: Callable) -> str:
-    """A docstring for the terminal: paragraphs reflowed, the examples kept one a line."""
+    """A docstring for the terminal: paragraphs reflowed, the examples kept one per line."""
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     flowed = [p if p.startswith("Examples:\n") else " ".join(p.split()) for p in paragraphs]
     # Typer removes the margin of what follows the first line; an empty first line saves it.
@@ -146,7 +162,7 @@ app.add_typer(new.new, name="new", cls=CommandGroup, rich_help_panel="Your own")
 @app.callback(invoke_without_command=True)
 def _version(
     version: bool = typer.Option(
-        False, "--version", metavar="", help="Print the version and leave."
+        False, "--version", metavar="", help="Print the version and exit."
     ),
 ) -> None:
     if version:
@@ -168,7 +184,7 @@ def main() -> None:
         code = app(standalone_mode=False) or 0
         flush()
         if code == Stopped.code:  # Ctrl-C before or after the work itself
-            code = complain("stopped", "nothing is lost", "the same command starts again", code)
+            code = complain("stopped", "nothing is lost", "run the same command again", code)
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     except LimelightError as error:
@@ -177,7 +193,7 @@ def main() -> None:
     except UsageError as error:
         code = complain_of_usage(error)
     except MemoryError:
-        code = complain("error", "this needs more memory than there is", "smaller sizes", 2)
+        code = complain("error", "this needs more memory than there is", "choose smaller sizes", 2)
     except BrokenPipeError:  # whoever read the output has left, as `head` does
         code = 1
         silence()

@@ -9,18 +9,18 @@ from limelight._cli.text import emit, print_table, say, size
 
 def bench(
     trials: int = typer.Option(
-        4, "--trials", metavar="NUMBER", help="Trials per cell that the engine runs."
+        4, "--trials", metavar="NUMBER", help="The number of trials per cell that limelight runs."
     ),
     loop: int = typer.Option(
-        3, "--loop", metavar="NUMBER", help="Trials that the ordinary loop runs, one after another."
+        3, "--loop", metavar="NUMBER", help="The number of trials that the ordinary loop runs."
     ),
     json: bool = Json,
 ) -> None:
-    """Measure trials per second of li2023 fig1a here, beside the ordinary way, in one run.
+    """Measure how fast this machine runs li2023 fig1a, beside an ordinary loop.
 
-    The ordinary way is a PyTorch loop, one trial after another, token by token, with the same
-    model, batch and steps; without PyTorch the same loop is measured in JAX. A few minutes on a
-    laptop, most of it compilation.
+    The ordinary loop is written in PyTorch and trains one model after another, with the same
+    batch and number of steps. Without PyTorch, the same loop is measured in JAX. This takes a few
+    minutes on a laptop, most of them for compiling.
 
     Examples:
       limelight bench

@@ -14,7 +14,7 @@ def bound(
     key: str = typer.Argument(metavar="KEY", help="The paper that proves the bound: edelman2022."),
     file: Path = typer.Argument(
         metavar="FILE",
-        help="A ViT, BERT, GPT-2 or one of ours: a .safetensors file, a folder with its"
+        help="A ViT, BERT, GPT-2 or a model of limelight: a .safetensors file, a folder with its"
         " configuration, or a Hugging Face id such as hf:google-bert/bert-base-uncased.",
     ),
     tokens: int | None = typer.Option(
@@ -63,9 +63,10 @@ def bound(
 ) -> None:
     """Bound the capacity of every attention block and head of a checkpoint.
 
-    Prints the norms that the bound is made of, which tensors it covers and why not the others, how
-    far it is from saying anything, and how it grows with the number of tokens. Attention that the
-    theorem does not describe is refused. Only safetensors are read; nothing is ever unpickled.
+    Prints the norms that enter the bound, the tensors that it covers, and why it leaves out the
+    others. Says how far the bound is from being informative, and how it grows with the number of
+    tokens. Attention that the theorem does not describe is refused. Only safetensors are read;
+    nothing is ever unpickled.
 
     Examples:
       limelight bound edelman2022 model.safetensors

@@ -8,7 +8,7 @@ from limelight._cli.text import emit
 
 def cite(
     what: str = typer.Argument(
-        metavar="WHAT", help="A run folder, a table.parquet, or a paper's key."
+        metavar="WHAT", help="A run folder, a table.parquet file or a paper's key."
     ),
     paper: str | None = PaperAt,
     json: bool = Json,

@@ -10,38 +10,85 @@ from limelight._cli.text import emit, say
 
 def construct(
     rule: str = typer.Argument(
-        "", help="and, or, xor, majority, threshold:k, or a truth table in hex."
+        "",
+        metavar="[RULE]",
+        show_default=False,
+        help="The function: and, or, xor, majority, threshold:k, or a truth table in hex.",
     ),
-    length: int = typer.Option(64, "--length", "-T", help="Bits of an input."),
-    sparsity: int = typer.Option(3, "--sparsity", "-s", help="Bits that matter."),
-    positions: str = typer.Option("", "--positions", help="Which, from 0: 3,7,11; drawn without."),
+    length: int = typer.Option(
+        64, "--length", "-T", metavar="NUMBER", help="The number of bits in an input."
+    ),
+    sparsity: int = typer.Option(
+        3, "--sparsity", "-s", metavar="NUMBER", help="The number of bits that matter."
+    ),
+    positions: str = typer.Option(
+        "",
+        "--positions",
+        metavar="LIST",
+        show_default=False,
+        help="Which bits matter, counted from 0, such as 3,7,11. If not given, random ones.",
+    ),
     embedding: str = typer.Option(
-        "deterministic", "--embedding", help="deterministic, trainable or bag."
+        "deterministic",
+        "--embedding",
+        metavar="WORD",
+        help="How bits become vectors: deterministic, trainable or bag.",
     ),
     basis: str = typer.Option(
-        "auto", "--basis", help="orthonormal, signs, signs:d, chirp or chirp:p."
+        "auto",
+        "--basis",
+        metavar="WORD",
+        help="The vectors of the positions: auto, orthonormal, signs, signs:d, chirp or chirp:p.",
     ),
-    heads: str = typer.Option("auto", "--heads", help="auto, one, or many (a head a position)."),
-    gamma: float | None = typer.Option(None, "--gamma", help="Distance of the head's targets."),
-    rho: str = typer.Option("auto", "--rho", help="auto, bound or measured overlap."),
-    variant: str = typer.Option("repaired", "--variant", help="repaired, or as printed (fails)."),
-    dtype: str = typer.Option("float64", "--dtype", help="float64 or float32."),
+    heads: str = typer.Option(
+        "auto",
+        "--heads",
+        metavar="WORD",
+        help="The number of heads: auto, one, or many (one per position).",
+    ),
+    gamma: float | None = typer.Option(
+        None, "--gamma", metavar="NUMBER", help="The distance between two targets of the head."
+    ),
+    rho: str = typer.Option(
+        "auto",
+        "--rho",
+        metavar="WORD",
+        help="How the overlap of position vectors is taken: auto, bound or measured.",
+    ),
+    variant: str = typer.Option(
+        "repaired",
+        "--variant",
+        metavar="WORD",
+        help="The construction: repaired, or printed as in the paper (which fails).",
+    ),
+    dtype: str = typer.Option(
+        "float64", "--dtype", metavar="WORD", help="The type of the weights: float64 or float32."
+    ),
     tolerance: float | None = typer.Option(
-        None, "--tolerance", help="Error allowed at the output."
+        None, "--tolerance", metavar="NUMBER", help="The largest error allowed at the output."
     ),
-    seed: int = typer.Option(0, "--seed", help="Of drawn positions and random signs."),
-    output: Path | None = typer.Option(None, "-o", "--output", help="The .safetensors to write."),
-    check: Path | None = typer.Option(None, "--check", help="Check this file instead."),
+    seed: int = typer.Option(
+        0, "--seed", metavar="NUMBER", help="The number that random positions and signs come from."
+    ),
+    output: Path | None = typer.Option(
+        None, "-o", "--output", metavar="FILE", help="The .safetensors file to write."
+    ),
+    check: Path | None = typer.Option(
+        None, "--check", metavar="FILE", help="Check this file, and build nothing."
+    ),
     function_only: bool = typer.Option(
-        False, "--function-only", help="Forgive altered bytes that leave the function right."
+        False,
+        "--function-only",
+        metavar="",
+        help="With --check: accept altered bytes if the function is still right.",
     ),
     json: bool = Json,
 ) -> None:
     """Build attention weights that compute a sparse Boolean function, or check such a file.
 
-    The check proves or refutes the claim for all inputs from the file alone: it leaves with 0 if
-    it holds, 1 if it does not (with a witness) or the certificate does not fit the weights, and 2
-    if nothing could be proved.
+    A check reads nothing but the file, and proves or refutes the claim for all inputs. The exit
+    code is 0 if the claim holds. It is 1 if the claim fails, with an input that shows it, or if
+    the certificate does not fit the weights. It is 2 if nothing could be proved.
 
     Examples:
       limelight construct and --length 64 --sparsity 3 -o and.safetensors
@@ -56,9 +103,11 @@ def construct(
         run_check(check, function_only, json)
         return
     if not rule:
-        raise InputError("no rule", "for example: limelight construct and -o and.safetensors")
+        raise InputError(
+            "no rule was given", "for example: limelight construct and -o and.safetensors"
+        )
     if output is None:
-        raise InputError("no file to write", "add -o out.safetensors")
+        raise InputError("no file to write was given", "add -o out.safetensors")
     from limelight.models.construct import construct as build
 
     made = build(

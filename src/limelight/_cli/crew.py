@@ -23,10 +23,10 @@ def crewed(order: Order, crew: CrewOrder, dry_run: bool, json: bool) -> None:
     with busy("planning"):
         plan, cost = lay_out(order, count, launch.gpus, dry_run)
     if dry_run:
-        print_cost(plan, cost, count, crew.on, json)
+        print_cost(plan, cost, crew.on, json)
         return
     if not json:
-        say(announced(plan, cost, count, crew.on))
+        say(announced(plan, cost, crew.on))
     bar = Bar(f"{order.recipe.paper} {order.recipe.name}")
     paper = order.key if named(order.key) else None
     team = workers(order.place, crew.on, count, paper=paper, same_code=order.same_code, **options)
@@ -42,7 +42,7 @@ def crewed(order: Order, crew: CrewOrder, dry_run: bool, json: bool) -> None:
             tell(f"note: {message}")
     last = bar.last
     took = f"{last.computed} of {len(table)} trials computed in {clock(last.seconds)}"
-    took += f" by {plural(count, 'worker')} on {crew.on}"
+    took += f" by {plural(len(team.jobs), 'worker')} on {crew.on}"
     took += f" ({last.trials_per_second:.3g} per second, start included)"
     if not last.computed:
         took = f"all {len(table)} trials were there already"
@@ -89,14 +89,13 @@ def listed(jobs: list[str]) -> str:
     return ", ".join(jobs) if len(jobs) < 5 else f"{jobs[0]} to {jobs[-1]}"
 
 
-def announced(plan, cost, count: int, on: str) -> str:
+def announced(plan, cost, on: str) -> str:
     """What a run by workers will cost, in a line; of a run that was begun, what is left of it."""
     if not cost.left:
         return f"all {plural(cost.chunks, 'chunk')} are there; no worker is needed"
-    count = min(count, cost.left)
     return (
-        f"{plural(count, 'worker')} on {on}: {plural(cost.programs, 'program')},"
-        f" {chunks_left(cost)} of {plan.width} trials ({cost.left / count:.3g} per worker,"
+        f"{plural(cost.workers, 'worker')} on {on}: {plural(cost.programs, 'program')},"
+        f" {chunks_left(cost)} of {plan.width} trials ({cost.each:.3g} per worker,"
         f" roughly {clock(cost.chunk_seconds)} each),"
         f" very roughly {cost.device_hours:.2g} {cost.kind}-hours"
     )
@@ -109,12 +108,12 @@ def chunks_left(cost) -> str:
     return f"{cost.left} more of {plural(cost.chunks, 'chunk')}"
 
 
-def print_cost(plan, cost, count: int, on: str, json: bool) -> None:
+def print_cost(plan, cost, on: str, json: bool) -> None:
     """What it would cost, without doing it."""
     if json:
         emit(
             {
-                "workers": count,
+                "workers": cost.workers,
                 "on": on,
                 "programs": cost.programs,
                 "trials": cost.trials,
@@ -128,9 +127,9 @@ def print_cost(plan, cost, count: int, on: str, json: bool) -> None:
             }
         )
         return
-    say(f"workers       {count} on {on}")
+    say(f"workers       {cost.workers} on {on}")
     say(f"programs      {cost.programs}, each compiled once where machines are alike")
     say(f"trials        {cost.trials} in {chunks_left(cost)} of {plan.width}")
     say(f"chunks        {cost.each:.3g} per worker, roughly {clock(cost.chunk_seconds)} each")
-    say(f"{cost.kind}-hours     very roughly {cost.device_hours:.2g}, and the compilations")
+    say(f"{cost.kind}-hours     very roughly {cost.device_hours:.2g}, plus the compilations")
     say("Nothing was computed, written or submitted.")

@@ -26,7 +26,9 @@ def study(
     from limelight._core.errors import InputError
 
     if file.suffix != ".py" or not file.stem.isidentifier():
-        raise InputError(f"cannot write {file}", "a name for a Python file, such as needle.py")
+        raise InputError(
+            f"cannot write {file}", "choose a name that Python can import, such as needle.py"
+        )
     text = (templates() / "study.py").read_text(encoding="utf-8").replace("FILE", file.name)
     write({file: text})
     here = quoted(file)
@@ -36,13 +38,13 @@ def study(
 @new.command()
 def paper(
     folder: Path = typer.Argument(
-        metavar="FOLDER", help="The folder to make; its name is the key."
+        metavar="FOLDER", help="The folder to create; its name becomes the key of the paper."
     ),
     json: bool = Json,
 ) -> None:
-    """Write a paper as a package of its own: statements, a figure with a claim, tests.
+    """Write a package for a paper: a theorem, a figure with a claim, tests.
 
-    It runs as it is, and as an installed package from anywhere.
+    It runs as it is. Once installed with pip, it is listed among the papers.
 
     Examples:
       limelight new paper smith2026
@@ -88,7 +90,9 @@ def write(files: dict[Path, str]) -> None:
 
     for path in files:
         if path.exists():
-            raise InputError(f"{path} is there already", "choose another name, or move it away")
+            raise InputError(
+                f"there is already a file {path}", "choose another name, or move it away"
+            )
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text.encode())

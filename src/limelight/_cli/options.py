@@ -11,32 +11,41 @@ import typer
 
 from limelight._core.errors import InputError
 
-Json = typer.Option(False, "--json", metavar="", help="Print JSON, and nothing else, on stdout.")
+Json = typer.Option(False, "--json", metavar="", help="Print only JSON on stdout.")
 Scale = typer.Option(
-    "small", "--scale", "-s", metavar="SCALE", help="smoke (seconds), small (minutes) or paper."
+    "small",
+    "--scale",
+    "-s",
+    metavar="SCALE",
+    help="How large: smoke (seconds), small (minutes) or paper (a GPU).",
 )
-Seed = typer.Option(0, "--seed", metavar="NUMBER", help="The number all randomness comes from.")
+Seed = typer.Option(
+    0, "--seed", metavar="NUMBER", help="The number that all randomness comes from."
+)
 Settings = typer.Option(
     [],
     "--set",
     metavar="PATH=VALUE",
-    help="Change a setting; a,b,c sweeps it. May be repeated.",
+    help="Change a setting; a,b,c sweeps over three values. May be repeated.",
 )
 Stall = typer.Option(
     1800.0,
     "--stall",
     metavar="SECONDS",
-    help="Give up when one chunk takes longer than this; what is finished stays.",
+    help="Stop if one chunk takes longer than this; finished chunks are kept.",
 )
 SameCode = typer.Option(
     False,
     "--same-code",
     metavar="",
-    help="Go on although code of yours changed: only when you know that it does not matter.",
+    help="Resume although your code has changed. Use it only if the change cannot matter.",
 )
-On = typer.Option(None, "--on", metavar="WHERE", help="Where workers run: local, slurm or ray.")
+On = typer.Option(None, "--on", metavar="WHERE", help="Where the workers run: local, slurm or ray.")
 Workers = typer.Option(
-    None, "--workers", metavar="NUMBER", help="Processes that share the study, one GPU each."
+    None,
+    "--workers",
+    metavar="NUMBER",
+    help="The number of processes that share the study, each on its own GPU if there are GPUs.",
 )
 With = typer.Option(
     [],
@@ -51,7 +60,7 @@ PaperAt = typer.Option(
     None,
     "--paper",
     metavar="PATH",
-    help="The file or folder of the paper that the run belongs to, where it is not installed.",
+    help="The file or folder of the run's paper, if that paper is not installed.",
 )
 
 

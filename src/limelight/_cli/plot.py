@@ -11,21 +11,24 @@ from limelight._core.errors import InputError
 
 
 def plot(
-    store: Path = typer.Argument(metavar="FOLDER", help="A run folder or a table.parquet."),
+    store: Path = typer.Argument(metavar="FOLDER", help="A run folder or a table.parquet file."),
     output: Path | None = typer.Option(
-        None, "-o", "--output", metavar="FILE", help="A .png, .svg or .pdf file."
+        None, "-o", "--output", metavar="FILE", help="The .png, .svg or .pdf file to write."
     ),
     measure: str | None = typer.Option(
-        None, "--measure", metavar="NAME", help="Draw this column plainly over the axes."
+        None,
+        "--measure",
+        metavar="NAME",
+        help="Draw this measure over the axes, instead of the figure.",
     ),
     paper: str | None = PaperAt,
     json: bool = Json,
 ) -> None:
     """Draw the figure of a run from its table alone.
 
-    The first picture is the figure itself; others of the same run are put beside it. Without a
-    file name they are put into the run's folder. A run of your own, or one whose paper is not at
-    hand, is drawn plainly: every measure over its axes.
+    The first picture is the figure itself; further pictures of the same run are written beside it.
+    If no file is named, they go into the run's folder. For a run of your own, or one whose paper
+    is not at hand, every measure is drawn over its axes.
 
     Examples:
       limelight plot runs/li2023-fig1a-small
@@ -46,16 +49,17 @@ def plot(
         first = output or folder / f"{name}.png"
         files = []
         try:
-            for number, (what, picture) in enumerate(pictures_of(table, recipe, measure).items()):
-                path = first.with_stem(f"{first.stem}-{what}") if number else first
-                save(picture, path)
-                files.append(str(path))
-        except (LookupError, ValueError, ArithmeticError, TypeError):
-            if not unfinished(table):
+            drawn = pictures_of(table, recipe, measure)
+        except InputError as error:
+            if not unfinished(table) or measure:
                 raise
             raise InputError(
-                f"this figure cannot be drawn yet: {unfinished(table)}", f"limelight resume {store}"
+                f"this figure cannot be drawn yet: {error.message}", f"limelight resume {store}"
             ) from None
+        for number, (what, picture) in enumerate(drawn.items()):
+            path = first.with_stem(f"{first.stem}-{what}") if number else first
+            save(picture, path)
+            files.append(str(path))
     if unfinished(table):
         tell(f"note: the run is not finished: {unfinished(table)}")
-    emit({"figure": name, "files": files}) if json else say("drawn: " + ", ".join(files))
+    emit({"figure": name, "files": files}) if json else say("Drawn: " + ", ".join(files))

@@ -144,22 +144,23 @@ def probe(
     pictures = None if gallery is None else gallery.pictures
     told = how_read(network, pictures) | inputs(network, gallery)
     found = replace(found, settings=found.settings | told)
+    command = "limelight " + shlex.join(sys.argv[1:])
     with busy("writing the page"):
-        rerun = ["limelight " + shlex.join(sys.argv[1:])]
-        write_page(page, name, found, machine, rerun, block, head)
+        write_page(page, name, found, machine, [command], block, head)
         if folder is not None:
             from limelight.instruments.draw import pictures as drawn
 
             for kind, picture in drawn(found, block, head).items():
                 picture.save(folder / f"{name.removesuffix('.safetensors')}-{kind}.png")
     if json:
-        emit({"checkpoint": name, "page": str(page)} | found.as_json() | machine)
+        made = {"command": command, "checkpoint": name, "page": str(page)}
+        emit(made | found.as_json() | machine)
         return
     if not images:
         say("no --images: the bundled digits" if chosen else "no --images: positions only")
     say_read(network, pictures)
     print_found(name, found)
-    say(f"\nwritten: {page}")
+    say(f"\nWritten: {page}")
 
 
 def usual_images(sight) -> str:

@@ -146,7 +146,7 @@ def prune(
         say_read(network, gallery.pictures)
         print_pruned(name, gallery.scale, found)
         if written:
-            say("\nwritten: " + ", ".join(written))
+            say("\nWritten: " + ", ".join(written))
 
 
 def print_pruned(name: str, pixels: str, found) -> None:

@@ -12,14 +12,15 @@ from limelight._cli.text import emit, say
 def publish(
     stores: list[Path] = typer.Argument(metavar="RUN...", help="Finished run folders."),
     output: Path = typer.Option(
-        Path("results"), "--output", "-o", metavar="FOLDER", help="The folder of results."
+        Path("results"), "--output", "-o", metavar="FOLDER", help="The folder of published results."
     ),
     paper: str | None = PaperAt,
     json: bool = Json,
 ) -> None:
-    """Put finished runs among the published results: table, manifest and pictures of each.
+    """Copy finished runs into the published results: tables, manifests and pictures.
 
-    It does not matter where a run was computed, nor by how many. Trained weights stay with the run.
+    It does not matter where a run was computed, or by how many processes. Trained weights are not
+    copied.
 
     Examples:
       limelight publish runs/li2023-fig1a-paper

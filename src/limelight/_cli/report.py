@@ -11,7 +11,7 @@ from limelight._cli.text import emit, say
 
 def report(
     stores: list[Path] = typer.Argument(
-        metavar="FOLDER", help="Run folders, or table.parquet files."
+        metavar="FOLDER...", help="Run folders or table.parquet files."
     ),
     output: Path = typer.Option(
         Path("report.html"), "-o", "--output", metavar="FILE", help="The page to write."
@@ -19,7 +19,7 @@ def report(
     paper: str | None = PaperAt,
     json: bool = Json,
 ) -> None:
-    """Write one HTML page: claims with verdicts, figures, settings, cost, how to rerun.
+    """Write one HTML page with verdicts, figures, settings and costs.
 
     Examples:
       limelight report runs/li2023-fig1a-small
@@ -30,4 +30,4 @@ def report(
         from limelight.papers.pages import write_page
 
         write_page(output, stores, paper_at(paper))
-    emit({"file": str(output)}) if json else say(f"written: {output}")
+    emit({"file": str(output)}) if json else say(f"Written: {output}")

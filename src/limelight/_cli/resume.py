@@ -17,23 +17,19 @@ def resume(
     paper: str | None = PaperAt,
     json: bool = Json,
 ) -> None:
-    """Compute what is missing of a run; several processes may resume one folder at once.
+    """Compute what is missing from a run.
 
-    The folder says which study it is: nothing else needs to be given again.
+    The folder says which study it is, so nothing else needs to be given again. Several processes
+    may resume one folder at once.
 
     Examples:
       limelight resume runs/li2023-fig1a-small
       limelight resume runs/li2023-fig1a-small --stall 7200 --json
     """
-    from limelight._core.errors import InputError
-    from limelight._engine.reading import read_manifest
+    from limelight._engine.reading import check_is_run, read_manifest
     from limelight.papers.published import how_to_go_on, recipe_of
 
-    if (store / "table.parquet").exists():
-        raise InputError(
-            f"{store} holds a published table, which is whole",
-            f"limelight plot {store} and limelight report {store} read it as it is",
-        )
+    check_is_run(store)
     manifest = read_manifest(store)
     if isinstance(manifest.get("paper"), str):
         seed, settings = how_to_go_on(manifest, store)

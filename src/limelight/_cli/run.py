@@ -52,12 +52,18 @@ def run(
     figure: str = typer.Argument(metavar="FIGURE", help="A figure's name, such as fig1a."),
     scale: str = Scale,
     store: Path | None = typer.Option(
-        None, "--store", metavar="FOLDER", help="Folder for the results, under runs/ if not given."
+        None,
+        "--store",
+        metavar="FOLDER",
+        help="The folder for the results; one under runs/ if not given.",
     ),
     seed: int = Seed,
     sets: list[str] = Settings,
     width: int | None = typer.Option(
-        None, "--width", metavar="NUMBER", help="Trials in one program; found from the memory."
+        None,
+        "--width",
+        metavar="NUMBER",
+        help="The number of trials per program; if not given, as many as memory allows.",
     ),
     stall: float = Stall,
     same_code: bool = SameCode,
@@ -65,14 +71,14 @@ def run(
     workers: int | None = Workers,
     options: list[str] = With,
     dry_run: bool = typer.Option(
-        False, "--dry-run", metavar="", help="Say what it would cost; compute and write nothing."
+        False, "--dry-run", metavar="", help="Say what the run would cost, and compute nothing."
     ),
     json: bool = Json,
 ) -> None:
     """Run a figure's study; the same command again resumes it.
 
-    With workers it is computed by several processes, on this machine or on a cluster that shares
-    the folder.
+    With --workers, several processes compute it together, on this machine or on a cluster whose
+    machines share the folder.
 
     Examples:
       limelight run li2023 fig1a --scale smoke
@@ -171,6 +177,7 @@ def load_drawing() -> None:
 
 def show(recipe, place: Path, scale: str, table, last, took: str, json: bool, paper: str) -> None:
     """What a finished run found."""
+    table = recipe.marked(table)
     with busy("deciding"):
         verdicts, lines = recipe.verdict(table), recipe.lines(table)
     with busy("drawing"):
@@ -235,7 +242,7 @@ def open_claims(recipe, verdicts, why: str, scale: str, paper: str) -> str:
     if scale != "smoke":
         return sentence(f"{many} left open: {why}")
     return (
-        f"A smoke run shows that all works and decides nothing: {many} left open. To decide:"
+        f"A smoke run shows that everything works but decides nothing: {many} left open. To decide:"
         f" limelight run {key} {recipe.name} --scale small"
     )
 
@@ -245,18 +252,18 @@ def stopped(place: Path, last) -> Stopped:
     from limelight._engine.reading import stored_rows
 
     if last is None or not (place / "manifest.json").exists():
-        return Stopped("nothing was computed yet", "the same command starts again")
+        return Stopped("nothing has been computed yet", "run the same command again")
     # Counted anew: the last chunk may have been stored a moment ago.
     return Stopped(
         f"{stored_rows(place)} of {last.total} trials are stored in {place}",
-        f"go on with: limelight resume {quoted(place)}",
+        f"to go on: limelight resume {quoted(place)}",
     )
 
 
 def took(last, rows: int) -> str:
     """What this run computed, and how quickly."""
     if not last.computed:
-        return f"all {rows} trials were there already"
+        return f"all {rows} trials had been computed before"
     computing = max(last.seconds - last.compile_seconds, 1e-9)
     pace = f"{last.computed / computing:.3g} trials per second"
     if not last.compilations:
@@ -304,10 +311,10 @@ def print_plan(plan, json: bool) -> None:
         return
     say(f"cells         {facts['cells']}")
     say(f"trials        {plan.rows} in {plural(len(plan.chunks), 'chunk')} of {plan.width}")
-    say(f"compilations  {plan.compilations}, often half a minute each; kept for the next time")
+    say(f"compilations  {plan.compilations}, often half a minute each; kept for later runs")
     say(f"memory        at most {size(plan.memory)} per chunk")
     if not plan.fits:
-        say(f"              and {size(plan.cost.bytes)} per trial: more than a device here has")
-    say(f"arithmetic    at most {facts['flops']:.2g} floating-point operations")
-    say(f"time          very roughly {clock(plan.seconds)}, and the compilations")
+        say(f"              and {size(plan.cost.bytes)} per trial: more than any device here has")
+    say(typeset(f"arithmetic    at most {facts['flops']:.2g} floating-point operations"))
+    say(f"time          very roughly {clock(plan.seconds)}, plus the compilations")
     say("Nothing was computed or written.")

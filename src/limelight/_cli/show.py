@@ -11,17 +11,20 @@ def show(
     words: list[str] | None = typer.Argument(
         None,
         metavar="[LABEL] [NAME=VALUE]...",
-        help="A figure or a statement, and its settings; the whole paper without.",
+        help="A figure, or a statement and its settings; if none is given, the whole paper.",
     ),
     sets: list[str] = typer.Option(
-        [], "--set", metavar="NAME=VALUE", help="A setting of a statement. Repeatable."
+        [], "--set", metavar="NAME=VALUE", help="A setting of a statement. May be repeated."
     ),
     everything: bool = typer.Option(
-        False, "--all", help="Also list every numbered item of the paper, and where it is here."
+        False,
+        "--all",
+        metavar="",
+        help="Also list every numbered item of the paper, and where to find it here.",
     ),
     json: bool = Json,
 ) -> None:
-    """Show a paper's contents, a figure's recipe, or evaluate a statement at given settings.
+    """Show a paper or a figure, or evaluate a statement at given settings.
 
     Examples:
       limelight show li2023

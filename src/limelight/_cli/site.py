@@ -16,9 +16,9 @@ def site(
     ),
     json: bool = Json,
 ) -> None:
-    """Write the gallery: every claim with its verdict, a page per paper, a page per figure.
+    """Write a gallery of pages: every claim with its verdict, every paper, every figure.
 
-    The pages open from disk, need no server and no network, and can be put anywhere.
+    The pages open from disk without a server or a network.
 
     Examples:
       limelight site results/
@@ -31,4 +31,4 @@ def site(
     if json:
         emit({"file": str(pages[0]), "pages": len(pages)})
     else:
-        say(f"written: {pages[0]} and {len(pages) - 1} more pages")
+        say(f"Written: {pages[0]} and {len(pages) - 1} more pages")

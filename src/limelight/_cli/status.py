@@ -16,9 +16,9 @@ MOST = 8
 def status(
     store: Path = typer.Argument(metavar="RUN", help="A run folder."), json: bool = Json
 ) -> None:
-    """Say how far a run is: what is done, who works on what, how fast, and what failed.
+    """Show how far a run is, who works on it, how fast, and what failed.
 
-    Any run folder will do, from any machine that sees it; nothing in it is touched.
+    It works from any machine that can read the folder, and changes nothing in it.
 
     Examples:
       limelight status runs/li2023-fig1a-small
@@ -33,7 +33,8 @@ def status(
         return
     done = seen.chunks - len(seen.missing)
     share = seen.done / max(seen.trials, 1)
-    say(f"trials    {seen.done} of {seen.trials} ({share:.0%}), {done} of {seen.chunks} chunks")
+    chunks = plural(seen.chunks, "chunk")
+    say(f"trials    {seen.done} of {seen.trials} ({share:.0%}), {done} of {chunks}")
     left = "" if math.isnan(seen.seconds_left) else f", {clock(seen.seconds_left)} left"
     say(f"pace      {seen.pace:.3g} trials per second{left}" if seen.pace else "pace      unknown")
     if seen.held:

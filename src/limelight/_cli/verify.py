@@ -23,30 +23,36 @@ SURPRISES = 10
 
 def verify(
     words: list[str] = typer.Argument(
-        [], metavar="[KEY|CLAIM]...", help="Papers or single claims; all of them if none is given."
+        [], metavar="[KEY|CLAIM]...", help="Papers or single claims; every claim if none is given."
     ),
     scale: str = typer.Option(
-        "smoke", "--scale", "-s", metavar="SCALE", help="smoke, small or paper."
+        "smoke", "--scale", "-s", metavar="SCALE", help="How large: smoke, small or paper."
     ),
     results: Path | None = typer.Option(
         None,
         "--results",
         metavar="FOLDER",
-        help="Decide from published tables in this folder; run nothing.",
+        help="Decide from the published tables in this folder, and run nothing.",
     ),
     store: Path = typer.Option(
-        Path("runs"), "--store", metavar="FOLDER", help="Where runs are kept and resumed."
+        Path("runs"),
+        "--store",
+        metavar="FOLDER",
+        help="The folder in which runs are kept and resumed.",
     ),
     seed: int = Seed,
     stall: float = Stall,
-    everything: bool = typer.Option(False, "--all", help="List every verdict, not only counts."),
+    everything: bool = typer.Option(
+        False, "--all", metavar="", help="List every verdict, not only the counts."
+    ),
     json: bool = Json,
 ) -> None:
-    """Decide every claim, and say what was decided: holds, fails, inconclusive.
+    """Decide every claim: holds, fails or inconclusive.
 
-    Runs every figure at the scale, or reads published tables. Prints how many claims of each paper
-    hold, and the most surprising verdicts; every verdict with --all, a single claim by its name.
-    Leaves with 0 if every claim was decided or marked, with 1 if a run failed.
+    Runs every figure at the given scale or, with --results, reads published tables. Prints how
+    many claims of each paper hold, and the most surprising verdicts. To see every verdict, add
+    --all; to see one with its rule, name its claim. The exit code is 1 if a run failed, otherwise
+    0, whatever the verdicts are.
 
     Examples:
       limelight verify --results results/

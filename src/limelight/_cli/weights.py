@@ -12,14 +12,18 @@ from limelight._cli.text import emit, say, tell
 def weights(
     store: Path = typer.Argument(metavar="FOLDER", help="A run folder."),
     output: Path | None = typer.Option(
-        None, "-o", "--output", metavar="FOLDER", help="For the files; the run's own if not given."
+        None,
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        help="The folder for the files; the run's own folder if not given.",
     ),
     json: bool = Json,
 ) -> None:
-    """Write the networks that a run keeps as safetensors, under timm's names.
+    """Write the trained networks of a run as safetensors, with timm's names.
 
-    Few figures keep them. Other figures start from these files, and bound, probe and prune read
-    them.
+    Only a few figures keep their networks. The files can be read by bound, probe and prune, and
+    some figures start from them.
 
     Examples:
       limelight weights runs/starts -o starts
@@ -40,4 +44,4 @@ def weights(
         files = [str(path) for path in recipe.save(table, folder)]
     if unfinished(table):
         tell(f"note: the run is not finished: {unfinished(table)}")
-    emit({"figure": recipe.name, "files": files}) if json else say("written: " + ", ".join(files))
+    emit({"figure": recipe.name, "files": files}) if json else say("Written: " + ", ".join(files))

@@ -1,16 +1,22 @@
 """Errors a user can act on: one line that says what is wrong, one that says what to do."""
 
+import re
 from typing import Any
+
+_ENDLESS = re.compile(r"\d{41,}")
 
 
 class LimelightError(Exception):
-    """An error with a hint; the command line prints both and leaves with `code`."""
+    """An error with a hint; the command line prints both and leaves with `code`.
+
+    A number of hundreds of digits is not repeated whole.
+    """
 
     code = 1
 
     def __init__(self, message: str, hint: str = ""):
-        super().__init__(message)
-        self.message = message
+        self.message = _ENDLESS.sub(lambda n: f"{n[0][:12]}... ({len(n[0])} digits)", message)
+        super().__init__(self.message)
         self.hint = hint
 
     def __str__(self) -> str:

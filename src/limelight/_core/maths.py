@@ -59,7 +59,7 @@ _PLAIN = (
     (re.compile(r"(?<=\S) - (?=\S)"), " − "),
     (re.compile(r"(?<=[\d)])-(?=[α-ω])"), "−"),
     (re.compile(r"(?<![\w)\]}.-])-(?=[\d.])"), "−"),
-    (re.compile(r"1×10\^"), "10^"),
+    (re.compile(r"(?<![\d.])1×10\^"), "10^"),
 )
 _TEX = {
     r"\mathcal{S}": "𝒮", r"\mathcal{O}": "𝒪", r"\propto": "∝", r"\approx": "≈", r"\sim": "∼",
@@ -102,6 +102,8 @@ def in_text(text: str) -> str:
     Example:
         >>> in_text("$1/(\\alpha_*-\\alpha_\\#)$ and alpha_*^-2, D^2")
         '1/(α∗−α#) and α∗⁻², D²'
+        >>> in_text("1e-9, 7.81e-09, 21e3")
+        '10⁻⁹, 7.81×10⁻⁹, 21×10³'
     """
     parts = []
     for words, level in _runs(text):

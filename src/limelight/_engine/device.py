@@ -131,7 +131,7 @@ def use_cache() -> Path | None:
     """Keep compiled programs in the user's cache folder, unless the user chose another place."""
     chosen = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
     if chosen is not None:
-        return Path(chosen)
+        return Path(chosen) if chosen else None  # no name is JAX's word for none
     if os.environ.get("LIMELIGHT_CACHE", "") == "off":
         return None
     try:

@@ -89,7 +89,7 @@ class Plan:
             "programs to compile": str(self.compilations),
             "trials in one program": str(self.width),
             "memory": f"at most {self.memory / 2**20:,.1f} MiB per chunk",
-            "time": f"very roughly {max(1, round(self.seconds)):,} s, and the compilations",
+            "time": f"very roughly {max(1, round(self.seconds)):,} s, plus the compilations",
         }
         return notebook.line(f"Plan of {self.name}", strong=True) + notebook.grid(
             ("", ""), rows.items()

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from limelight._core.errors import StoreError
+from limelight._core.errors import InputError, StoreError
 from limelight._core.files import read_regular
 from limelight._core.manifests import MOST_BYTES, Broken, check_manifest, planned_rows, read_json
 from limelight._core.sealed import read_sealed
@@ -47,6 +47,15 @@ def read_manifest(path: str | Path) -> dict[str, Any]:
     raise StoreError(
         f"{file} is not a manifest as it was written: {why}", "restore it, or delete the folder"
     )
+
+
+def check_is_run(path: str | Path) -> None:
+    """Refuse a folder of results where a run is asked for: it has no chunks, and needs none."""
+    if (Path(path) / "table.parquet").exists():
+        raise InputError(
+            f"{path} holds a published table, which is whole",
+            "limelight plot, limelight report and limelight.open read it as it is",
+        )
 
 
 def read_table(path: str | Path) -> Table:
@@ -83,7 +92,7 @@ def open_table(path: str | Path) -> Table:
     """
     path = Path(path)
     if not path.exists():
-        raise StoreError(f"there is no {path}", "give a run folder or a table.parquet")
+        raise StoreError(f"{path} does not exist", "give a run folder or a table.parquet")
     if path.is_dir() and (path / "table.parquet").exists():
         return Table.load(path / "table.parquet")
     return read_table(path) if path.is_dir() else Table.load(path)

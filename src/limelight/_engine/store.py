@@ -29,7 +29,15 @@ from limelight._core.files import (
 )
 from limelight._core.sealed import sealed_bytes
 from limelight._engine.claims import Claims
-from limelight._engine.reading import DAMAGE, STUDY, first_line, read_chunk, read_manifest, same
+from limelight._engine.reading import (
+    DAMAGE,
+    STUDY,
+    check_is_run,
+    first_line,
+    read_chunk,
+    read_manifest,
+    same,
+)
 from limelight._identity.description import changed_code, digest, has_code, modern, without_code
 from limelight.table import Table
 
@@ -57,6 +65,7 @@ class Store:
         #: Whether the user said that a change of code does not matter; chunks then say so.
         self.other_code = False
         self.path = Path(path)
+        check_is_run(path)
         self.chunks, self.locks = self.path / "chunks", self.path / "locks"
         for folder in (self.path, self.chunks, self.locks):
             with explained(folder):

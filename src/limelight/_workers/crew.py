@@ -17,13 +17,14 @@ from limelight._core.files import explained
 from limelight._engine.claims import Claims
 from limelight._engine.reading import (
     DAMAGE,
+    check_is_run,
     covered,
     first_line,
     read_chunk,
     read_manifest,
     read_table,
 )
-from limelight._engine.run import Progress
+from limelight._engine.run import ROUNDS, Progress
 from limelight._engine.store import Store, clear
 from limelight._identity.description import modern
 from limelight._workers.jobs import write_down, written_down
@@ -74,6 +75,7 @@ def workers(
         True
     """
     place = Path(store).resolve()
+    check_is_run(place)
     manifest = read_manifest(place)
     if count is not None and count < 1:
         raise InputError(f"count = {count}", "at least one worker")
@@ -138,6 +140,7 @@ class Crew:
         #: are told once.
         self.silent, self.idle = Since(), Since()
         self.refusal, self.refusals, self.again = "", 0, 0.0
+        self.damages = 0  # times that all seemed to be there and was not
         self.posts = {post.number: post for post in self._found()}
         if not self.posts:
             self._forget_failures()
@@ -183,8 +186,17 @@ class Crew:
             time.sleep(max(self.launcher.interval, pause))
 
     def cancel(self) -> None:
-        """Ask all workers to leave, and wait until they have; what is finished stays."""
+        """Ask all workers to leave, and wait until they have; what is finished stays.
+
+        Raises:
+            RunError: When nobody can say whether they heard it.
+        """
         self._dismiss(self.launcher.grace + 10.0)
+        if self.launcher.poll(self.jobs) is None:
+            raise RunError(
+                f"{self.launcher.name} does not answer: workers may still be there",
+                "cancel again later",
+            )
 
     # --- workers ---------------------------------------------------------------------------------
 
@@ -319,11 +331,12 @@ class Crew:
             tails = [last_lines(self.store, number, 1) for number in sorted(self.posts)]
             reasons = list(dict.fromkeys(line for lines in tails for line in lines))
         for number in sorted(self.posts):
-            lines = last_lines(self.store, number)
-            self.messages.append(f"worker {number}, last lines:\n  " + "\n  ".join(lines))
+            if lines := last_lines(self.store, number):
+                self.messages.append(f"worker {number}, last lines:\n  " + "\n  ".join(lines))
+        nothing = "no log of theirs says why; do their machines see this folder?"
         return RunError(
             f"{len(seen.missing)} of {seen.chunks} chunks are missing ({names}) and no worker is"
-            f" left: {'; '.join(reasons[:3]) or 'their logs say nothing'}",
+            f" left: {'; '.join(reasons[:3]) or nothing}",
             f"their logs are in {self.folder}; finished chunks are kept: the same call tries again",
         )
 
@@ -334,7 +347,8 @@ class Crew:
         try:
             table = read_table(self.store)
         except StoreError:
-            if not self._set_aside():
+            self.damages += 1
+            if self.damages > ROUNDS or not self._set_aside():
                 raise
             return None
         if not covered(table):

@@ -6,6 +6,7 @@ Anybody who sees the run folder may read it.
 
 import contextlib
 import json
+import os
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ from limelight._workers.slurm import queued
 
 def write_down(store: Path, number: int, on: str, job: str) -> None:
     """Keep what a worker is called, for whoever looks for it later."""
-    facts = {"on": on, "job": job, "started": now(), "by": holder()}
+    facts = {"on": on, "job": job, "started": now(), "by": holder(), "user": os.getuid()}
     write_whole(store / "workers" / f"{number}.json", (json.dumps(facts) + "\n").encode())
 
 
@@ -29,9 +30,12 @@ def written_down(store: Path) -> dict[int, dict[str, Any]]:
     for file in (store / "workers").glob("*.json"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             told = json.loads(read_regular(file, 2**16))
-            facts = {"on": str(told["on"]), "job": str(told["job"])}
-            by = told.get("by")
-            found[int(file.stem)] = facts | {"by": by if isinstance(by, Mapping) else {}}
+            facts = {"on": str(told["on"]), "job": str(told["job"]), "user": None, "by": {}}
+            if isinstance(told.get("user"), int):
+                facts["user"] = told["user"]
+            if isinstance(told.get("by"), Mapping):
+                facts["by"] = told["by"]
+            found[int(file.stem)] = facts
     return dict(sorted(found.items()))
 
 
@@ -42,11 +46,12 @@ def there(store: Path) -> dict[str, int] | None:
     as the process does that started it.
     """
     known = written_down(store).values()
-    jobs = [told["job"] for told in known if told["on"] == "slurm"]
-    seen = queued(jobs)
-    if seen is None:
-        return None
-    states = Counter(state for state, _ in seen.values())
+    states = Counter()
+    for user in {told["user"] for told in known}:
+        jobs = [t["job"] for t in known if t["on"] == "slurm" and t["user"] == user]
+        if (seen := queued(jobs, user)) is None:
+            return None
+        states.update(state for state, _ in seen.values())
     for told in known:
         who = dict(told["by"])
         if told["on"] == "local" and told["job"].isdecimal():

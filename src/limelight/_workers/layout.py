@@ -30,7 +30,7 @@ class CostEstimate:
         chunks: Of the whole study.
         left: Chunks that are not there yet; what follows is about them alone.
         trials: In these.
-        each: Chunks per worker.
+        workers: That find something to do.
         chunk_seconds: Of one chunk, roughly.
         device_hours: Of all workers together, roughly, without compilation.
         kind: `GPU` or `CPU`.
@@ -40,10 +40,15 @@ class CostEstimate:
     chunks: int
     left: int
     trials: int
-    each: float
+    workers: int
     chunk_seconds: float
     device_hours: float
     kind: str
+
+    @property
+    def each(self) -> float:
+        """Chunks per worker."""
+        return self.left / max(self.workers, 1)
 
 
 def fitted(make: Callable[..., Plan], count: int, gpus: bool) -> Plan:
@@ -68,7 +73,7 @@ def estimate(plan: Plan, count: int, gpus: bool, there: Collection[str] = ()) ->
         chunks=len(plan.chunks),
         left=len(left),
         trials=trials,
-        each=len(left) / count,
+        workers=min(count, len(left)),
         chunk_seconds=seconds * plan.width,
         device_hours=seconds * trials / 3600,
         kind="GPU" if gpus else "CPU",

@@ -31,7 +31,8 @@ class Local(Launcher):
         """One process each, with a GPU of its own where there are any."""
         if self.devices and max(commands) >= len(self.devices):
             raise InputError(
-                f"{max(commands) + 1} workers, {len(self.devices)} GPUs", "one process per GPU"
+                f"{max(commands) + 1} workers for GPUs {', '.join(self.devices)}",
+                "one process per GPU; JAX_PLATFORMS=cpu for workers that need none",
             )
         found = {}
         for number, words in commands.items():

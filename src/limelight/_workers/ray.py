@@ -101,7 +101,8 @@ class Ray(Launcher):
                 self.ray.init(log_to_driver=False, logging_level="ERROR", **connection)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise InputError(
-                f"Ray cannot be reached: {_first(error)}", "is it up, and is address=... right?"
+                f"Ray cannot be reached: {_first(error)}",
+                "is it up, is address=... right, and does it ask for a token?",
             ) from None
 
     def _address(self) -> str:

@@ -7,8 +7,9 @@ submitit holds to be a result is not looked at.
 """
 
 import contextlib
-import getpass
+import io
 import logging
+import os
 import re
 import shlex
 import signal
@@ -107,7 +108,8 @@ class Slurm(Launcher):
             )
             # Without a word submitit lets 256 of an array run at a time.
             executor.update_parameters(**{"array_parallelism": len(commands)} | self.parameters)
-            jobs = executor.submit_array([Job(words, self.grace) for words in commands.values()])
+            with contextlib.redirect_stderr(io.StringIO()):  # what is refused is told below, once
+                jobs = executor.submit_array([Job(w, self.grace) for w in commands.values()])
         except (RuntimeError, OSError, ValueError, TypeError) as error:
             raise InputError(
                 f"SLURM does not take the jobs: {_reason(error)}", "check the options"
@@ -165,18 +167,24 @@ class Slurm(Launcher):
         }
 
 
-def queued(jobs: Collection[str]) -> dict[str, tuple[str, str]] | None:
+def queued(jobs: Collection[str], user: int | None = None) -> dict[str, tuple[str, str]] | None:
     """Those of some jobs that `squeue` knows, each with its state and why it waits.
 
     `None` where it does not answer, or is not there.
+
+    Args:
+        jobs: As `squeue` names them.
+        user: The number of whoever submitted them; that of this process if not given. Names will
+            not do: a variable may tell another one.
     """
     if not jobs:
         return {}
-    words = ["squeue", "--noheader", "--array", "--user", getpass.getuser()]
+    user = os.getuid() if user is None else user
+    words = ["squeue", "--noheader", "--array", "--user", str(user), "--format", "%i %T %r"]
+    # A user's own choice of what `squeue` shows would hide jobs that are there.
+    plain = {name: text for name, text in os.environ.items() if not name.startswith("SQUEUE_")}
     try:
-        asked = subprocess.run(
-            [*words, "--format", "%i %T %r"], capture_output=True, text=True, timeout=ANSWER
-        )
+        asked = subprocess.run(words, capture_output=True, text=True, timeout=ANSWER, env=plain)
     except (OSError, subprocess.TimeoutExpired):
         return None
     if asked.returncode:
@@ -222,14 +230,15 @@ def _typed(name: str, value: Any) -> Any:
         return value
     if value.lower() in ("true", "false"):
         return value.lower() == "true"
-    return int(value) if value.isdecimal() and value.isascii() else value
+    # An account may be called 007.
+    return int(value) if re.fullmatch("0|[1-9][0-9]*", value) else value
 
 
 def _reason(error: BaseException) -> str:
     """What `sbatch` said, or what is missing, in one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = [line for line in lines if "sbatch: error" in line]
-    return (said or lines or [type(error).__name__])[-1]
+    said = [line.removeprefix("sbatch: error: ") for line in lines if "sbatch: error" in line]
+    return "; ".join(said) or (lines or [type(error).__name__])[-1]
 
 
 LAUNCHER = Slurm

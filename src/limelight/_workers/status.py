@@ -14,7 +14,14 @@ import pyarrow.parquet as pq
 from limelight._core.files import read_regular
 from limelight._core.manifests import Broken, planned_rows, read_json
 from limelight._engine.claims import Claims
-from limelight._engine.reading import DAMAGE, NAME, chunk_name, read_manifest, stored_chunks
+from limelight._engine.reading import (
+    DAMAGE,
+    NAME,
+    check_is_run,
+    chunk_name,
+    read_manifest,
+    stored_chunks,
+)
 from limelight._workers.jobs import there
 
 #: Seconds before the last finished chunk that count for the pace.
@@ -71,6 +78,7 @@ class Watch:
 
     def __init__(self, store: str | Path):
         self.path = Path(store)
+        check_is_run(store)
         self.manifest = read_manifest(store)
         known = self.manifest["configuration"]
         self.width, self.trials = known["width"], planned_rows(known)

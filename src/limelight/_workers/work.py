@@ -74,7 +74,8 @@ def work(told: argparse.Namespace) -> int:
     except LimelightError as error:
         _say(f"error: {error}")
         return error.code
-    _say(f"{computed} chunks computed; " + ("asked to leave" if bell.at else "nothing left here"))
+    why = "asked to leave" if bell.at else "nothing left here"
+    _say(f"{computed} chunk{'s' * (computed != 1)} computed; {why}")
     return Released.code if bell.at else int(bool(share.failed))
 
 
@@ -140,7 +141,7 @@ def _machine() -> str:
 
 def _log_to(path: Path) -> None:
     """Send all that is printed, by C++ too, to the end of a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(exist_ok=True)  # on a machine that does not see the run none is made
     with path.open("ab") as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)

@@ -59,6 +59,7 @@ class AngleFlow(Experiment):
     """
 
     double: ClassVar[bool] = True
+    gaps: ClassVar[tuple[str, ...]] = ("drift", "energy", "landed", "late", "reached")
 
     world: Sphere = Sphere()
     model: SphereAttention = SphereAttention()

@@ -32,6 +32,9 @@ class Experiment(eqx.Module):
     - `double` asks for float64, whatever the rest of the process uses.
     - `pace` is its FLOP/s by kind of device, where that is unusual: for estimates of time.
     - `compiler` holds options for the compiler of a GPU.
+    - `gaps` are readings that a sound trial may lack; where they are named, any other that is no
+      finite number counts as a divergence. For an experiment that says itself what `diverged`,
+      nothing need be said.
 
     Example:
         >>> import limelight as ll, jax.random as jr
@@ -47,6 +50,7 @@ class Experiment(eqx.Module):
     double: ClassVar[bool] = False
     pace: ClassVar[Mapping[str, float]] = {}
     compiler: ClassVar[Mapping[str, str | bool]] = {}
+    gaps: ClassVar[tuple[str, ...] | None] = None
 
     @abc.abstractmethod
     def trial(self, key: PRNGKey) -> dict[str, Array]:

@@ -39,6 +39,7 @@ class BoundAscent(Experiment):
     """
 
     double: ClassVar[bool] = True
+    gaps: ClassVar[tuple[str, ...]] = ()
 
     world: Rows = Rows()
     steps: int = eqx.field(static=True, default=3000)

@@ -1,5 +1,7 @@
 r"""Linear rules on patches in hidden sets: natural, fitted and searched, tested on fresh draws."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -50,6 +52,8 @@ class LinearRules(Experiment):
 
     Reference: jelassi2022, Theorem 3.1.
     """
+
+    gaps: ClassVar[tuple[str, ...]] = ()
 
     tokens: int = eqx.field(static=True, default=36)
     size: int = eqx.field(static=True, default=4)

@@ -81,6 +81,16 @@ class PromptFlow(Experiment):
     """
 
     double: ClassVar[bool] = True
+    gaps: ClassVar[tuple[str, ...]] = (
+        "time",
+        "dwell",
+        "offset",
+        "cosine",
+        "half",
+        "settled",
+        "apart",
+        "trace.loss",
+    )
 
     dimension: int = eqx.field(static=True, default=4)
     examples: Number = 31

@@ -54,6 +54,7 @@ class RankCollapse(Experiment):
     """
 
     double: ClassVar[bool] = True
+    gaps: ClassVar[tuple[str, ...]] = ()
 
     world: Rows = Rows()
     model: AttentionStack = AttentionStack()

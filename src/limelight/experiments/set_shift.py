@@ -46,6 +46,7 @@ class SetShift(Experiment):
     """
 
     double: ClassVar[bool] = True
+    gaps: ClassVar[tuple[str, ...]] = ()
 
     tokens: int = eqx.field(static=True, default=36)
     size: int = eqx.field(static=True, default=4)

@@ -49,6 +49,7 @@ class TokenGeometry(Experiment):
     """
 
     double: ClassVar[bool] = True
+    gaps: ClassVar[tuple[str, ...]] = ()
 
     world: Box = Box()
     model: RescaledAttention = RescaledAttention()

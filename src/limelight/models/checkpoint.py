@@ -131,8 +131,8 @@ class Checkpoint:
         named = text_model(found.tensors)
         if named is not None:
             raise InputError(
-                f"{found.name}: this is {named}, which the bound does not describe:"
-                " its scores depend on relative positions",
+                f"{found.name}: this is {named.name}, which the bound does not describe:"
+                f" {named.why}",
                 "BERT, GPT-2 and ViTs without rotations are covered",
             )
         tensors = found.tensors

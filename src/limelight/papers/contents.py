@@ -152,6 +152,13 @@ class Paper:
         bibtex: str = "",
         renamed: Mapping[str, str] | None = None,
     ):
+        if isinstance(figures, Mapping):
+            for name, title in figures.items():
+                if not isinstance(title, str):
+                    raise InputError(
+                        f"{key}: {name} is given as a {type(title).__name__}, not in words",
+                        "figures=(figure, ...) where they stand in the same file",
+                    )
         self.key, self.title, self.authors, self.venue = key, title, authors, venue
         self.symbols, self.statements = symbols, statements
         self.package = package or f"limelight.papers.{key}"

@@ -70,6 +70,7 @@ def section(store: str | Path, paper: Paper | None = None) -> Section:
     missing = unfinished(table)
     if figure is None:
         return plain_section(store, table, missing)
+    table = figure.marked(table)
     drawn, notes = illustrations(figure, table, store)
     numbers, lines = tables_of(figure.lines(table))
     return Section(
@@ -139,7 +140,7 @@ def illustrations(
         published = Path(store) / f"{name}.png"
         try:
             picture = figure.plot(table, name)
-            chart = figure.charts[name](table) if name in figure.charts else chart_of(picture)
+            chart = figure.chart(table, name) if name in figure.charts else chart_of(picture)
             still = published.read_bytes() if published.is_file() else picture
             caption = caption_of(figure.pictures[name])
             alt = ". ".join(filter(None, (in_text(picture.title), caption)))
@@ -149,10 +150,6 @@ def illustrations(
             found.append(shown)
         except InputError as error:
             notes.append(f"The picture {name!r} could not be drawn: {error.message}.")
-        except Exception:  # recipes are written for whole tables
-            if not unfinished(table):
-                raise
-            notes.append(f"The picture {name!r} cannot be drawn before the run is finished.")
     return found, notes
 
 

@@ -14,15 +14,16 @@ from limelight._core.errors import InputError, RunError, suggest
 from limelight._core.files import write_whole
 from limelight._core.manifests import sealed
 from limelight._engine.plan import Plan
-from limelight._engine.reading import open_table, read_facts, read_manifest
+from limelight._engine.reading import check_is_run, open_table, read_facts, read_manifest
 from limelight._engine.run import run
 from limelight._page.report import StudyCost
 from limelight.claims import Verdict
 from limelight.experiments._rebuild import rebuild
 from limelight.experiments.starts import WEIGHTS
 from limelight.papers import known, load
+from limelight.papers._unforeseen import unfinished
 from limelight.papers.contents import Paper
-from limelight.papers.recipe import Figure, planned_rows
+from limelight.papers.recipe import Figure
 from limelight.plot import Picture
 from limelight.table import Table
 
@@ -133,10 +134,7 @@ def plan_of(store: str | Path, paper: Paper | None = None) -> Plan:
         store: The run folder.
         paper: The paper that the run belongs to, where that is not among the known ones.
     """
-    if (Path(store) / "table.parquet").exists():
-        raise InputError(
-            f"{store} holds a published table, which is whole", "limelight.open reads it"
-        )
+    check_is_run(store)
     manifest = read_manifest(store)
     if isinstance(manifest.get("paper"), str):
         recipe = recipe_of(manifest, store, paper)
@@ -168,12 +166,6 @@ def how_to_go_on(manifest: Mapping[str, Any], store: Any) -> tuple[int, dict[str
             "run the figure again with the same settings and folder",
         )
     return seed, settings
-
-
-def unfinished(table: Table) -> str:
-    """What is missing of a run, in words; nothing when it is whole."""
-    planned = planned_rows(table.manifest) or len(table)
-    return f"only {len(table)} of {planned} trials are there" if len(table) < planned else ""
 
 
 def divergence(table: Table) -> str:

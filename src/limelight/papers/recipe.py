@@ -4,7 +4,6 @@ A recipe computes nothing. Trials come from `experiments`, statistics from `fit`
 `plot`; what stands in a recipe is what the paper (or we) chose.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +32,7 @@ from limelight.experiments.base import Experiment
 from limelight.papers._costs import cost_of
 from limelight.papers._setup import Scale, Setup, scales
 from limelight.papers._titles import Findings, caption_of, setting_of, several, titled
+from limelight.papers._unforeseen import lost_trials, planned_rows, unforeseen
 from limelight.plot import Picture, captioned
 from limelight.table import Table
 
@@ -217,8 +217,11 @@ class Figure:
         if not found and name == first:
             found = [Finding(claim.name) for claim in self.claims[:1]]
         told = (table.manifest, self.paper, self.name, self.reference)
+        table = self.marked(table)
+        with unforeseen(table):
+            drawn = self.pictures[name](table)
         return titled(
-            captioned(self.pictures[name](table), table),
+            captioned(drawn, table),
             found,
             lambda claim: self.verdict(table, claim)[0],
             self.title if name == first else caption_of(self.pictures[name]) or self.title,
@@ -237,7 +240,8 @@ class Figure:
         """
         name = name or min(self.pictures, key=lambda name: name not in self.charts)
         if name in self.charts:
-            return self.charts[name](table)
+            with unforeseen(table):
+                return self.charts[name](table)
         return of_picture(self.plot(table, name))
 
     @property
@@ -250,6 +254,7 @@ class Figure:
 
         Smoke runs exercise the machinery and decide nothing; neither does an unfinished run.
         """
+        table = self.marked(table)
         scale = table.manifest.get("scale", "custom")
         changed = "".join(f", {k}={v}" for k, v in table.manifest.get("settings", {}).items())
         source = f"{self.paper} {self.name}, {scale} scale{changed}, {len(table)} trials"
@@ -268,6 +273,16 @@ class Figure:
             return Verdicts(c.unknown(source, why, len(table), paper=self.paper) for c in asked)
         return Verdicts(self._decide(claim, table, source) for claim in asked)
 
+    def marked(self, table: Table) -> Table:
+        """The table, with trials marked as diverged that lack a number which their kind always has.
+
+        Where the table says itself which trials diverged, it stays as it is.
+        """
+        lost = lost_trials(table, self.trial.gaps)
+        if not lost.any():
+            return table
+        return Table({**table.columns, "diverged": lost}, table.axes, table.manifest)
+
     def unknown(
         self, why: str, source: str = "", n: int = 0, decision: Decision = "inconclusive"
     ) -> tuple[Verdict, ...]:
@@ -277,7 +292,8 @@ class Figure:
 
     def _decide(self, claim: Claim, table: Table, source: str) -> Verdict:
         try:
-            return claim.decide(table, source, self.paper)
+            with unforeseen(table):
+                return claim.decide(table, source, self.paper)
         except InputError as error:  # such as a run in which no cell converged
             return claim.unknown(source, f"not estimated: {error.message}", paper=self.paper)
 
@@ -311,21 +327,10 @@ class Figure:
     def lines(self, table: Table) -> list[str]:
         """The summary; where a table does not allow one, why."""
         try:
-            return self.summary(table)
+            with unforeseen(table):
+                return self.summary(table)
         except InputError as error:
             return [f"no summary: {error.message}"]
-        except Exception:  # recipes are written for whole tables
-            if len(table) >= (planned_rows(table.manifest) or 0):
-                raise
-            return ["no summary: the run is not finished"]
-
-
-def planned_rows(manifest: Mapping[str, Any]) -> int | None:
-    """Trials that a run was to have; `None` when its manifest does not say."""
-    configuration = manifest.get("configuration", {})
-    if not {"axes", "trials"} <= set(configuration):
-        return None
-    return math.prod(len(values) for _, values in configuration["axes"]) * configuration["trials"]
 
 
 def _entry(description: Any, path: str) -> Any:

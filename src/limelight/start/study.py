@@ -1,7 +1,7 @@
 """A study of your own: a world, a model, a measure, a sweep and a claim.
 
-Run it with `python FILE`; run again, it reads what it has. Test it with `pytest FILE`. Draw every
-measure of its run plainly with `limelight plot runs/needle`.
+Run it with `python FILE`. Run it again, and it reads what it stored. Test it with `pytest FILE`.
+Draw every measure of its run with `limelight plot runs/needle`.
 
 Change what you like: a changed world, model or measure is never mixed with results of the old one.
 """
@@ -54,7 +54,7 @@ def start(key, world, truth):
 
 
 def found(key, world, truth, model):
-    """A measure: the share of attention that an average example pays to its needle."""
+    """A measure: the attention that an average example pays to its needle."""
     examples = jax.vmap(lambda k: world.sample(k, truth, 0))(jr.split(key, 50))
     attention = jax.nn.softmax(examples.tokens @ model.query)
     return jnp.mean(jnp.max(attention * (examples.tokens[..., 0] > 0.5), axis=1))
@@ -96,4 +96,4 @@ if __name__ == "__main__":
     lines = ll.plot.over_cells(results, x="train.examples", y="accuracy", by="world.noise")
     labels = {"x_label": "training examples", "y_label": "accuracy"}
     ll.plot.lines(lines, log_x=True, **labels).save("needle.png")
-    print("drawn: needle.png")
+    print("Drawn: needle.png")

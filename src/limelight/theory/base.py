@@ -133,10 +133,12 @@ class Bound:
         """For notebooks: every condition with both sides."""
         conditions = [
             ("holds" if c.holds else "FAILS", Maths(c.name))
-            + (f"{c.left:.4g}", Maths(c.relation), f"{c.right:.4g}", Maths(c.note))
+            + tuple(map(Maths, (f"{c.left:.4g}", c.relation, f"{c.right:.4g}", c.note)))
             for c in self.conditions
         ]
-        quantities = [(name, f"{value:.6g}") for name, value in self.quantities.items()]
+        quantities = [
+            (Maths(name), Maths(f"{value:.6g}")) for name, value in self.quantities.items()
+        ]
         below = [self._taken, *(f"note: {note}" for note in self.notes), self.reference]
         return (
             line(Maths(self._headline), strong=True)

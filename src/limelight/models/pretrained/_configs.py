@@ -26,14 +26,20 @@ _DEFAULTS = {
     "deit": (12, 1e-12, "gelu", 224),
     "vit_mae": (12, 1e-12, "gelu", 224),
     "vit_msn": (12, 1e-6, "gelu", 224),
+    "ijepa": (12, 1e-12, "gelu", 224),
     "beit": (12, 1e-12, "gelu", 224),
+    "data2vec-vision": (12, 1e-12, "gelu", 224),
     "dinov2": (12, 1e-6, "gelu", 224),
     "dinov2_with_registers": (12, 1e-6, "gelu", 224),
     "dinov3_vit": (6, 1e-5, "gelu", 224),
     "clip_vision_model": (12, 1e-5, "quick_gelu", 224),
+    "chinese_clip_vision_model": (12, 1e-5, "quick_gelu", 224),
     "siglip_vision_model": (12, 1e-6, "gelu_pytorch_tanh", 224),
 }
-_TOWERS = {"clip": "clip_vision_model", "siglip": "siglip_vision_model"}
+_TOWERS = {
+    "clip": "clip_vision_model", "siglip": "siglip_vision_model",
+    "chinese_clip": "chinese_clip_vision_model",
+}  # fmt: skip
 _REFUSED = {
     "swin": "windowed attention", "swinv2": "windowed attention",
     "segformer": "keys are averaged over neighbours", "pvt": "keys are averaged over neighbours",
@@ -41,6 +47,15 @@ _REFUSED = {
     "convnext": "a convolutional network", "resnet": "a convolutional network",
     "sam": "windowed attention with relative positions", "siglip2": "grids of any shape",
     "siglip2_vision_model": "grids of any shape", "vivit": "tokens of videos",
+    "videomae": "tokens of videos", "vjepa2": "tokens of videos", "timesformer": "tokens of videos",
+    "hiera": "tokens are pooled between stages", "pixtral": "grids of any shape",
+    "idefics2_vision": "grids of any shape", "idefics3_vision": "grids of any shape",
+    "vilt": "words and patches in one sequence", "yolos": "tokens that detect among the patches",
+    "dpt": "features of several blocks are fused", "rf_detr_dinov2": "windowed attention",
+    "mlcd_vision_model": "rotations of another kind than known here",
+    "aimv2_vision_model": "patches are normalised before their positions are added",
+    "internvl_vision": "a layout that no output was compared for",
+    "tipsv2_vision_model": "a layout that no output was compared for",
 }  # fmt: skip
 #: Arguments of timm's that leave the function as it is, or that the tensors show.
 _HARMLESS = {
@@ -49,7 +64,7 @@ _HARMLESS = {
     "drop_rate", "drop_path_rate", "dynamic_img_size", "dynamic_img_pad", "strict_img_size",
     "proj_drop_rate", "attn_drop_rate", "pos_drop_rate", "patch_drop_rate", "num_heads",
     "global_pool", "features_only", "pretrained_strict", "proj_bias", "final_norm", "qk_norm",
-    "scale_mlp_norm",
+    "scale_mlp_norm", "use_abs_pos_emb", "use_rel_pos_bias", "use_shared_rel_pos_bias",
 }  # fmt: skip
 #: What configurations say of sizes that tensors show, and what they call them; see `Signature`.
 CLAIMED = "claimed"
@@ -110,7 +125,8 @@ def _hugging_face(config: Mapping[str, Any], facts: Facts) -> None:
         CLAIMED: _claimed(config),
     }
     if kind != "siglip_vision_model":  # its tensors say what it reads
-        mean = kind == "beit" and config.get("use_mean_pooling", True)
+        mean = kind in ("beit", "data2vec-vision") and config.get("use_mean_pooling", True)
+        mean = mean or kind == "ijepa"  # it has no class token
         found["pool"] = "mean" if mean else "class"
     if kind == "dinov3_vit":
         found["rotary"] = Turns("centres", _rope_base(config), half=True)

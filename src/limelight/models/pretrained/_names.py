@@ -227,8 +227,9 @@ def _prefix(names: list[str], layout: Naming) -> str | None:
 def _renamed(names: list[str], layout: Naming, prefix: str) -> Renamed:
     new: dict[str, str] = {}
     outside, dropped, unknown = [], [], []
+    bare = _bare(names, layout, prefix)
     for name in names:
-        within = name.startswith(prefix)
+        within = name.startswith(prefix) or name in bare
         short = name.removeprefix(prefix) if within else name
         target = _target(short, layout.inside) if within else None
         if target is None:
@@ -245,6 +246,15 @@ def _renamed(names: list[str], layout: Naming, prefix: str) -> Renamed:
     if layout is HF_CLIP and new.get("head.weight", "").endswith("classifier.weight"):
         dropped += _classified(new)
     return Renamed(layout, new, tuple(outside), tuple(dropped), tuple(unknown))
+
+
+def _bare(names: list[str], layout: Naming, prefix: str) -> set[str]:
+    """Blocks that lost their embeddings' prefix, as transformers writes ViTMSN's classifier."""
+    block = lambda name: (_target(name, layout.inside) or "").startswith("blocks.")
+    own = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+    if not prefix or layout is not HF_VIT or any(map(block, own)):
+        return set()
+    return {name for name in names if not name.startswith(prefix) and block(name)}
 
 
 #: Parts of other networks, in files whose images' network has no prefix of its own.

@@ -69,28 +69,30 @@ REFUSALS = (
     Refusal(r"image_encoder\..*", "SAM", "windowed attention with relative positions"),
 )  # fmt: skip
 
-#: Networks for text, which `bound` may read and a probe cannot.
+_RELATIVE = "its scores depend on relative positions"
+#: Networks for text: why the bound does not describe them, where it does not; a probe reads none.
 TEXT = (
-    (r"(.*\.)?encoder\.layer\.\d+\.attention\.self\.query\.weight", "BERT or its kin"),
-    (r"(.*\.)?h\.\d+\.attn\.c_attn\.weight", "GPT-2"),
-    (r"(.*\.)?layers\.\d+\.self_attn\.q_proj\.weight", "Llama or its kin"),
-    (r"(.*\.)?block\.\d+\.layer\.0\.SelfAttention\.q\.weight", "T5"),
-)
+    Refusal(r"(.*\.)?encoder\.layer\.\d+\.attention\.self\.query\.weight", "BERT or its kin",
+            "its tensors are not all there"),
+    Refusal(r"(.*\.)?h\.\d+\.attn\.c_attn\.weight", "GPT-2", "its tensors are not all there"),
+    Refusal(r"(.*\.)?block\.\d+\.layer\.0\.SelfAttention\.q\.weight", "T5", _RELATIVE),
+    Refusal(r"(.*\.)?embeddings\.token_embedding\.weight", "the text tower of CLIP or its kin",
+            "which tokens it attends to is not read here"),
+    Refusal(r"(.*\.)?embed_tokens\.weight", "Llama or its kin", _RELATIVE),
+)  # fmt: skip
 
 
 def refusal(names: Iterable[str]) -> Refusal | None:
     """Why a file is not a plain ViT, where that is known."""
-    names = list(names)
-    for one in REFUSALS:
-        if any(re.fullmatch(one.mark, name) for name in names):
-            return one
-    return None
+    return _first(REFUSALS, names)
 
 
-def text_model(names: Iterable[str]) -> str | None:
+def text_model(names: Iterable[str]) -> Refusal | None:
     """What network for text a file holds, if it does."""
+    return _first(TEXT, names)
+
+
+def _first(known: Iterable[Refusal], names: Iterable[str]) -> Refusal | None:
     names = list(names)
-    for mark, name in TEXT:
-        if any(re.fullmatch(mark, one) for one in names):
-            return name
-    return None
+    found = (one for one in known if any(re.fullmatch(one.mark, name) for name in names))
+    return next(found, None)

@@ -228,7 +228,7 @@ def open_source(
         facts.add(_metadata(found.tensors, renamed), "the file's metadata")
         beside, by_name = Facts(), Facts()
         if found.module is not None:
-            read_module(found.module, beside)
+            read_module(found.module, beside, like)
         read_configs(found.configs, beside)
         facts.agree(beside)
         if like is not None:
@@ -254,7 +254,9 @@ def _refuse(names: Iterable[str]) -> None:
         )
     text = text_model(names) if rename(names) is None else None
     if text is not None:
-        raise InputError(f"this is {text}, a network for text", "a ViT for images is read here")
+        raise InputError(
+            f"this is {text.name}, a network for text", "a ViT for images is read here"
+        )
 
 
 def _unknown(found: Source) -> InputError:

@@ -28,7 +28,7 @@ def bound(table: Table) -> Estimate:
     for at, rows in table.cells(N):
         k, top = known_up_to(int(at[N])), float(rows["ratio"].max())
         found.append((top * k**3, top, top / k, f"n = {at[N]}: {top:.3g}"))
-    high, value, low, _ = max(found)
+    high, value, low, _ = found[np.argmax([one[0] for one in found])]
     note = ", ".join(one[-1] for one in found)
     return Estimate(value, (low, high), len(table), note, level=None)
 

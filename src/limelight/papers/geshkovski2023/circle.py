@@ -91,7 +91,7 @@ figure = Figure(
     statement="how many clusters are left on the circle, and for how long?",
     trial=ClusterFlow(Sphere(32, 2, 2), until=1000.0, looks=31, spacing="log"),
     grid={BETA: [4.0, 9.0, 16.0, 25.0, 36.0, 49.0]},
-    trials=64,
+    trials=256,
     scales=scales(
         smoke=Scale(
             trials=2,

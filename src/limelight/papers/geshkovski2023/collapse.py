@@ -106,14 +106,16 @@ def perceptrons(table: Table) -> Estimate:
 )
 def bound(table: Table) -> Estimate:
     """Largest residual over its bound, one and two layers, pure; ends: what its centre leaves."""
-    worst = (-np.inf, 0.0, 0.0)
+    found = []
     rows = variant(table, "pure")
     for at, part in rows.cells("world.tokens"):
         k = np.log10(known_up_to(int(at["world.tokens"])))
         for layers in (1, 2):
             top = float(part[f"over.{layers}"].max())
-            worst = max(worst, (top + 3**layers * k, top, top - k))
-    high, value, low = (10.0**part for part in worst)
+            found.append((top + 3**layers * k, top, top - k))
+    if not found:
+        raise Undecided("not in this table")
+    high, value, low = (10.0**part for part in found[np.argmax([one[0] for one in found])])
     outside = (rows["range"] > 1.256).mean()
     note = f"{outside:.0%} of the draws lie outside the proof's range; largest Gamma"
     note += (

@@ -210,6 +210,8 @@ figure = recipe(
         smoke=Scale(trials=1, grid={"trained": [True]}, settings=SMOKE),
         small=Scale(trials=2),
     ),
+    sizes="ours, for two cores: three small networks trained on 8 x 8 digits and 64 images, where"
+    " DeiT and ViT checkpoints and 1,000 images were meant; deit-tiny has one of them",
     departures="ours; parts are left out of trained networks, nothing is trained again; biases"
     " stay, which shift all tokens alike. 8 x 8 digits in 16 patches, 6 blocks of width 64",
     shared=("trained",),

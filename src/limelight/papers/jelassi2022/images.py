@@ -101,7 +101,7 @@ def summary(arms: Mapping[str, Table]) -> list[str]:
 
     def local(rows: Table, part: str) -> float | str:
         values = rows[f"locality.{part}"]
-        return values.mean() if np.isfinite(values).all() else "none"
+        return float(values.mean()) if np.isfinite(values).all() else "none"
 
     columns = {
         "seeds": len,

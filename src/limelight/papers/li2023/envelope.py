@@ -66,7 +66,7 @@ def outside(table: Table) -> Estimate:
     for readout in table.values(READOUT):
         found, own = envelopes(table, rows_of(table, readout))
         low, high = found.certain(own["largest"]), found.certain(own["smallest"])
-        worst = max(worst, float(np.max(low - own["mass"])), float(np.max(own["mass"] - high)))
+        worst = float(np.max([worst, np.max(low - own["mass"]), np.max(own["mass"] - high)]))
     return Estimate(worst, None, len(table))
 
 

@@ -28,7 +28,7 @@ def from_moderate(table: Table) -> Estimate:
     cells = []
     for name in ("many tokens", "two tokens"):
         rows = table.where(line=name, model__scale=1.0)
-        cells.append((name, share(yes(rows, "global")[yes(rows, "feasible")])))
+        cells.append((name, share(yes(rows, "global")[yes(rows, "feasible")], family=2)))
     return lowest(cells)
 
 

@@ -32,7 +32,7 @@ def offset(table: Table) -> Estimate:
             found[name] = abs(float(rows["y"][0]) - pair_offset(at["world.level"], at["loss"]))
     if not found:
         raise Undecided("not in this table")
-    worst = max(found, key=lambda name: found[name])
+    worst = [*found][np.argmax([*found.values()])]
     return Estimate(found[worst], None, len(found), f"at {worst}")
 
 

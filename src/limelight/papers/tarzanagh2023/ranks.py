@@ -2,22 +2,28 @@ r"""Ranks of the Frobenius and the nuclear solution; infeasible draws are no ran
 
 import numpy as np
 
-from limelight.claims import Above, Estimate
+from limelight.claims import Above, Estimate, Undecided
 from limelight.experiments.margin_ranks import MarginRanks
 from limelight.fit import tabulate
-from limelight.fit.estimates import highest, lowest
+from limelight.fit.estimates import lowest
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.tarzanagh2023.reading import PAPER, mean, share, yes
 from limelight.plot import TWO_COLUMNS, Axis, Panel, Picture, Points, Series
 from limelight.table import Table
 
 SIZE = ("line", "samples", "world.tokens", "world.dimension")
+D = "world.dimension"
 PAIRS = ((5, 5), (10, 5), (15, 5), (5, 10), (5, 15))
 
 
 def sizes(pairs, dimensions) -> list[tuple]:
     """Cells; those with the same samples and tokens share a program."""
     return [(f"({n}, {T})", n, T, d) for n, T in pairs for d in dimensions]
+
+
+def named(at) -> str:
+    """A cell in words."""
+    return f"{at['line']}, d = {at[D]}"
 
 
 @claim(
@@ -29,13 +35,9 @@ def sizes(pairs, dimensions) -> list[tuple]:
 )
 def lower(table: Table) -> Estimate:
     """Mean rank, Frobenius less nuclear, certified solves; lowest cell with n at most d."""
-    cells = []
-    for at, rows in table.cells(*SIZE):
-        if at["samples"] <= at["world.dimension"]:
-            known = np.isfinite(rows["rank.nuclear"])
-            gap = (rows["rank"] - rows["rank.nuclear"])[known]
-            cells.append((f"{at['line']}, d = {at['world.dimension']}", mean(gap)))
-    return lowest(cells)
+    found = [(at, rows) for at, rows in table.cells(*SIZE) if at["samples"] <= at[D]]
+    gaps = [(named(at), (rows["rank"] - rows["rank.nuclear"])) for at, rows in found]
+    return lowest((name, mean(gap[np.isfinite(gap)], family=len(gaps))) for name, gap in gaps)
 
 
 @claim(
@@ -48,13 +50,11 @@ def lower(table: Table) -> Estimate:
 )
 def dropped(table: Table) -> Estimate:
     """Share of infeasible draws; the cell with most of them, d at least 2."""
-    cells = [
-        (f"{at['line']}, d = {at['world.dimension']}", share(~yes(rows, "feasible")))
-        for at, rows in table.cells(*SIZE)
-        if at["world.dimension"] >= 2
-    ]
-    found = highest(cells)
-    return Estimate(found.value, found.interval, found.n, "the worst cell", family=len(cells))
+    cells = [(at, yes(rows, "feasible")) for at, rows in table.cells(*SIZE) if at[D] >= 2]
+    if not cells:
+        raise Undecided("not in this table")
+    at, worst = min(cells, key=lambda cell: cell[1].mean())
+    return share(~worst, f"the worst cell, (n, T) = {named(at)}", family=len(cells))
 
 
 def draw(table: Table) -> Picture:

@@ -1,6 +1,8 @@
 """What several figures of tarzanagh2023 read off their tables."""
 
-from limelight.claims import Estimate
+from dataclasses import replace
+
+from limelight.claims import LEVEL, Estimate
 from limelight.fit import estimates
 from limelight.table import Table
 
@@ -10,14 +12,20 @@ USABLE = 20
 PAPER = "tarzanagh2023"
 
 
-def share(good, note: str = "") -> Estimate:
-    """A share of at least twenty trials."""
-    return estimates.share(good, least=USABLE, note=note)
+def share(good, note: str = "", family: int = 1) -> Estimate:
+    """A share of at least twenty trials; one of a family, whose intervals hold together."""
+    return _shared(estimates.share, good, note, family)
 
 
-def mean(values, note: str = "") -> Estimate:
-    """A mean of at least twenty trials."""
-    return estimates.mean(values, least=USABLE, note=note)
+def mean(values, note: str = "", family: int = 1) -> Estimate:
+    """A mean of at least twenty trials; one of a family, as in `share`."""
+    return _shared(estimates.mean, values, note, family)
+
+
+def _shared(estimate, values, note: str, family: int) -> Estimate:
+    """Each of a family at its part of the error (Bonferroni), so that the worst may be chosen."""
+    found = estimate(values, level=1 - (1 - LEVEL) / family, least=USABLE, note=note)
+    return replace(found, level=LEVEL, family=family)
 
 
 def median(values, note: str = "") -> Estimate:

@@ -29,7 +29,7 @@ def largest(table: Table, start: str, where: tuple[Real, Real], *columns: str) -
     rows = table.rows(inside & (table["model.scale"] < where[1]))
     if not len(rows):
         raise Undecided("not in this table")
-    worst = max(float(np.max(rows[name])) for name in columns)
+    worst = float(np.max([np.max(rows[name]) for name in columns]))
     cut = int((~rows["finished"].astype(bool)).sum())
     return Estimate(worst, None, len(rows), f"{cut} runs were cut off" if cut else "")
 
@@ -58,7 +58,7 @@ def best_matrix(table: Table) -> Estimate:
     found = largest(table, "theorem", (0, 1), "distance")
     inside = (table["model.start"] == "theorem") & (table["model.scale"] < 1)
     value = float(np.max(np.abs(table.rows(inside)["value"] - 1)))
-    return Estimate(max(found.value, value), None, found.n, found.note)
+    return Estimate(float(np.maximum(found.value, value)), None, found.n, found.note)
 
 
 @claim(

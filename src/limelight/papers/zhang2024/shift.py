@@ -92,7 +92,8 @@ def limit(table: Table) -> Estimate:
     if not found:
         raise Undecided("not in this table")
     note = ", ".join(f"{at}: {value:.3g}" for at, value in found.items())
-    return Estimate(max(found.values()), None, len(found), f"N = M = {longest}: {note}")
+    worst = float(np.max([*found.values()]))
+    return Estimate(worst, None, len(found), f"N = M = {longest}: {note}")
 
 
 @claim(

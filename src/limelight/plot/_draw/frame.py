@@ -33,6 +33,13 @@ from limelight.plot.marks import (
 )
 from limelight.plot.picture import Axis, Panel
 
+FARTHEST = 1e150
+"""The largest size that a frame holds, and one over the smallest on a scale of logarithms: beyond
+it what Matplotlib computes is no number. What lies farther out is drawn as leaving the frame."""
+LONGEST_WORD = 60
+"""Letters of a word along an axis at most, but for maths: a longer one leaves no room to draw."""
+MOST_CATEGORIES = 120
+"""Words along an axis at most, then every second or third of them: each takes milliseconds."""
 MOST_LABELS = 1 / 14
 """The least distance between two labels, as a share of their axis."""
 
@@ -110,7 +117,7 @@ def _map_range(mark: Map | Image, across: Axis, upwards: Axis) -> tuple[Any, Any
 
 def cell_borders(values: Any, log: bool) -> np.ndarray:
     """Where cells with the given middles meet."""
-    values = flat(values)
+    values = within(flat(values), log)
     if log:
         return np.exp(borders(np.log(values), 0.5 * np.log(2)))
     return borders(values, max(0.5 * abs(values[0]), 0.5))
@@ -128,7 +135,9 @@ def set_ticks(axes: Axes, panel: Panel, inches: tuple[float, float]) -> None:
     sides = zip((axes.xaxis, axes.yaxis), panel.axes, inches, strict=True)
     for number, (side, axis, length) in enumerate(sides):
         if axis.categories:
-            side.set_ticks(range(len(axis.categories)), list(axis.categories))
+            step = -(-len(axis.categories) // MOST_CATEGORIES)
+            places = range(0, len(axis.categories), step)
+            side.set_ticks(places, [_shortened(axis.categories[place]) for place in places])
             side.set_minor_locator(NullLocator())
         elif bare:
             _name_groups(side, axis, length)
@@ -217,6 +226,7 @@ def _range(values: np.ndarray, log: bool, margin: float) -> tuple[float, float]:
     values = values[np.isfinite(values) & ((values > 0) | (not log))]
     if not len(values):
         return (0.5, 2.0) if log else (0.0, 1.0)
+    values = within(values, log)
     low, high = float(values.min()), float(values.max())
     if low == high:
         return (low / 2, low * 2) if log else (low - 0.5, low + 0.5)
@@ -224,3 +234,13 @@ def _range(values: np.ndarray, log: bool, margin: float) -> tuple[float, float]:
         room = (high / low) ** margin
         return low / room, high * room
     return low - margin * (high - low), high + margin * (high - low)
+
+
+def within(values: np.ndarray, log: bool) -> np.ndarray:
+    """Values as far as a frame can hold them."""
+    return np.clip(values, 1 / FARTHEST if log else -FARTHEST, FARTHEST)
+
+
+def _shortened(word: str) -> str:
+    cut = len(word) > LONGEST_WORD and "$" not in word
+    return f"{word[: LONGEST_WORD - 1]}…" if cut else word

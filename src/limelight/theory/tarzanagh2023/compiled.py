@@ -173,7 +173,10 @@ def solve_nuclear(choice: Choice, tolerance: Number = 1e-8, most: int = 1500) ->
     flat = jnp.where(choice.there[:, None], flat, 0.0)
     inverse = jnp.linalg.inv(jnp.eye(len(flat)) + flat @ flat.T)
     Z = start.ravel() / scale
-    s = jnp.maximum(1.0, flat @ Z)
+    # A constraint that does not exist has no gap to fall short of: it would hold the residuals up,
+    # and with them the penalty.
+    above = lambda gaps: jnp.where(choice.there, jnp.maximum(1.0, gaps), 0.0)
+    s = above(flat @ Z)
 
     def iterate(state, _):
         Z, s, U, u, rho, _, _, _, _ = state
@@ -183,7 +186,7 @@ def solve_nuclear(choice: Choice, tolerance: Number = 1e-8, most: int = 1500) ->
         W = 1.6 * W - 0.6 * Z
         left, sizes, right = jnp.linalg.svd((W + U).reshape(shape), full_matrices=False)
         new = ((left * jnp.maximum(sizes - 1 / rho, 0)[None, :]) @ right).ravel()
-        bound = jnp.maximum(1.0, a + u)
+        bound = above(a + u)
         return (new, bound, U + W - new, u + a - bound, rho, W - new, a - bound, new - Z,
                 bound - s), None  # fmt: skip
 
