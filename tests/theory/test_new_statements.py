@@ -1,7 +1,9 @@
 """Numbers of the newer papers' statements that small faults in the code went through unnoticed."""
 
 import math
+from types import SimpleNamespace
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from limelight._core.errors import InputError
 from limelight.theory.geshkovski2023 import statements as clusters
 from limelight.theory.tarzanagh2023 import statements as selections
 from limelight.theory.zhang2024 import statements as prompts
-from limelight.theory.zhang2024.population import linear_spectrum
+from limelight.theory.zhang2024.course import Watcher
+from limelight.theory.zhang2024.population import linear_spectrum, one_covariance
 from limelight.theory.zhang2024.prediction import error_of, one_task
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(20)  # exact for polynomials up to degree 39
@@ -80,3 +83,14 @@ def test_late_rates_are_those_of_the_times(weights):
         assert clusters.half_sphere(5).quantities["late rate of 1 - cosine"] == pytest.approx(
             rate, rel=1e-3
         )
+
+
+def test_a_layer_that_is_principal_component_regression_is_seen_as_such():
+    law = one_covariance(np.asarray(linear_spectrum(4, 0.6)), 31)
+    best = np.asarray(law.minimum)
+    cosine = lambda a, b: (a * b).sum() / np.linalg.norm(a) / np.linalg.norm(b)
+    for m in (1, 2, 3):
+        matrix = np.diag(np.where(np.arange(4) < m, best, 0)) + 0.01
+        found = Watcher._cosines(SimpleNamespace(law=law), jnp.asarray(matrix))
+        regressions = [np.diag(np.where(np.arange(4) < k, best, 0)) for k in (1, 2, 3)]
+        np.testing.assert_allclose(found, [cosine(matrix, r) for r in regressions], rtol=1e-5)

@@ -59,7 +59,7 @@ class AngleFlow(Experiment):
     """
 
     double: ClassVar[bool] = True
-    gaps: ClassVar[tuple[str, ...]] = ("drift", "energy", "landed", "late", "reached")
+    gaps: ClassVar[tuple[str, ...] | None] = ("drift", "energy", "landed", "late", "reached")
 
     world: Sphere = Sphere()
     model: SphereAttention = SphereAttention()

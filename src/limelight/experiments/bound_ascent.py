@@ -39,7 +39,7 @@ class BoundAscent(Experiment):
     """
 
     double: ClassVar[bool] = True
-    gaps: ClassVar[tuple[str, ...]] = ()
+    gaps: ClassVar[tuple[str, ...] | None] = ()
 
     world: Rows = Rows()
     steps: int = eqx.field(static=True, default=3000)

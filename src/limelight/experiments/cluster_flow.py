@@ -63,7 +63,7 @@ class ClusterFlow(Experiment):
     """
 
     double: ClassVar[bool] = True
-    gaps: ClassVar[tuple[str, ...]] = ("crossed",)
+    gaps: ClassVar[tuple[str, ...] | None] = ("crossed",)
 
     world: Sphere = Sphere(dimension=2, columns=2)
     model: SphereAttention = SphereAttention()

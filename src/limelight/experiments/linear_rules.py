@@ -53,7 +53,7 @@ class LinearRules(Experiment):
     Reference: jelassi2022, Theorem 3.1.
     """
 
-    gaps: ClassVar[tuple[str, ...]] = ()
+    gaps: ClassVar[tuple[str, ...] | None] = ()
 
     tokens: int = eqx.field(static=True, default=36)
     size: int = eqx.field(static=True, default=4)

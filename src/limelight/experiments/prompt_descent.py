@@ -52,7 +52,7 @@ class PromptDescent(Experiment):
     """
 
     double: ClassVar[bool] = True
-    gaps: ClassVar[tuple[str, ...]] = ("fitted", "time", "flow.time")
+    gaps: ClassVar[tuple[str, ...] | None] = ("fitted", "time", "flow.time")
 
     dimension: int = eqx.field(static=True, default=4)
     examples: int = eqx.field(static=True, default=31)

@@ -81,7 +81,7 @@ class PromptFlow(Experiment):
     """
 
     double: ClassVar[bool] = True
-    gaps: ClassVar[tuple[str, ...]] = (
+    gaps: ClassVar[tuple[str, ...] | None] = (
         "time",
         "dwell",
         "offset",

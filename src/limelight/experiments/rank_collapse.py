@@ -54,7 +54,7 @@ class RankCollapse(Experiment):
     """
 
     double: ClassVar[bool] = True
-    gaps: ClassVar[tuple[str, ...]] = ()
+    gaps: ClassVar[tuple[str, ...] | None] = ()
 
     world: Rows = Rows()
     model: AttentionStack = AttentionStack()

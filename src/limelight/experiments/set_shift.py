@@ -46,7 +46,7 @@ class SetShift(Experiment):
     """
 
     double: ClassVar[bool] = True
-    gaps: ClassVar[tuple[str, ...]] = ()
+    gaps: ClassVar[tuple[str, ...] | None] = ()
 
     tokens: int = eqx.field(static=True, default=36)
     size: int = eqx.field(static=True, default=4)

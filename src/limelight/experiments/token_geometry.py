@@ -49,7 +49,7 @@ class TokenGeometry(Experiment):
     """
 
     double: ClassVar[bool] = True
-    gaps: ClassVar[tuple[str, ...]] = ()
+    gaps: ClassVar[tuple[str, ...] | None] = ()
 
     world: Box = Box()
     model: RescaledAttention = RescaledAttention()
