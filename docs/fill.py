@@ -282,7 +282,8 @@ ASKED = {
     f.__name__: f
     for f in (mutants, machines, guided, undecided, claiming, workers, n, family, note, one_in)
     + (errata_cards, changed_claims, facts.quantity, facts.trials, facts.mean, facts.most)
-    + (facts.days, facts.onsets, facts.epochs, facts.longer, facts.costs, facts.speeds)
+    + (facts.days, facts.onsets, facts.epochs, facts.costs, facts.speeds)
+    + (facts.lines, facts.made_of)
     + (networks.checkpoints, networks.loaded_networks, networks.refused_networks)
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
 }

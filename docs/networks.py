@@ -99,8 +99,11 @@ def probe_times() -> str:
 def _bound(said: str) -> str:
     if said.startswith("described, "):
         return "describes it, " + said.removeprefix("described, ")
-    rotated = "turned by their position" in said
-    return f"refuses it: {'rotations' if rotated else 'relative positions'}"
+    if "turned by their position" in said:
+        return "refuses it: rotations"
+    if "_norm." in said:
+        return "refuses it: norms of queries and keys"
+    return "refuses it: relative positions"
 
 
 def _record(name: str) -> dict[str, Any]:

@@ -127,6 +127,11 @@ def test_a_file_or_a_folder_is_a_paper(call, write):
     assert call("verify", here, "--scale", "small", "--json").json[0]["paper"] == "coins2026"
     call("report", store, "--paper", here, "-o", "page.html")
     assert "coin.low" in Path("page.html").read_text(encoding="utf-8")
+    assert call("publish", store, "--paper", here, "-o", "results").code == 0
+    assert call("verify", here, "--results", "results", "--json").json[0]["verdict"] == "holds"
+    assert "no published table of a paper" in call("site", "results", "-o", "pages").err
+    assert call("site", "results", "-o", "pages", "--paper", here).code == 0
+    assert "coin.low" in Path("pages/coins2026/fig1.html").read_text(encoding="utf-8")
 
 
 def test_a_run_whose_paper_is_not_at_hand_is_drawn_plainly(call):
@@ -155,6 +160,9 @@ def test_an_installed_package_brings_a_paper(call):
     assert call("plot", store, "--json").json["figure"] == "fig1"
     assert "had been computed before" in call("resume", store).out
     assert call("cite", store).out.startswith("@misc{coins2027")
+    call("publish", store, "-o", "results")
+    assert call("site", "results", "-o", "pages", "--json").json["pages"] > 1
+    assert "coin.low" in Path("pages/coins2027/fig1.html").read_text(encoding="utf-8")
 
 
 def test_commands_that_do_not_need_a_plugin_do_not_load_it(call):

@@ -15,7 +15,7 @@ from limelight.instruments.findings import findings
 from limelight.instruments.gallery import Behind, Gallery
 from limelight.instruments.norms import find_long
 from limelight.instruments.overlay import best_clusters
-from limelight.instruments.positions import partitions, scores
+from limelight.instruments.positions import partitions, read_positions, scores
 from limelight.instruments.probe import probe
 from limelight.instruments.reading import read_images
 from limelight.instruments.sight import Sight
@@ -261,6 +261,19 @@ def test_findings_say_what_the_numbers_say(found):
     blind = dataclasses.replace(told, heads=heads | {"class_relevant": 0 * mass + 0.6}, noise=None)
     assert findings(blind)[0].startswith("Attention does not find the object")
     assert chosen_block(told) == 3
+
+
+def test_findings_say_whether_positions_know_the_grid(found):
+    """Waves along rows and columns do; a shuffle of the same vectors does not."""
+    row, column = np.divmod(np.arange(64), 8)
+    waves = [f(k * x / 8) for x in (row, column) for k in (1, 2, 3) for f in (np.cos, np.sin)]
+    grid = np.stack(waves, axis=1)
+    mixed = grid[np.random.default_rng(0).permutation(64)]
+    blank = {"heads": {}, "similarity": None, "norms": None, "noise": None}
+    for places, word in ((grid, "know"), (mixed, "do not know")):
+        positions = read_positions(jnp.asarray(places - places.mean(axis=0)))
+        (said,) = findings(dataclasses.replace(found, positions=positions, **blank))
+        assert said.startswith(f"Positions {word} the grid: for {positions.neighbours:.0%} of")
 
 
 def test_only_what_is_named_is_read_and_drawn():

@@ -70,7 +70,7 @@ def test_tables_open_from_runs_published_folders_and_files(run, tmp_path):
         assert unfinished(table) == ""
     assert open_manifest(run)["hash"] == open_manifest(place)["hash"]
     assert json.loads((place / "manifest.json").read_text())["seconds"] > 0
-    with pytest.raises(InputError, match="there is no"):
+    with pytest.raises(InputError, match="does not exist"):
         open_table(tmp_path / "nothing")
     with pytest.raises(StoreError, match="no run folder"):
         open_manifest(tmp_path)

@@ -60,7 +60,7 @@ PaperAt = typer.Option(
     None,
     "--paper",
     metavar="PATH",
-    help="The file or folder of the run's paper, if that paper is not installed.",
+    help="The file or folder of the paper, if that paper is not installed.",
 )
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from limelight._cli.options import Json
+from limelight._cli.options import Json, PaperAt, paper_at
 from limelight._cli.progress import busy
 from limelight._cli.text import emit, say
 
@@ -14,6 +14,7 @@ def site(
     output: Path = typer.Option(
         Path("site"), "-o", "--output", metavar="FOLDER", help="The folder to write."
     ),
+    paper: str | None = PaperAt,
     json: bool = Json,
 ) -> None:
     """Write a gallery of pages: every claim with its verdict, every paper, every figure.
@@ -23,11 +24,12 @@ def site(
     Examples:
       limelight site results/
       limelight site results/ -o public
+      limelight site results/ --paper ./mine.py
     """
     with busy("writing the pages"):
         from limelight.papers.gallery import write_gallery
 
-        pages = write_gallery(tables, output)
+        pages = write_gallery(tables, output, paper_at(paper))
     if json:
         emit({"file": str(pages[0]), "pages": len(pages)})
     else:

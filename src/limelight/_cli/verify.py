@@ -76,7 +76,8 @@ def verify(
         verdicts = decide_all(figures, scale, store, seed, stall, failed)
     else:
         with busy("deciding"):
-            verdicts = [v for figure in figures for v in decide_published(figure, results)]
+            whose = {paper.key: paper for paper in papers}
+            verdicts = [v for f in figures for v in decide_published(f, results, whose[f.paper])]
     verdicts = [v for v in verdicts if not names or v.claim in names]
     if json:
         emit([verdict.as_json() for verdict in verdicts])

@@ -1,6 +1,7 @@
 """What a probe found, as pictures."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -62,11 +63,12 @@ def pictures(found: Probe, block: int | None = None, head: int | None = None) ->
         drawn["controls"] = draw_controls(found.noise)
         drawn["parts"] = draw_parts(found.noise)
     if found.positions is not None:
-        drawn["positions"] = similarity_maps(
-            [("drawn afresh", found.positions.fresh), ("trained", found.positions.similarity)],
+        maps = similarity_maps(
+            [("trained", found.positions.similarity), ("drawn afresh", found.positions.fresh)],
             LIGHTEST,
             "similarity of positions",
         )
+        drawn["positions"] = replace(maps, height=2.9)  # two squares and their bars, no more
     return drawn
 
 

@@ -8,6 +8,7 @@ from limelight._core.arrays import Real
 from limelight.measures.similarity import DEFINITIONS
 
 if TYPE_CHECKING:
+    from limelight.instruments.positions import Positions
     from limelight.instruments.probe import Probe
 
 #: Attention has found the object where it closes this share of the gap between even and all.
@@ -32,6 +33,8 @@ def by_subject(found: "Probe") -> dict[str, list[str]]:
         said["norms"] = _long(found)
     if found.noise is not None:
         said["noise"] = _noise(found)
+    if found.positions is not None:
+        said["positions"] = _places(found.positions)
     return said
 
 
@@ -112,6 +115,16 @@ def _long(found: "Probe") -> list[str]:
     if (shares[1:] > 0).sum() == 1:
         return [f"High-norm tokens behind block {worst} alone: {counted}"]
     return [f"High-norm tokens in {blocks(shares[1:] > 0)}: most behind block {worst}, {counted}"]
+
+
+def _places(positions: "Positions") -> list[str]:
+    """Whether positions know which patches are neighbours."""
+    share, fresh = positions.neighbours, positions.neighbours_fresh
+    knows = "know" if positions.locality > positions.largest else "do not know"
+    return [
+        f"Positions {knows} the grid: for {share:.0%} of the patches the most similar position is a"
+        f" neighbour's, for {fresh:.0%} where they are drawn afresh."
+    ]
 
 
 def _percent(share: Real) -> str:

@@ -67,7 +67,8 @@ def _positions(found: Probe, drawn: dict[str, Svg]) -> Section | None:
     return Section(
         "",
         "Positions",
-        "Locality is the mean cosine of next neighbours less that of patches more than two apart."
+        f"{_said(found, 'positions')} Locality is the mean cosine of next neighbours less that of"
+        " patches more than two apart."
         " Association is the share of a patch's group that is among its most similar patches.",
         figures=[Illustration(drawn["positions"], text)],
         numbers=[

@@ -153,10 +153,10 @@ class Paper:
         renamed: Mapping[str, str] | None = None,
     ):
         if isinstance(figures, Mapping):
-            for name, title in figures.items():
-                if not isinstance(title, str):
+            for name, shows in figures.items():
+                if not isinstance(shows, str):
                     raise InputError(
-                        f"{key}: {name} is given as a {type(title).__name__}, not in words",
+                        f"{key}: {name} is given as a {type(shows).__name__}, not in words",
                         "figures=(figure, ...) where they stand in the same file",
                     )
         self.key, self.title, self.authors, self.venue = key, title, authors, venue

@@ -7,7 +7,7 @@ from pathlib import Path
 from limelight._core.errors import InputError
 from limelight._page.report import Section
 from limelight._page.site import Chapter, write_site
-from limelight.papers import KEYS, load
+from limelight.papers import known, load
 from limelight.papers.contents import Paper
 from limelight.papers.pages import heading, section
 from limelight.papers.recipe import Figure
@@ -17,13 +17,17 @@ TITLE = "The executable theory of attention"
 
 
 def write_gallery(
-    results: str | Path, folder: str | Path, progress: Callable[[str], None] | None = None
+    results: str | Path,
+    folder: str | Path,
+    paper: Paper | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> list[Path]:
     """Write the gallery of a folder of published results.
 
     Args:
         results: One folder per paper, one per figure in it, each with a `table.parquet`.
         folder: Where the pages go.
+        paper: One more paper, where it is not among the known ones.
         progress: Called with the name of each figure.
 
     Returns:
@@ -32,11 +36,13 @@ def write_gallery(
     results = Path(results)
     if not results.is_dir():
         raise InputError(f"there is no folder {results}", "published tables live in results/")
-    found = [chapter(load(key), results, progress) for key in KEYS if (results / key).is_dir()]
+    papers = [load(key) for key in known() if (results / key).is_dir()]
+    papers += [paper] if paper is not None and paper.key not in known() else []
+    found = [chapter(one, results, progress) for one in papers]
     found = [one for one in found if any(part.figures for part in one.sections)]
-    if not found:
+    if not found or paper is not None and paper.key not in [one.key for one in found]:
         raise InputError(
-            f"{results} holds no published table of a paper",
+            f"{results} holds no published table of {paper.key if paper else 'a paper'}",
             "results/<paper>/<figure>/table.parquet",
         )
     return write_site(folder, TITLE, found)
@@ -51,7 +57,7 @@ def chapter(paper: Paper, results: Path, progress: Callable[[str], None] | None 
         store = next((one for one in stores if (one / "table.parquet").exists()), None)
         if store is not None and progress is not None:
             progress(f"{paper.key} {name}")
-        sections.append(waiting(figure) if store is None else section(store))
+        sections.append(waiting(figure) if store is None else section(store, paper))
     return Chapter(
         key=paper.key,
         title=paper.title,

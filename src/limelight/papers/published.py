@@ -219,8 +219,16 @@ def computed_on(store: str | Path) -> dict[str, Any]:
     return json.loads(max(machines, key=machines.count)) if machines else {}
 
 
-def decide_published(figure: Figure, results: str | Path) -> tuple[Verdict, ...]:
-    """Every claim of a figure from its published table; a missing table is said, not hidden."""
+def decide_published(
+    figure: Figure, results: str | Path, paper: Paper | None = None
+) -> tuple[Verdict, ...]:
+    """Every claim of a figure from its published table; a missing table is said, not hidden.
+
+    Args:
+        figure: The figure.
+        results: The folder of results.
+        paper: The figure's paper, where that is not among the known ones.
+    """
     if not Path(results).is_dir():
         raise InputError(f"there is no folder {results}", "published tables live in results/")
     path = Path(results) / figure.paper / figure.name / "table.parquet"
@@ -230,7 +238,7 @@ def decide_published(figure: Figure, results: str | Path) -> tuple[Verdict, ...]
     if not path.exists():
         return figure.unknown(f"no published table {path}", decision="not run")
     table = Table.load(path)
-    made_by = recipe_of(table.manifest, path)
+    made_by = recipe_of(table.manifest, path, paper)
     if (made_by.paper, made_by.name) != (figure.paper, figure.name):
         raise InputError(
             f"{path} holds {made_by.paper} {made_by.name}, not {figure.paper} {figure.name}",

@@ -19,7 +19,7 @@ class World(eqx.Module, Generic[Truth, Item]):
     """A law of data. Fields marked static set shapes; every other number can be swept for free.
 
     A data set is a key: example `i` is `example(key, truth, i)`, so its size is only a number.
-    An own world needs `sample`; `draw` too where something is hidden.
+    A world of your own needs `sample`, and `draw` if something is hidden.
 
     Example:
         >>> import limelight as ll, jax.numpy as jnp, jax.random as jr

@@ -33,7 +33,7 @@ figure = replace(
         smoke=Scale(trials=2, grid=arms(1, 8), settings=images.SMOKE),
         small=Scale(trials=2, grid=arms(4, 32), settings=images.small("cifar100")),
     ),
-    claims=(replace(fig5.cnn_falls, name="fig5.long.cnn-falls"),),
+    claims=(fig5.cnn_falls.again("fig5.long.cnn-falls", " (a ResNet, trained longer)"),),
     pictures={"accuracy": fig5.draw},
     findings={
         "accuracy": Finding(

@@ -116,4 +116,5 @@ def summary(arms: Mapping[str, Table]) -> list[str]:
 def trained_on(table: Table) -> str:
     """The images and the steps, for a caption."""
     source = str(table.setting("world.source")).rpartition("/")[2]
-    return f"{source}, {table.setting('course.steps')} steps"
+    alone = set(table["network"]) == {"cnn"} and table.setting("cnn_course") is not None
+    return f"{source}, {table.setting('cnn_course.steps' if alone else 'course.steps')} steps"
