@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from limelight._core.errors import InputError
@@ -70,8 +71,8 @@ def chapter(paper: Paper, results: Path, progress: Callable[[str], None] | None 
 
 def waiting(figure: Figure) -> Section:
     """A figure without a published table: its claims, not run, and the command that would."""
-    return Section(
-        **heading(figure),
+    return replace(
+        heading(figure),
         verdicts=figure.unknown("There is no published table yet.", decision="not run"),
         rerun=[f"limelight run {figure.paper} {figure.name} --scale paper"],
     )

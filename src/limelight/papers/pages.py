@@ -73,8 +73,8 @@ def section(store: str | Path, paper: Paper | None = None) -> Section:
     table = figure.marked(table)
     drawn, notes = illustrations(figure, table, store)
     numbers, lines = tables_of(figure.lines(table))
-    return Section(
-        **heading(figure),
+    return dataclasses.replace(
+        heading(figure),
         verdicts=figure.verdict(table),
         remark=figure.remark,
         figures=drawn,
@@ -93,14 +93,14 @@ def section(store: str | Path, paper: Paper | None = None) -> Section:
     )
 
 
-def heading(figure: Figure) -> dict[str, str]:
+def heading(figure: Figure) -> Section:
     """What a section says of a figure before any number."""
-    return {
-        "name": f"{figure.paper}.{figure.name}",
-        "title": f"{figure.title[:1].upper()}{figure.title[1:]}",
-        "place": f"{figure.paper}, {figure.reference or figure.name}",
-        "statement": figure.lead if figure.lead.endswith((".", "?", "!")) else f"{figure.lead}.",
-    }
+    return Section(
+        name=f"{figure.paper}.{figure.name}",
+        title=f"{figure.title[:1].upper()}{figure.title[1:]}",
+        place=f"{figure.paper}, {figure.reference or figure.name}",
+        statement=figure.lead if figure.lead.endswith((".", "?", "!")) else f"{figure.lead}.",
+    )
 
 
 def plain_section(store: str | Path, table: Table, missing: str) -> Section:

@@ -15,6 +15,7 @@ from limelight.plot import TWO_COLUMNS, Axis, Panel, Picture, Points
 from limelight.table import Table
 from limelight.worlds.projected import GaussianPatches
 
+TRIAL = Students(GaussianPatches(), examples=50_000)
 AXIS = ("student", "world.kernel", "world.tokens")
 NAMES = {"free": "(T), free A", "gram": "(T), Gram A", "vit": "one-layer ViT"}
 
@@ -127,7 +128,7 @@ def draw(table: Table) -> Picture:
 
 figure = Figure(
     statement="on some spatially structured data a ViT generalizes without patch association",
-    trial=Students(GaussianPatches(), examples=50_000),
+    trial=TRIAL,
     grid={
         AXIS: [
             ("free", "tied", 16),

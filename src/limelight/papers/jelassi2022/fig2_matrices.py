@@ -103,7 +103,7 @@ def draw(table: Table) -> Picture:
 figure = replace(
     fig2.figure,
     statement="the learned P^T P looks random compared to the sets",
-    trial=StudentMatrices(fig2.figure.trial),
+    trial=StudentMatrices(fig2.TRIAL),
     grid={STUDENT: list(NAMES)},
     trials=10,
     scales=scales(

@@ -172,10 +172,10 @@ def _drawn(at: dict, rows: Table, law: np.ndarray, colour: int) -> list[plot.Mar
     """The recursion as a line, and the measured path at some of its steps."""
     steps, gain = np.arange(1, len(law)), at["model.gain"]
     some = np.unique(np.round(np.geomspace(1, len(law) - 1, 12)).astype(int))
-    name, look = rf"$\lambda$ = {at['model.strength']:g}", {"colour": colour, "dash": 0}
+    name, path = rf"$\lambda$ = {at['model.strength']:g}", mean_path(rows)
     return [
-        plot.Guide(name, gain * steps, law[1:], **look),
-        plot.Points(name, gain * some, mean_path(rows)[some], **look, size=4),
+        plot.Guide(name, gain * steps, law[1:], colour=colour, dash=0),
+        plot.Points(name, gain * some, path[some], colour=colour, size=4),
     ]
 
 
