@@ -79,7 +79,7 @@ def decoder() -> str:
         for row in _record(f"decoder-{name}")["rows"]:
             size = f"{row['length']}, {row['examples']}"
             times = (f"{_three(row[of])} ms" for of in ("ordinary_ms", "our_ms"))
-            token = (f"{row[of]:.2g} ns" for of in ("our_ns_a_token", "floor_ns_a_token"))
+            token = (f"{_three(row[of])} ns" for of in ("our_ns_a_token", "floor_ns_a_token"))
             flops = (_three(row[of] / 1e9) for of in ("ordinary_flops", "our_flops"))
             cells = [device, size, *times, _three(row["ratio"]), *token, " and ".join(flops)]
             rows.append(cells)
