@@ -107,34 +107,6 @@ def quantity(key: str, statement: str, name: str, form: str, *settings: str) -> 
     return _written(float({"value": bound.value, **known}[name]), form)
 
 
-#: Rows of the benchmark of trials per second, and what they are called on a page.
-SPEEDS = {
-    "PyTorch loop": "PyTorch loop, one trial after another",
-    "engine, token by token": "limelight, token by token",
-    "engine, grouped, every step": "limelight, equal tokens computed once (exact)",
-    "engine, grouped": "limelight, and trials that can no longer change end early (exact)",
-}
-
-
-def speeds(paces: str = "") -> str:
-    """Trials per second over those of an ordinary loop; with a word also the trials per second."""
-    files = (RESULTS / "benchmarks" / f"throughput-{name}.json" for name in ("cpu", "h200"))
-    measured = [{r["name"]: r for r in json.loads(f.read_text())["rows"]} for f in files]
-    rows = ["| | 2 CPU cores | one H200 |", "| --- | ---: | ---: |"]
-    for name, words in SPEEDS.items():
-        cells = []
-        for row in (found[name] for found in measured):
-            ratio, pace = row["ratio"] or 1, row["value"]
-            cells.append(_three(ratio) + (f" ({_three(pace)} trials per second)" if paces else ""))
-        rows.append(f"| {words} | {' | '.join(cells)} |")
-    return "\n" + "\n".join(rows) + "\n"
-
-
-def _three(number: float) -> str:
-    """Three digits, thousands in full."""
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
-
-
 def trials(key: str, figure: str) -> str:
     """How many trials the published table of a figure holds."""
     return f"{len(_table(key, figure)):,}"

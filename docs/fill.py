@@ -12,7 +12,8 @@ and what stands between the two comments is written by this script:
 The pages of errata cards (`cards.py`) are written too, from `errata.md` and from what its commands
 print (`evidence.py`), and the table of changed claims in CHANGELOG.md (`changes.py`).
 
-What a mark may ask for is the functions below and those of `facts.py`, by name, with their words.
+What a mark may ask for is the functions below and those of `facts.py`,
+`networks.py` and `rates.py`, by name, with their words.
 """
 
 import json
@@ -28,6 +29,7 @@ import changes  # noqa: E402
 import evidence  # noqa: E402
 import facts  # noqa: E402
 import networks  # noqa: E402
+import rates  # noqa: E402
 
 from limelight._core.maths import in_text
 from limelight.claims import DECISIONS, LEVEL, OPEN_KINDS, Verdict
@@ -282,8 +284,9 @@ ASKED = {
     f.__name__: f
     for f in (mutants, machines, guided, undecided, claiming, workers, n, family, note, one_in)
     + (errata_cards, changed_claims, facts.quantity, facts.trials, facts.mean, facts.most)
-    + (facts.days, facts.onsets, facts.epochs, facts.costs, facts.speeds)
-    + (facts.lines, facts.made_of)
+    + (facts.days, facts.onsets, facts.epochs, facts.costs, facts.lines, facts.made_of)
+    + (rates.measured, rates.speeds, rates.compiling, rates.images, rates.decoder)
+    + (rates.descent, rates.trainers)
     + (networks.checkpoints, networks.loaded_networks, networks.refused_networks)
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
 }

@@ -1,0 +1,145 @@
+"""Speeds on the pages, from records in `results/benchmarks`, for `fill.py`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from limelight._core.maths import in_text
+
+RECORDS = Path(__file__).resolve().parents[1] / "results" / "benchmarks"
+
+#: Rows of the benchmark of trials per second, and what they are called on a page.
+SPEEDS = {
+    "PyTorch loop": "PyTorch loop, one trial after another",
+    "engine, token by token": "limelight, token by token",
+    "engine, grouped, every step": "limelight, equal tokens computed once (exact)",
+    "engine, grouped": "limelight, and trials that can no longer change end early (exact)",
+}
+#: The same for images per second in training.
+IMAGES = {
+    "torch_loop": "PyTorch loop, timm",
+    "torch_compiled_loop": "the same with `torch.compile`",
+    "one": "one ViT here",
+    "many": "{networks} at once, in one program",
+}
+#: What a full-batch step of jelassi2022 is called.
+STEPS = {"two_rate": "two rates", "curvature": "curvature", "still": "attention still"}
+
+
+def measured(name: str, path: str, form: str = "", times: str = "1") -> str:
+    """One number of a record, as `rows.0.ratio`, in a form; perhaps in another unit."""
+    found: Any = _record(name)
+    for step in path.split("."):
+        found = found[int(step)] if isinstance(found, list) else found[step]
+    number = float(found) * float(times)
+    return in_text(f"{number:{form}}") if form else _three(number)
+
+
+def speeds(paces: str = "") -> str:
+    """Trials per second over those of an ordinary loop; with a word also the trials per second."""
+    files = (f"throughput-{name}" for name in ("cpu", "h200"))
+    found = [{r["name"]: r for r in _record(file)["rows"]} for file in files]
+    rows = []
+    for name, words in SPEEDS.items():
+        cells = []
+        for row in (of[name] for of in found):
+            ratio, pace = row["ratio"] or 1, row["value"]
+            cells.append(_three(ratio) + (f" ({_three(pace)} trials per second)" if paces else ""))
+        rows.append([words, *cells])
+    return _table(["", "2 CPU cores", "one H200"], rows)
+
+
+def compiling(name: str) -> str:
+    """Seconds that the program of that benchmark took to compile."""
+    rows = {row["name"]: row for row in _record(f"throughput-{name}")["rows"]}
+    return f"{rows['compiling, grouped']['value']:.0f} s"
+
+
+def images() -> str:
+    """Images per second in training a ViT, over those of a PyTorch loop."""
+    found = _record("vit-h200")
+    pace, share = found["images_per_second"], found["share_of_product"]
+    rows = [
+        [
+            words.format(networks=found["networks"]),
+            f"{pace[name]:,.0f}",
+            _three(pace[name] / pace["torch_loop"]),
+            f"{share[name]:.1%}",
+        ]
+        for name, words in IMAGES.items()
+    ]
+    head = ["", "images per second", "over the loop", "share of the FLOP/s of a large product"]
+    return _table(head, rows)
+
+
+def decoder() -> str:
+    """One trial-iteration of edelman2022's Figure 2 beside an ordinary loop."""
+    rows = []
+    for name, device in (("cpu", "2 CPU cores"), ("h200", "one H200")):
+        for row in _record(f"decoder-{name}")["rows"]:
+            size = f"{row['length']}, {row['examples']}"
+            times = (f"{_three(row[of])} ms" for of in ("ordinary_ms", "our_ms"))
+            token = (f"{_three(row[of])} ns" for of in ("our_ns_a_token", "floor_ns_a_token"))
+            flops = (_three(row[of] / 1e9) for of in ("ordinary_flops", "our_flops"))
+            cells = [device, size, *times, _three(row["ratio"]), *token, " and ".join(flops)]
+            rows.append(cells)
+    head = ["device", "$T$, $m$", "loop", "limelight", "ratio", "per token", "floor per token"]
+    return _table([*head, "$10^9$ FLOPs, loop and limelight"], rows)
+
+
+def descent() -> str:
+    """A full-batch step of jelassi2022's model on both machines."""
+    size = lambda row: (row["step"], row["patches"], row["examples"], row["dimension"])
+    cores = {size(row): row for row in _record("descent-cpu")["rows"]}
+    rows = []
+    for row in _record("descent-h200")["rows"]:
+        step, *sizes = size(row)
+        beside = cores.get(size(row))
+        pace = ("", "") if beside is None else _pace(beside)
+        over, rate = f"{row['xla_flops_over_formula']:.2f}", f"{row['gflops'] / 1e3:.2g}"
+        cells = [STEPS[step], *(f"{n:,}" for n in sizes), over, *_pace(row), rate, *pace]
+        rows.append(cells)
+    head = ["step", "$D$", "$N$", "$d$", "XLA's FLOPs over the formula"]
+    head += ["H200: trials per second", "share of bandwidth", "TFLOP/s"]
+    return _table([*head, "2 cores: trials per second", "share of bandwidth"], rows)
+
+
+def trainers() -> str:
+    """FLOPs, bytes and time of one training step of li2023's model on both machines."""
+    rows = []
+    gpu, cpu = _record("trainers-h200")["rows"], _record("trainers-cpu")["rows"]
+    for there, here in zip(gpu, cpu, strict=True):
+        pairs = [
+            in_text(f"{there[of]:.1e}, {here[of]:.1e}")
+            for of in ("flops_per_example", "bytes_per_example")
+        ]
+        paces = [
+            cell
+            for row in (there, here)
+            for cell in (
+                f"{_three(row['microseconds_per_trial_step'])} µs",
+                f"{row['bandwidth_share']:.2f}",
+            )
+        ]
+        rows.append([f"{there['trainer']}, {there['width']}", *pairs, *paces])
+    head = ["trainer, width", "FLOPs (H200, CPU)", "bytes (H200, CPU)", "H200: time"]
+    return _table([*head, "share of bandwidth", "2 cores: time", "share of bandwidth"], rows)
+
+
+def _pace(row: dict) -> tuple[str, str]:
+    return f"{row['trials_per_second_300_steps']:.3g}", f"{row['bandwidth_share']:.2f}"
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    text = [f"| {' | '.join(head)} |", "| --- " + "| ---: " * (len(head) - 1) + "|"]
+    text += [f"| {' | '.join(row)} |" for row in rows]
+    return "\n" + "\n".join(text) + "\n"
+
+
+def _three(number: float) -> str:
+    """Three digits, thousands in full."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def _record(name: str) -> dict[str, Any]:
+    return json.loads((RECORDS / f"{name}.json").read_text(encoding="utf-8"))
