@@ -163,6 +163,15 @@ def test_an_installed_package_brings_a_paper(call):
     call("publish", store, "-o", "results")
     assert call("site", "results", "-o", "pages", "--json").json["pages"] > 1
     assert "coin.low" in Path("pages/coins2027/fig1.html").read_text(encoding="utf-8")
+    # No key is every paper with tables there, the installed one among them; ours are not run.
+    verdicts = {
+        v["claim"]: v["verdict"] for v in call("verify", "--results", "results", "--json").json
+    }
+    assert verdicts["coin.low"] == "holds"
+    assert verdicts["1a.law"] == "not run"
+    Path("empty").mkdir()
+    ours = call("verify", "--results", "empty", "--json").json
+    assert "coins2027" not in {v["paper"] for v in ours}
 
 
 def test_commands_that_do_not_need_a_plugin_do_not_load_it(call):
@@ -187,6 +196,40 @@ def test_a_broken_package_is_one_line_and_harms_no_other(call):
     assert call("papers", "--json").json[-1]["key"] == "broken2026"
     told = call("run", "broken2026", "fig1")
     assert (told.code, told.err.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("breaks", ["contents", "figure"])
+def test_tables_of_a_broken_package_harm_no_other(call, breaks):
+    """It worked when its table was published; today it fails, whole or in a figure."""
+    site = Path("site").resolve()
+    write_package(site / "coins_i", "coins2029")
+    bad = write_package(site / "broken_c", "broken2029")
+    install(site, "coins-i", "coins2029", "coins_i:paper")
+    install(site, "broken-c", "broken2029", "broken_c:paper")
+    for key in ("coins2029", "broken2029"):
+        store = call("run", key, "fig1", "--scale", "small", "--json").json["store"]
+        assert call("publish", store, "-o", "results").code == 0
+    for name in [name for name in sys.modules if name.startswith("broken")]:
+        del sys.modules[name]
+    file = bad / ("__init__.py" if breaks == "contents" else "fig1.py")
+    text = file.read_text(encoding="utf-8")
+    file.write_text("import nothing_of_this_name\n" + text, encoding="utf-8")
+    importlib.invalidate_caches()
+    shutil.copytree("results/coins2029", "results/absent2029")
+
+    made = call("site", "results", "-o", "pages")
+    assert made.code == 0, made.err
+    assert Path("pages/coins2029/fig1.html").exists()
+    absent, broken = made.err.splitlines()
+    assert absent == "results/absent2029 is left out: the paper 'absent2029' is not at hand"
+    assert broken.startswith("results/broken2029 is left out: ")
+    assert "No module named 'nothing_of_this_name'" in broken
+    decided = call("verify", "--results", "results", "--json")
+    assert decided.code == 1
+    (line,) = decided.err.splitlines()
+    assert "broken2029" in line
+    assert "No module named 'nothing_of_this_name'" in line
+    assert "holds" in {v["verdict"] for v in decided.json if v["paper"] == "coins2029"}
 
 
 def test_names_that_clash_are_refused_with_both_origins(call):

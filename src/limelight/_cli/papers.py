@@ -11,15 +11,9 @@ def papers(json: bool = Json) -> None:
       limelight papers
       limelight papers --json
     """
-    from limelight._core.errors import InputError
-    from limelight.papers import known, load
+    from limelight.papers import known, load_each
 
-    papers, failed = [], {}
-    for key in known():
-        try:
-            papers.append(load(key))
-        except InputError as error:  # a stranger's paper harms no other
-            failed[key] = error.message
+    papers, failed = load_each(known())
     if json:
         broken = [{"key": key, "error": why} for key, why in failed.items()]
         emit([*(paper_json(paper) for paper in papers), *broken])
@@ -35,7 +29,7 @@ def papers(json: bool = Json) -> None:
                 say(f"{plural(len(names), word) + ':':15} {', '.join(names)}", indent=2, hang=16)
         say()
     for why in failed.values():
-        tell(f"error: {' '.join(why.split())}")
+        tell(f"error: {why}")
     say("Next: limelight show KEY, or limelight run KEY FIGURE --scale smoke")
 
 

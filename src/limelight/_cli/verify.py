@@ -49,7 +49,8 @@ def verify(
 ) -> None:
     """Decide every claim: holds, fails or inconclusive.
 
-    Runs every figure at the given scale or, with --results, reads published tables. Prints how
+    Runs every figure at the given scale or, with --results, reads published tables, those of
+    installed papers in the same folder among them. Prints how
     many claims of each paper hold, and the most surprising verdicts. To see every verdict, add
     --all; to see one with its rule, name its claim. The exit code is 1 if a run failed, otherwise
     0, whatever the verdicts are.
@@ -63,21 +64,22 @@ def verify(
     """
     check_stall(stall)
     with busy("loading"):
-        from limelight.papers import KEYS, known, load
+        from limelight.papers import known, load
         from limelight.papers._outside import is_path
         from limelight.papers.published import decide_published
 
         keys = [word for word in words if word in known() or is_path(word)]
-        papers = [load(key) for key in keys or KEYS]
+        failed: list[str] = []
+        papers = [load(key) for key in keys] or every_paper(results, failed)
         names = named_claims(papers, [word for word in words if word not in keys])
         figures = [f for p in papers for f in p.figures if not names or wanted(f, names)]
-    failed: list[str] = []
     if results is None:
         verdicts = decide_all(figures, scale, store, seed, stall, failed)
     else:
         with busy("deciding"):
             whose = {paper.key: paper for paper in papers}
-            verdicts = [v for f in figures for v in decide_published(f, results, whose[f.paper])]
+            decide = lambda figure: decide_published(figure, results, whose[figure.paper])
+            verdicts = [v for figure in figures for v in guarded(figure, decide, failed)]
     verdicts = [v for v in verdicts if not names or v.claim in names]
     if json:
         emit([verdict.as_json() for verdict in verdicts])
@@ -94,6 +96,40 @@ def verify(
         tell(f"error: {line}")
     if failed:
         raise typer.Exit(1)
+
+
+def every_paper(results: Path | None, failed: list[str]) -> list:
+    """Our papers, and those of installed packages that can be loaded.
+
+    From tables, an installed package is asked only where the folder has some of its paper.
+    """
+    from limelight._core.errors import InputError
+    from limelight.papers import KEYS, known, load_each
+
+    there = lambda key: results is None or (results / key).is_dir()
+    papers, broken = load_each(key for key in known() if key in KEYS or there(key))
+    found = []
+    for paper in papers:
+        try:
+            found += [paper] if paper.figures else []
+        except InputError as error:  # a figure of a stranger's; ours raise what they will
+            broken[paper.key] = error.message
+    failed += broken.values()
+    return found
+
+
+def guarded(figure, decide, failed: list[str]) -> list:
+    """The verdicts on a figure; a stranger's that fails is a line and harms no other."""
+    from limelight.papers import KEYS
+
+    try:
+        return list(decide(figure))
+    except Exception as error:
+        if figure.paper in KEYS:
+            raise
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        failed.append(f"{figure.paper} {figure.name}: {why}")
+        return list(figure.unknown(f"it could not be decided: {why}"))
 
 
 def named_claims(papers, names: list[str]) -> list[str]:
@@ -173,17 +209,20 @@ def decide_all(
     """Every claim from runs at a scale; what failed is added to the list and the rest goes on."""
     from limelight.papers.published import decide_running
 
+    def decide(figure) -> list:
+        with Bar(f"{figure.paper} {figure.name}") as bar:
+            found, error = decide_running(figure, scale, store, seed, stall, bar)
+        if error is not None:
+            failed.append(f"{figure.paper} {figure.name}: {error}")
+        return found
+
     verdicts = []
     for figure in figures:
         try:
-            with Bar(f"{figure.paper} {figure.name}") as bar:
-                found, error = decide_running(figure, scale, store, seed, stall, bar)
+            verdicts += guarded(figure, decide, failed)
         except KeyboardInterrupt:
             raise Stopped(
                 f"at {figure.paper} {figure.name}; what was computed is stored in {store}",
                 "the same command goes on from here",
             ) from None
-        verdicts += found
-        if error is not None:
-            failed.append(f"{figure.paper} {figure.name}: {error}")
     return verdicts

@@ -5,6 +5,7 @@ statements, and one file per figure. `outside` finds papers that are not ours.
 """
 
 import importlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from limelight._core.errors import InputError, suggest
 if TYPE_CHECKING:
     from limelight.papers.contents import Paper
 
-__all__ = ["KEYS", "known", "load"]
+__all__ = ["KEYS", "known", "load", "load_each"]
 
 #: Every paper that is here, in order of arrival.
 KEYS = (
@@ -76,6 +77,23 @@ def load(key: str) -> "Paper":
     return importlib.import_module(f"limelight.papers.{key}").paper
 
 
+def load_each(keys: Iterable[str]) -> "tuple[list[Paper], dict[str, str]]":
+    """The papers of some keys; and why, in a line, for each that cannot be loaded.
+
+    Example:
+        >>> papers, failed = load_each(["li2023", "li2032"])
+        >>> [paper.key for paper in papers], failed
+        (['li2023'], {'li2032': "no paper 'li2032'"})
+    """
+    papers, failed = [], {}
+    for key in keys:
+        try:
+            papers.append(load(key))
+        except InputError as error:  # a stranger's paper harms no other
+            failed[key] = " ".join(error.message.split())
+    return papers, failed
+
+
 def _origin(key: str) -> str:
     from limelight.papers import _outside as outside
 
@@ -90,4 +108,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*KEYS, "KEYS", "known", "load"]
+    return [*KEYS, "KEYS", "known", "load", "load_each"]

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from limelight._core.errors import InputError
-from limelight.papers.contents import Paper
+from limelight.papers.contents import Paper, cannot_load
 
 GROUP = "limelight.papers"
 
@@ -46,7 +46,7 @@ def from_package(key: str) -> Paper:
     try:
         found = point.load()
     except Exception as error:  # whatever a stranger's module raises
-        raise _cannot_load(f"{key} of {origin(point)}", error) from error
+        raise cannot_load(f"{key} of {origin(point)}", error) from error
     return _checked(getattr(found, "paper", found), origin(point), key)
 
 
@@ -72,7 +72,7 @@ def from_path(word: str) -> Paper:
     except InputError:
         raise
     except Exception as error:  # whatever a stranger's file raises
-        raise _cannot_load(word, error) from error
+        raise cannot_load(word, error) from error
     if not hasattr(module, "paper"):
         raise InputError(f"{word} holds no paper", "it needs: paper = Paper(key=..., ...)")
     return _checked(module.paper, str(path))
@@ -106,8 +106,3 @@ def _checked(paper: Any, where: str, key: str | None = None) -> Paper:
     if key is not None and paper.key != key:
         raise InputError(f"{where} calls its paper {paper.key!r}, its entry point {key!r}")
     return paper
-
-
-def _cannot_load(what: str, error: Exception) -> InputError:
-    why = " ".join(str(error).split())
-    return InputError(f"cannot load the paper {what}: {type(error).__name__}: {why}")

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from limelight.papers.recipe import Figure
 
 
+def cannot_load(what: str, error: Exception) -> InputError:
+    """A stranger's module that fails, as one line."""
+    why = " ".join(str(error).split())
+    return InputError(f"cannot load the paper {what}: {type(error).__name__}: {why}")
+
+
 @dataclass(frozen=True)
 class Statement:
     """A theorem made callable, with its settings as keyword arguments.
@@ -209,15 +215,23 @@ class Paper:
         if name not in self.titles:
             raise InputError(f"{self.key} has no figure {name!r}", suggest(name, list(self.titles)))
         if name not in self._loaded:
-            module = importlib.import_module(f"{self.package}.{name.replace('-', '_')}")
             self._loaded[name] = replace(
-                module.figure,
+                self._recipe(name),
                 name=name,
                 title=self.titles[name],
                 paper=self.key,
                 once=next((old for old, new in self.renamed.items() if new == name), ""),
             )
         return self._loaded[name]
+
+    def _recipe(self, name: str) -> "Figure":
+        """The figure of a module; a stranger's that cannot be loaded is one line of error."""
+        try:
+            return importlib.import_module(f"{self.package}.{name.replace('-', '_')}").figure
+        except Exception as error:
+            if self.package == f"limelight.papers.{self.key}":
+                raise  # a fault of our own
+            raise cannot_load(f"{self.key} {name}", error) from error
 
     def statement(self, label: str) -> Statement:
         """A theorem by its label."""

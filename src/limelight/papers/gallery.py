@@ -8,7 +8,7 @@ from pathlib import Path
 from limelight._core.errors import InputError
 from limelight._page.report import Section
 from limelight._page.site import Chapter, write_site
-from limelight.papers import known, load
+from limelight.papers import KEYS, known, load_each
 from limelight.papers.contents import Paper
 from limelight.papers.pages import heading, section
 from limelight.papers.recipe import Figure
@@ -21,7 +21,7 @@ def write_gallery(
     results: str | Path,
     folder: str | Path,
     paper: Paper | None = None,
-    progress: Callable[[str], None] | None = None,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> list[Path]:
     """Write the gallery of a folder of published results.
 
@@ -29,7 +29,7 @@ def write_gallery(
         results: One folder per paper, one per figure in it, each with a `table.parquet`.
         folder: Where the pages go.
         paper: One more paper, where it is not among the known ones.
-        progress: Called with the name of each figure.
+        tell: Called with a line for each paper whose tables are left out.
 
     Returns:
         The pages, the first one first.
@@ -37,10 +37,21 @@ def write_gallery(
     results = Path(results)
     if not results.is_dir():
         raise InputError(f"there is no folder {results}", "published tables live in results/")
-    papers = [load(key) for key in known() if (results / key).is_dir()]
+    published = sorted({path.parent.parent.name for path in results.glob("*/*/table.parquet")})
+    papers, failed = load_each(key for key in known() if key in published)
     papers += [paper] if paper is not None and paper.key not in known() else []
-    found = [chapter(one, results, progress) for one in papers]
+    found = []
+    for one in papers:
+        try:
+            found.append(chapter(one, results))
+        except Exception as error:
+            if one.key in KEYS:
+                raise  # a fault of our own; a stranger's harms no other
+            failed[one.key] = " ".join(f"{type(error).__name__}: {error}".split())
     found = [one for one in found if any(part.figures for part in one.sections)]
+    for key in sorted({*published} - {one.key for one in found}):
+        why = failed.get(key, f"the paper {key!r} is not at hand")
+        tell(f"{results / key} is left out: {why}")
     if not found or paper is not None and paper.key not in [one.key for one in found]:
         raise InputError(
             f"{results} holds no published table of {paper.key if paper else 'a paper'}",
@@ -49,15 +60,13 @@ def write_gallery(
     return write_site(folder, TITLE, found)
 
 
-def chapter(paper: Paper, results: Path, progress: Callable[[str], None] | None = None) -> Chapter:
+def chapter(paper: Paper, results: Path) -> Chapter:
     """A paper with all its figures, in its own order; one without a table says so."""
     sections = []
     for name in paper.titles:
         figure = paper.figure(name)
         stores = [results / paper.key / place for place in (name, figure.once or name)]
         store = next((one for one in stores if (one / "table.parquet").exists()), None)
-        if store is not None and progress is not None:
-            progress(f"{paper.key} {name}")
         sections.append(waiting(figure) if store is None else section(store, paper))
     return Chapter(
         key=paper.key,

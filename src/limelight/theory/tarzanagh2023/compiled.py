@@ -17,6 +17,9 @@ from limelight.theory.tarzanagh2023.svm import SUPPORT
 
 #: A margin below the root of this counts as none.
 NOTHING = 1e-11
+#: A solution that falls short of its bounds by more than this separates nothing: where a constraint
+#: is 0, as that of a token and its copy, the iterations end before the margin does.
+SHORT = 0.01
 ITERATIONS = 40
 
 
@@ -26,7 +29,7 @@ class Choice(NamedTuple):
     Args:
         weights: $W_{mm}$; not numbers where nothing separates.
         norm: Its norm.
-        feasible: Whether something separates, by a margin of at least 3e-6.
+        feasible: Whether something separates, by a margin of at least 3e-6; the solution shows it.
         local: Whether the choice is locally optimal (S5).
         error: The largest violation of the optimality conditions, relative; 0 where infeasible.
         rows: The differences $x_{i\alpha_i} - x_{it}$, and the queries beside them.
@@ -99,28 +102,31 @@ def least_norm_weights(
     b = jnp.where(there, b, 0.0)
     u = nonnegative_least_squares(gram, b, there)
     left = 1 - b @ u
-    feasible = left > NOTHING
+    separates = left > NOTHING
     active = u > 0
     square = jnp.where(active[:, None] & active[None, :], gram, 0.0)
     square = square + jnp.diag(jnp.where(active, 0.0, 1.0))
     both = jnp.stack(
         [
-            u / jnp.where(feasible, left, 1.0),
+            u / jnp.where(separates, left, 1.0),
             jnp.linalg.solve(square, jnp.where(active, b, 0.0)),
         ]
     )
 
+    def shortfall(lam: Array) -> Scalar:
+        return jnp.max(jnp.where(there, b - gram @ lam, 0.0), initial=0.0)
+
     def wrong(lam: Array) -> Scalar:
         gaps, size = gram @ lam, lam @ gram @ lam
-        short = jnp.max(jnp.where(there, b - gaps, 0.0), initial=0.0)
         slack = jnp.max(jnp.abs(jnp.where(there, lam * (gaps - b), 0.0))) / jnp.maximum(1.0, size)
         gap = jnp.abs(size - b @ lam) / jnp.where(size > 0, size, 1.0)
-        found = jnp.maximum(jnp.maximum(short, slack), jnp.maximum(gap, -jnp.min(lam)))
+        found = jnp.maximum(jnp.maximum(shortfall(lam), slack), jnp.maximum(gap, -jnp.min(lam)))
         return jnp.where(jnp.isfinite(found), found, jnp.inf)
 
     errors = jax.vmap(wrong)(both)
     best = jnp.argmin(errors)
     lam = jnp.where(there & jnp.isfinite(both[best]), both[best], 0.0)
+    feasible = separates & (shortfall(lam) <= SHORT)
     return Weights(lam, feasible, jnp.where(feasible, errors[best], 0.0))
 
 
