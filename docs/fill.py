@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import attacks  # noqa: E402
 import cards  # noqa: E402
 import changes  # noqa: E402
 import evidence  # noqa: E402
@@ -289,6 +290,7 @@ ASKED = {
     + (rates.descent, rates.trainers)
     + (networks.checkpoints, networks.loaded_networks, networks.refused_networks)
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
+    + (attacks.killed, attacks.fuzzed)
 }
 #: The two rounds of mutants: the tests as they were, and as they are.
 ROUNDS = ("before", "after")

@@ -21,6 +21,10 @@ def over(across, y, up=None):
     return Table({**axes, "y": y}, tuple(axes))
 
 
+def on_map(y):
+    return over(np.repeat(X, 8), y, np.tile(X, 8))
+
+
 CASES = {
     "both ends of y": over(X, np.where(X % 2, 1.7e308, -1.7e308)),
     "no number": over(X, np.full(8, np.nan)),
@@ -31,6 +35,10 @@ CASES = {
     "many words": over(WORDS, np.arange(3000.0)),
     "a long word": over(np.array(["a" * 20_000, "b"], object), np.arange(2.0)),
     "a map of all": over(np.repeat(FAR, 8), np.arange(64.0), np.tile(FAR, 8)),
+    "a map of both ends": on_map(np.where(np.arange(64) % 2, 1.7e308, -1.7e308)),
+    "a map of the far end": on_map(np.full(64, 1.7e308)),
+    "a map with infinities": on_map(np.where(np.arange(64) % 3, 1.0, np.inf)),
+    "a map of the denormal": on_map(np.arange(64) * 5e-324),
 }
 
 
@@ -55,3 +63,23 @@ def test_words_are_thinned_and_stay_at_their_places():
     pyplot.close()
     assert MOST_CATEGORIES // 2 < len(shown) <= MOST_CATEGORIES
     assert shown == [WORDS[int(place)] for place in axes.get_xticks()]
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+@pytest.mark.filterwarnings("error")
+def test_the_ends_of_a_map_have_the_colours_of_its_ends(scale):
+    """A value beyond what colours are computed of has the last colour, and the bar has a tip."""
+    from matplotlib import pyplot
+
+    from limelight.plot import Map
+    from limelight.plot._draw.maps import _tips, draw_map
+
+    cells = Map([[1e-3, 1.0, 1e300], [np.nan, 1e149, 1.7e308]], "far", scale=scale)
+    _, axes = pyplot.subplots()
+    mesh = draw_map(axes, cells, log_x=False, log_y=False)
+    shades = mesh.cmap(mesh.norm(mesh.get_array())).reshape(6, 4)
+    pyplot.close()
+    np.testing.assert_array_equal(shades[2], mesh.cmap(1.0))
+    np.testing.assert_array_equal(shades[5], mesh.cmap(1.0))
+    np.testing.assert_array_equal(shades[0], mesh.cmap(0.0))
+    assert _tips([(axes, cells, mesh)]) == "max"

@@ -4,14 +4,17 @@ import argparse
 import json
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
+from limelight._engine.device import commit
 from tests.torture.study import CHUNKS, ROWS
 from tests.torture.suite import ATTEMPTS, KINDS, Torture
 
 #: Signals twice as often as the rest.
 ORDER = [kind for kind in KINDS if kind.startswith("signals")] + list(KINDS)
-SLICE = ["signals, two processes", "chunk flipped", "disk full"]
+#: Workers first: what is sent to them then depends on the seed alone.
+SLICE = ["workers, replaced", "signals, two processes", "chunk flipped", "disk full"]
 RESULTS = Path(__file__).parents[2] / "results" / "benchmarks" / "torture.json"
 
 
@@ -25,6 +28,7 @@ def main() -> None:
     words = parser.parse_args()
     order = SLICE if words.slice else ORDER
     began = time.monotonic()
+    source = {"commit": commit(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}  # before it is written
     with tempfile.TemporaryDirectory(prefix="torture") as folder:
         torture = Torture(Path(folder), words.seed, 2 if words.slice else ATTEMPTS)
         rounds = 0
@@ -33,7 +37,8 @@ def main() -> None:
             torture.round(kind)
             rounds += 1
             print(f"{rounds} runs, {torture.kills} ended, last: {kind}", flush=True)
-            keep(words.output, "kills", record(torture, rounds, time.monotonic() - began))
+            found = record(torture, rounds, time.monotonic() - began)
+            keep(words.output, "kills", {**source, **found})
 
 
 def record(torture: Torture, rounds: int, seconds: float) -> dict:

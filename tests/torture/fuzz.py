@@ -8,6 +8,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,15 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 
 from limelight._core.errors import LimelightError
+from limelight._engine.device import commit
 
 #: Inputs in all; `make torture` asks for a hundred thousand.
 INPUTS = int(os.environ.get("LIMELIGHT_FUZZ", "1000"))
 #: Where the count goes, if anywhere.
 RECORD = os.environ.get("LIMELIGHT_FUZZ_RECORD", "")
+#: Inputs of a whole session; the record keeps a shorter one beside it.
+WHOLE = 100_000
+SOURCE = {"commit": commit(), "date": f"{datetime.now(UTC):%Y-%m-%d}"} if RECORD else {}
 #: Seconds that one input may take, and bytes by which the process may grow in all.
 LONGEST, MOST_GROWTH = 20.0, 1_500_000_000
 
@@ -73,12 +78,14 @@ def keep_counts() -> None:
         there = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         total = sum(count["taken"] + count["refused"] for count in COUNTS.values())
         fuzz = {
+            **SOURCE,
             "inputs": total,
             "tracebacks": 0,
             "seconds for one at most": LONGEST,
             "kinds": {kind: dict(sorted(count.items())) for kind, count in COUNTS.items()},
         }
-        path.write_text(json.dumps({**there, "fuzz": fuzz}, indent=2) + "\n", encoding="utf-8")
+        name = "fuzz" if total >= WHOLE else "fuzz, shorter"
+        path.write_text(json.dumps({**there, name: fuzz}, indent=2) + "\n", encoding="utf-8")
 
 
 # --- bytes --------------------------------------------------------------------------------------

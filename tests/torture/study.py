@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from limelight.experiments import Experiment
-from limelight.table import Table
 
 
 class Walk(Experiment):
@@ -27,11 +26,6 @@ class Walk(Experiment):
 
 AXES = {"law": ["normal", "cauchy"], "drift": [0.0, 0.1, 0.2, 0.3, 0.5]}
 TRIALS, WIDTH, ROWS, CHUNKS = 40, 10, 400, 40
-
-
-def sweep(store: Path, progress=None) -> Table:
-    """The run, or what is missing of it."""
-    return Walk().sweep(AXES, trials=TRIALS, width=WIDTH, store=store, progress=progress)
 
 
 def chunk_bytes(store: Path) -> dict[str, str]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from limelight._engine.reading import read_table
 from tests.torture import workers
+from tests.torture.crews import crews
 from tests.torture.study import CHUNKS, ROWS, chunk_bytes
 from tests.torture.workers import DONE, REFUSED, STOPPED, TRACEBACK, Worker
 
@@ -209,6 +210,8 @@ KINDS: dict[str, Callable[[Torture, Path, Counter], Any]] = {
     "signals, four processes": partial(Torture.signals, size=4),
     "signals, no locks": partial(Torture.signals, prepare=workers.no_locks),
     "signals, jumping clock": clocks,
+    "workers, replaced": crews,
+    "workers with leases, replaced": partial(crews, prepare=workers.leases),
     "chunk removed": partial(Torture.harmed, harm=remove),
     "chunk flipped": partial(Torture.harmed, harm=flip),
     "chunk cut": partial(Torture.harmed, harm=cut),

@@ -33,7 +33,7 @@ from limelight.worlds.sources import load_pictures
 from limelight.worlds.sources._files import FORMATS
 from tests.cli import toy
 from tests.torture.fuzz import counted, damaged, keep_counts, many, mutated
-from tests.torture.study import sweep
+from tests.torture.walks import sweep
 
 VIT = Path(__file__).parents[1] / "fixtures" / "vit"
 

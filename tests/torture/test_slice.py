@@ -21,4 +21,5 @@ def test_a_run_survives_a_little_of_everything(tmp_path):
     found = json.loads(record.read_text())["kills"]
     assert found["processes ended from outside"] >= 2
     assert all(count["runs"] == count["survived"] for count in found["kinds"].values())
-    assert len(found["kinds"]) == 3
+    assert len(found["kinds"]) == 4
+    assert found["kinds"]["workers, replaced"]["ended"] >= 1

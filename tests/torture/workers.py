@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.torture.study import sweep
+from tests.torture.walks import sweep
 
 #: How a worker ends: done, refused in one line, stopped by a signal that Python sees, a traceback.
 DONE, REFUSED, STOPPED, TRACEBACK = 0, 2, 130, 99
@@ -26,9 +26,16 @@ class Worker:
         store: The run folder.
         log: A file for what it has to say.
         prepare: Called in the new process before it starts: limits, clocks, locks.
+        task: How it computes: by itself, unless said otherwise.
     """
 
-    def __init__(self, store: Path, log: Path, prepare: Callable[[], None] = lambda: None):
+    def __init__(
+        self,
+        store: Path,
+        log: Path,
+        prepare: Callable[[], None] = lambda: None,
+        task: Callable = sweep,
+    ):
         self.log, self.status = log, None
         self.begun, begun = os.pipe()
         os.set_blocking(self.begun, False)
@@ -44,7 +51,7 @@ class Worker:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
             prepare()
-            code = work(store, lambda progress: (os.write(begun, b"."), time.sleep(PAUSE)))
+            code = work(task, store, lambda progress: (os.write(begun, b"."), time.sleep(PAUSE)))
         finally:
             with contextlib.suppress(Exception):
                 sys.stderr.flush()
@@ -85,12 +92,12 @@ class Worker:
         return os.waitstatus_to_exitcode(self.status or 0)
 
 
-def work(store: Path, show: Callable) -> int:
+def work(task: Callable, store: Path, show: Callable) -> int:
     """Compute what is missing; how it ended."""
     from limelight._core.errors import LimelightError
 
     try:
-        sweep(store, show)
+        task(store, show)
     except LimelightError as error:
         print("refused:", error, flush=True)
         return REFUSED
@@ -110,6 +117,11 @@ def no_locks() -> None:
     from limelight._core import files
 
     files.fcntl = None
+
+
+def leases() -> None:
+    """A file system whose locks hold on one machine only: here and in every process begun here."""
+    os.environ["LIMELIGHT_LOCKS"] = "off"
 
 
 def small_files(most: int) -> None:

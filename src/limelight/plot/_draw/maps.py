@@ -5,9 +5,10 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from limelight.plot import style
-from limelight.plot._draw.frame import cell_borders, is_matrix
+from limelight.plot._draw.frame import cell_borders, is_matrix, within
 from limelight.plot._looks import Look
 from limelight.plot.marks import Contour, Image, Map, flat
 from limelight.plot.style import INK, MUTED, SHADES
@@ -20,7 +21,7 @@ OUTSIDE = 1e-9
 
 def draw_map(axes: Axes, cells: Map, *, log_x: bool, log_y: bool) -> ScalarMappable:
     """The cells of a map, and what is known of missing ones."""
-    values = np.ma.masked_invalid(np.asarray(cells.values, dtype=float))
+    values = np.ma.masked_invalid(_held(cells.values))
     look = {"cmap": SHADES, "norm": _norm(cells), "alpha": float(cells.opacity), "zorder": 1}
     if values.size > MANY:
         look |= {"rasterized": True}  # edges would blur cells of a few dots each
@@ -53,7 +54,14 @@ def _ends(cells: Map) -> tuple[float, float]:
     low = float(cells.low) if cells.low is not None else float(known.min(initial=np.inf))
     high = float(cells.high) if cells.high is not None else float(known.max(initial=-np.inf))
     low, high = (0.0 if not np.isfinite(low) else low), (1.0 if not np.isfinite(high) else high)
-    return low, high if high > low else low + 1e-12
+    low, high = (float(end) for end in within(np.array([low, high]), cells.scale == "log"))
+    return low, high if high > low else low + 1e-12 * max(1.0, abs(low))
+
+
+def _held(values: ArrayLike) -> np.ndarray:
+    """Values as far as colours can be computed of them; infinite ones stay without a colour."""
+    values = np.asarray(values, dtype=float)
+    return np.where(np.isfinite(values), within(values, log=False), values)
 
 
 def _norm(cells: Map) -> Normalize:
@@ -71,7 +79,7 @@ def _write_numbers(axes: Axes, matrix: np.ndarray, cells: Map) -> None:
 
 def draw_contour(axes: Axes, contour: Contour, look: Look) -> None:
     """The line of one level; nothing where the values do not cross it."""
-    values = np.asarray(contour.values, dtype=float)
+    values = _held(contour.values)
     level = float(contour.level)
     if not (np.nanmin(values) < level < np.nanmax(values)):
         return
