@@ -13,6 +13,7 @@ are, and `restore` takes the patch off. Nothing else of limelight imports this m
 
 import functools
 import json
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,14 +77,14 @@ def prune(
     first = int(model.num_prefix_tokens)  # pyright: ignore[reportArgumentType]
     asks_class = _asks_class(model)
     for number, block in enumerate(blocks, 1):
-        plain = block.forward
         if number == at:
-            forward = _cutting(block, plain, policy, keep, first, asks_class, state)
+            forward = _cutting(policy, keep, first, asks_class, state)
         elif number > at and policy == SIMILARITY:
-            forward = _weighing(plain, state, number == len(blocks))
+            forward = _weighing(state, number == len(blocks))
         else:
             continue
-        block.forward = forward  # pyright: ignore[reportAttributeAccessIssue]
+        # A method, not a function: a copy of the model then has one of its own block.
+        block.forward = types.MethodType(forward, block)  # pyright: ignore[reportAttributeAccessIssue]
     note = Schedule(policy, at, keep)
     model.limelight_schedule = note  # pyright: ignore[reportAttributeAccessIssue, reportArgumentType]
     return model
@@ -122,16 +123,14 @@ def _asks_class(model: nn.Module) -> bool:
 
 
 def _cutting(
-    block: nn.Module,
-    plain: Callable[..., Tensor],
     policy: str,
     keep: float,
     first: int,
     asks_class: bool,
     state: dict[str, Any],
 ) -> Callable[..., Tensor]:
-    def forward(x: Tensor, *given: Any, **named: Any) -> Tensor:
-        entering, x = x, plain(x, *given, **named)
+    def forward(block: nn.Module, x: Tensor, *given: Any, **named: Any) -> Tensor:
+        entering, x = x, _plain(block, x, *given, **named)
         patches = x.shape[1] - first
         count = kept_patches(keep, patches)
         state.clear()
@@ -152,16 +151,21 @@ def _cutting(
     return forward
 
 
-def _weighing(plain: Callable[..., Tensor], state: dict[str, Any], last: bool):
+def _weighing(state: dict[str, Any], last: bool) -> Callable[..., Tensor]:
     """A block behind the merge: attention in proportion to sizes; the last one takes it apart."""
 
-    def forward(x: Tensor, *given: Any, **named: Any) -> Tensor:
+    def forward(block: nn.Module, x: Tensor, *given: Any, **named: Any) -> Tensor:
         if not state:
-            return plain(x, *given, **named)
-        x = plain(x, attn_mask=state["sizes"].log()[:, None, None, :].to(x.dtype))
+            return _plain(block, x, *given, **named)
+        x = _plain(block, x, attn_mask=state["sizes"].log()[:, None, None, :].to(x.dtype))
         return _rows(x, state["owner"]) if last else x
 
     return forward
+
+
+def _plain(block: nn.Module, *given: Any, **named: Any) -> Tensor:
+    """What the block computes without the patch."""
+    return type(block).forward(block, *given, **named)
 
 
 def _prefix(x: Tensor, first: int) -> Tensor:

@@ -231,9 +231,19 @@ def test_without_images_that_fit_only_positions_are_read(call, tmp_path):
     assert "Noise, block by block" not in page
 
 
+def test_pictures_go_to_a_folder_that_is_made(call, tmp_path):
+    path = tmp_path / "larger.safetensors"
+    save_vit(larger(), path, channels=1)
+    assert call("probe", path, "--pictures", "new/pictures").code == 0
+    made = sorted(Path("new/pictures").iterdir())
+    assert made
+    assert all(one.read_bytes().startswith(b"\x89PNG") for one in made)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (("--pictures", "two.npz"), "two.npz is not a folder"),
         (("--images", "nowhere"), "there are no images at nowhere"),
         (("--images", "empty"), "no images in folders"),
         (("--images", "two.npz"), "images of 2 channels"),

@@ -1,6 +1,7 @@
-"""How images are prepared: torchvision's squares, rotations in files, what cannot be read."""
+"""How images are prepared: squares of other libraries, rotations, what cannot be read."""
 
 import dataclasses
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,15 @@ import pytest
 from PIL import Image
 
 from limelight._core.errors import InputError
-from limelight.instruments.gallery import Gallery
+from limelight.instruments.gallery import Behind, Gallery
 from limelight.instruments.sight import Sight
 from limelight.models import load
+from limelight.models.pretrained._processors import of_processor
 from limelight.models.pretrained.pixels import SCALES, Pixels
 from limelight.worlds.sources import Fit, load_pictures
 
-FITTED = np.load(Path(__file__).parents[1] / "fixtures" / "images" / "fitted.npz")
+PLACE = Path(__file__).parents[1] / "fixtures" / "images"
+FITTED, PROCESSED = (np.load(PLACE / f"{name}.npz") for name in ("fitted", "processed"))
 NETWORKS = Path(__file__).parents[1] / "fixtures" / "checkpoints"
 
 
@@ -25,6 +28,15 @@ def test_squares_are_those_of_torchvision(name):
     made = np.asarray(fit(Image.fromarray(FITTED[shape])))
     # Releases of Pillow round bicubic sums differently, by one level of 255.
     np.testing.assert_allclose(made.astype(int), FITTED[name].astype(int), atol=1, rtol=0)
+
+
+@pytest.mark.parametrize("name", [name for name in PROCESSED.files if "-" in name])
+def test_squares_are_those_of_hugging_face_s_processors(name):
+    """Which begin a middle that is half a pixel off before it, other than torchvision."""
+    kind, picture = name.split("-")
+    pixels = of_processor(json.loads(str(PROCESSED[kind])), "it")
+    made = np.asarray(pixels.fit(pixels.side)(Image.fromarray(FITTED[picture])))
+    np.testing.assert_allclose(made.astype(int), PROCESSED[name].astype(int), atol=1, rtol=0)
 
 
 def photos(folder, **save):
@@ -84,14 +96,28 @@ def test_pixels_that_nobody_knows_are_asked_for():
         Pixels((0.0,), (0.0,))
 
 
-def test_a_picture_is_turned_as_its_file_says(tmp_path):
+@pytest.mark.parametrize("bits", [8, 16])
+def test_a_picture_is_turned_as_its_file_says(bits, tmp_path):
     turned = Image.Exif()
     turned[0x0112] = 6  # to be shown a quarter turn clockwise
     path = tmp_path / "a.png"
-    Image.fromarray(FITTED["wide"]).save(path, exif=turned)
+    picture = FITTED["wide"] if bits == 8 else FITTED["wide"][..., 0]
+    saved = picture if bits == 8 else picture.astype(np.uint16) * 257
+    Image.fromarray(saved).save(path, exif=turned)
     found = load_pictures(str(path), Fit(16), labelled=False)
-    upright = Image.fromarray(np.rot90(FITTED["wide"], -1).copy())
+    upright = Image.fromarray(np.rot90(picture, -1).copy()).convert("RGB")
     np.testing.assert_array_equal(found.images[0], np.asarray(Fit(16)(upright)))
+
+
+def test_pasted_images_are_told_as_they_are_prepared(tmp_path):
+    """The whole object is pasted, whatever the configuration cuts off other images."""
+    sight = Sight.of(load(NETWORKS / "timm-vit"))
+    assert sight.pixels.crop == 0.9
+    shown = Gallery.load("digits", sight, limit=2, behind=Behind("tiles", size=1.0))
+    assert shown.scale == "half, cut to the middle square, bicubic"
+    digit = shown.pictures.images[shown.numbers[0]]
+    whole = np.asarray(Fit(16)(Image.fromarray(digit[..., 0])))
+    np.testing.assert_array_equal(shown.images(np.arange(1))[0][0, ..., 0], whole)
 
 
 def test_files_that_cannot_be_read_are_left_out_if_asked(tmp_path):

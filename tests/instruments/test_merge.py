@@ -1,5 +1,6 @@
 """Pruning that leaves the building: merging against loops, files, and PyTorch's own logits."""
 
+import copy
 import dataclasses
 import json
 from pathlib import Path
@@ -182,6 +183,17 @@ def test_a_patched_module_gives_our_logits():
                 found = module(images).numpy()
             np.testing.assert_allclose(found, told[f"logits.{policy}.{keep}"], atol=1e-5)
     assert list(module.state_dict()) == names
+    for policy in ("attention", "similarity"):  # a copy is pruned too, and computes on its own
+        copied = copy.deepcopy(patch.prune(module, 0.5, 1, policy))
+        with torch.no_grad():
+            for weights in copied.blocks.parameters():
+                weights.mul_(1.5)
+            changed = copied(images).numpy()
+            patch.restore(module).load_state_dict(copied.state_dict())
+            wanted = patch.prune(module, 0.5, 1, policy)(images).numpy()
+            np.testing.assert_allclose(changed, wanted, atol=1e-6)
+            assert np.abs(changed - told[f"logits.{policy}.0.5"]).max() > 1e-2
+            module.load_state_dict({k: torch.tensor(v) for k, v in load_file(path).items()})
     with torch.no_grad():
         whole = patch.restore(module)(images).numpy()
     np.testing.assert_allclose(whole, told["logits.none"], atol=1e-6)

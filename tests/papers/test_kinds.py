@@ -21,6 +21,7 @@ INSIDE = {
     "geshkovski2023/deit-tiny": "128 images beside a checkpoint",
     "zhang2024/prompt": "a million prompts",
     "zhang2024/shift": "a hundred thousand prompts",
+    "zhang2024/shift-random": "four hundred thousand prompts",
 }
 
 

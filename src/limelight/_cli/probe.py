@@ -38,7 +38,7 @@ def probe(
         None,
         "--pictures",
         metavar="FOLDER",
-        help="Also write every picture to this folder, as PNG.",
+        help="Also write every picture to this folder, as PNG; it is made where there is none.",
     ),
     limit: int = typer.Option(
         32, "--limit", metavar="NUMBER", help="The largest number of images to use."
@@ -118,8 +118,8 @@ def probe(
     name = name_of(file)
     page = output or Path(f"{name.removesuffix('.safetensors')}.probe.html")
     check_output(page, ".html", ".htm")
-    if folder is not None and not folder.is_dir():
-        raise InputError(f"there is no folder {folder}", "make it first, or choose another")
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is not a folder", "choose another")
     with busy("reading"):
         from limelight._engine.device import describe_machine, use_cache
         from limelight.instruments.page import write_page
@@ -148,8 +148,11 @@ def probe(
     with busy("writing the page"):
         write_page(page, name, found, machine, [command], block, head)
         if folder is not None:
+            from limelight._core.files import explained
             from limelight.instruments.draw import pictures as drawn
 
+            with explained(folder):
+                folder.mkdir(parents=True, exist_ok=True)
             for kind, picture in drawn(found, block, head).items():
                 picture.save(folder / f"{name.removesuffix('.safetensors')}-{kind}.png")
     if json:

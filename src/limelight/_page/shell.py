@@ -46,8 +46,17 @@ def data(value: Any) -> str:
 def packed(value: Any) -> str:
     """The same packed: a browser unpacks it when it draws the chart."""
     content = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    content = _UNPRINTABLE.sub("\ufffd", content)
+    return _packed(_UNPRINTABLE.sub("\ufffd", content))
+
+
+def _packed(content: str) -> str:
     return base64.b64encode(gzip.compress(content.encode(), mtime=0)).decode()
+
+
+@cache
+def _charts() -> tuple[str, str]:
+    """What draws charts, packed to two fifths, and the seal under which a browser may run it."""
+    return _packed(vega()), _seal(vega())
 
 
 @cache
@@ -66,11 +75,13 @@ def page(title: str, body: str, *, charts: bool = False, up: str | None = None) 
         up: The way to the folder of `assets` that pages share, such as `../`; inside the page
             where it is not given.
     """
-    style, scripts = asset("page.css"), ([vega()] if charts else []) + [asset("page.js")]
     if up is None:
+        style, script = asset("page.css"), asset("page.js")
+        drawing, seal = _charts() if charts else ("", "")
         head = f"<style>{style}</style>\n"
-        tail = "".join(f"<script>{script}</script>\n" for script in scripts)
-        allowed = " ".join(_seal(script) for script in scripts)
+        tail = f'<script type="application/gzip" id="vega">{drawing}</script>\n' if charts else ""
+        tail += f"<script>{script}</script>\n"
+        allowed = " ".join(filter(None, (seal, _seal(script))))
         policy = f"script-src {allowed}; style-src {_seal(style)}"
     else:
         names = [*(["vega.js"] if charts else []), "page.js"]

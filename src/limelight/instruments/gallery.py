@@ -1,6 +1,7 @@
 """Labelled images made to fit a ViT, and what is known of their patches."""
 
 import contextlib
+import dataclasses
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,8 @@ from limelight.worlds.sources import Fit, Pictures, load_pictures
 TILES, TILE = "tiles", 0.1
 #: The side of a pasted image over that of the whole: 26 of 32 pixels in li2023, Figure 6.
 PASTED = 26 / 32
+#: How an image is resized that is pasted, whatever the network's configuration says of others.
+PASTED_BY = "bicubic"
 #: A file of class groups may have so many bytes.
 MOST = 2**22
 
@@ -114,9 +117,11 @@ class Gallery:
             behind: What to paste the images on.
             labelled: Whether the images must have labels.
         """
+        if behind is not None and sight.pixels is not None:  # the whole object is pasted
+            plain = dataclasses.replace(sight.pixels, crop=1.0, stretch=False, way=PASTED_BY)
+            sight = dataclasses.replace(sight, pixels=plain)
         sight, word = sight.prepared(pixels, stretch)
-        whole = sight.whole if behind is None else Fit(sight.side, stretch=stretch)
-        found = load_seen(source, whole, labelled=labelled, skip_bad=skip_bad)
+        found = load_seen(source, sight.whole, labelled=labelled, skip_bad=skip_bad)
         first = found.training if found.official else 0
         numbers = np.arange(first, len(found.labels))
         if limit is not None and limit < 1:

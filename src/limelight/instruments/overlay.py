@@ -22,6 +22,8 @@ Labels = Int[np.ndarray, " patches"]
 CLUSTERS = range(2, 9)
 #: Starts of k-means, and steps at most.
 STARTS, STEPS = 4, 50
+#: Square of the length of a sum of points that is taken for none.
+TINY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,8 @@ def overlay(
     apart = lambda rows: float(np.sqrt(((rows - centres[labels]) ** 2).sum(axis=1).mean()))
     sigma = apart(Z)
     A = weights / weights.sum(axis=-1, keepdims=True)
-    slopes = [slope(Z @ Z.T, np.log(np.maximum(head, 1e-30))) for head in A]
+    products, logits = Z @ Z.T, np.log(np.maximum(A, 1e-30))
+    slopes = [slope(products, head) for head in logits]
     strength, r_squared = (np.array(part) for part in zip(*slopes, strict=True))
     predicted = np.array([law(centres, sizes, sigma, lam) for lam in strength])
     measured = np.array([apart(head @ Z) / sigma for head in A])
@@ -132,7 +135,8 @@ def best_clusters(points: Tokens, seed: int = 0) -> tuple[Labels, float]:
     starts = [
         rng.choice(len(unit), count, replace=False) for count in counts for _ in range(STARTS)
     ]
-    runs, apart = _spherical(unit, starts), 1.0 - unit @ unit.T
+    G = unit @ unit.T
+    runs, apart = _spherical(G, starts), 1.0 - G
     for i in range(len(counts)):
         labels, _ = max(runs[i * STARTS : (i + 1) * STARTS], key=lambda run: run[1])
         labels = np.unique(labels, return_inverse=True)[1]
@@ -141,35 +145,35 @@ def best_clusters(points: Tokens, seed: int = 0) -> tuple[Labels, float]:
     return max(found, key=lambda pair: pair[1])
 
 
-def _spherical(unit: Tokens, starts: list[np.ndarray]) -> list[tuple[Labels, float]]:
-    """Labels from every start, and the sum of cosines with the centres; all starts at once."""
-    most, n = max(map(len, starts)), len(unit)
-    there = np.arange(most) < np.array([len(start) for start in starts])[:, None]
-    centres = np.zeros((len(starts), most, unit.shape[1]))
+def _spherical(
+    products: Float[np.ndarray, "patches patches"], starts: list[np.ndarray]
+) -> list[tuple[Labels, float]]:
+    r"""Labels from every start, and the sum of cosines with the centres; all starts at once.
+
+    A centre is $S / |S|$ for the sum $S$ of its points, so inner products of the points are enough.
+    """
+    n, most = len(products), max(map(len, starts))
+    cosines = np.full((len(starts), most, n), -np.inf)  # so where there is no centre
     for run, start in enumerate(starts):
-        centres[run, : len(start)] = unit[start]
+        cosines[run, : len(start)] = products[start]
     labels, going = np.full((len(starts), n), -1), np.arange(len(starts))
     for _ in range(STEPS):
-        new = _cosines(centres[going], unit, there[going]).argmax(axis=1)
+        new = cosines[going].argmax(axis=1)
         moved = (new != labels[going]).any(axis=1)
         going, new = going[moved], new[moved]
         if not len(going):
             break
         labels[going] = new
-        member = (new[:, None, :] == np.arange(most)[None, :, None]).astype(float)
-        sums = member.reshape(-1, n) @ unit
-        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        old = centres[going].reshape(sums.shape)
-        moved_to = np.where(lengths > 0, sums / np.maximum(lengths, 1e-30), old)
-        centres[going] = moved_to.reshape(len(going), most, -1)
-    best = _cosines(centres, unit, there).max(axis=1).sum(axis=1)
+        member = new[:, None, :] == np.arange(most)[:, None]
+        run, place = np.nonzero(member.any(axis=2))  # a centre without points stays where it is
+        rows = member[run, place].astype(float)
+        sums = rows @ products
+        squares = (sums * rows).sum(axis=1)
+        some = squares > TINY
+        lengths = np.sqrt(squares[some])[:, None]
+        cosines[going[run[some]], place[some]] = sums[some] / lengths
+    best = cosines.max(axis=1).sum(axis=1)
     return [(labels[run], float(best[run])) for run in range(len(starts))]
-
-
-def _cosines(centres: np.ndarray, unit: Tokens, there: np.ndarray) -> np.ndarray:
-    """Of every centre with every point, by run; a place without a centre is never the nearest."""
-    found = (centres.reshape(-1, centres.shape[2]) @ unit.T).reshape(*there.shape, len(unit))
-    return np.where(there[:, :, None], found, -np.inf)
 
 
 def silhouette(unit: Tokens, labels: Labels) -> float:

@@ -27,6 +27,13 @@
     return new Response(stream).text();
   };
 
+  // What draws charts: a script of the page, or packed in it, unpacked when the first chart comes near.
+  // Its digest stands in the page's policy, so that nothing else runs this way.
+  const inside = document.getElementById("vega");
+  let drawing = null;
+  const ready = () => drawing ??= window.vegaEmbed ? Promise.resolve() : unpacked(inside.textContent)
+    .then((script) => { document.head.append(el("script", {}, script)); });
+
   // Rows of views as wide as there is room: a wide view takes all of it, small ones wrap.
   const laid = (spec, room) => {
     const margin = spec.usermeta.margin;
@@ -111,7 +118,7 @@
 
   const draw = async (live) => {
     const source = document.getElementById(live.dataset.chart);
-    const text = await unpacked(source.textContent);
+    const [text] = await Promise.all([unpacked(source.textContent), ready()]);
     const renderer = live.dataset.renderer;
     const controls = JSON.parse(live.dataset.controls);
     const state = Object.fromEntries(controls.map((control) => [control.name, control.start]));
@@ -168,7 +175,7 @@
       if (entry.isIntersecting) { near.unobserve(entry.target); draw(entry.target); }
     }
   }, { rootMargin: "800px" });
-  if (window.vegaEmbed) document.querySelectorAll(".live[data-chart]").forEach((live) => near.observe(live));
+  if (inside || window.vegaEmbed) document.querySelectorAll(".live[data-chart]").forEach((live) => near.observe(live));
 
   // --- filters ------------------------------------------------------------------------------
   const filters = document.querySelector(".filters");

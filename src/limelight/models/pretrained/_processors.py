@@ -4,6 +4,7 @@ Every key is read, or known to leave the pixels as they are. Any other makes the
 is told then, and images are prepared only as the caller says.
 """
 
+import dataclasses
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -104,7 +105,8 @@ def of_processor(values: Mapping[str, Any], source: str, model: str = "") -> Pix
     if abs(factor - 1) < 1e-4:  # 1/255, as anyone rounds it
         factor = 1.0
     mean, std = ([_number(v, source) / factor for v in _listed(part)] for part in (mean, std))
-    return _made(mean, std, crop, stretch, resample, side, source)
+    made = _made(mean, std, crop, stretch, resample, side, source)
+    return dataclasses.replace(made, before=True)
 
 
 def _family(

@@ -35,6 +35,7 @@ class Pixels:
         way: How an image is resized; see `worlds.sources.fit`.
         source: Who says so.
         side: Of the squares that it makes, where that is said.
+        before: Where a middle that is half a pixel off begins; see `worlds.sources.fit`.
 
     Example:
         >>> import limelight as ll
@@ -49,6 +50,7 @@ class Pixels:
     way: str = "bicubic"
     source: str = ""
     side: int | None = None
+    before: bool = False
 
     def __post_init__(self) -> None:
         self.fit(1)
@@ -62,7 +64,7 @@ class Pixels:
         """How an image becomes a square of this side."""
         from limelight.worlds.sources.fit import Fit  # its package loads JAX
 
-        return Fit(side, self.crop, self.stretch, self.way)
+        return Fit(side, self.crop, self.stretch, self.way, self.before)
 
     @property
     def word(self) -> str:
@@ -74,7 +76,7 @@ class Pixels:
         return f"mean {numbers(self.mean)}; deviation {numbers(self.deviation)}"
 
     def same(self, other: "Pixels") -> bool:
-        """Whether another does the same to an image of any size."""
+        """Whether another does the same to an image of any size, within half a pixel."""
         ways = [(one.stretch, one.way, f"{one.crop:.3f}") for one in (self, other)]
         close = _close(self.mean, other.mean) and _close(self.deviation, other.deviation)
         return close and ways[0] == ways[1]

@@ -53,6 +53,7 @@ paper = Paper(
         "phase": "how often every sample selects its best token",
         "planar": "three tokens in the plane, and what the statements leave out",
         "equal": "equal scores: the best tokens, but not from every start",
+        "equal-worlds": "equal scores from a moderate start, in more worlds",
         "basins": "starts near a choice of tokens: which choices are kept",
         "path": "the regularisation path and its rates",
         "joint": "head and prompt: tight and loose samples",

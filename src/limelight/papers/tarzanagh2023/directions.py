@@ -6,7 +6,7 @@ from limelight.claims import Above, AtLeast, Estimate, Inside, Undecided
 from limelight.experiments.token_selection import TokenSelection
 from limelight.fit import tabulate
 from limelight.fit.estimates import paired
-from limelight.papers.recipe import Figure, Scale, claim, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, scales
 from limelight.papers.tarzanagh2023.reading import PAPER, USABLE, mean, median, share, yes
 from limelight.plot import TWO_COLUMNS, Axis, Panel, Picture, Series
 from limelight.table import Table
@@ -184,7 +184,12 @@ figure = Figure(
     ),
     claims=(frobenius, frobenius_cosine, nuclear, not_frobenius, nuclear_cosine, local, floor),
     pictures={"directions": draw},
-    findings={"directions": ("directions.cosine", "directions.nuclear")},
+    findings={
+        "directions": (
+            "directions.frobenius",
+            Finding("directions.floor", holds="the notebooks' steps stop on the way"),
+        )
+    },
     summary=summary,
     reference="the figures on the direction of W and of (K, Q)",
     departures="gradients whose direction is exact at any radius; the notebook's rule is an arm of"

@@ -6,7 +6,7 @@ from limelight.claims import Above, AtLeast, AtMost, Below, Estimate, Undecided
 from limelight.experiments.token_selection import TokenSelection
 from limelight.fit import tabulate
 from limelight.fit.estimates import difference, lowest
-from limelight.papers.recipe import Figure, Scale, claim, claims, scales
+from limelight.papers.recipe import Figure, Finding, Scale, claim, claims, scales
 from limelight.papers.tarzanagh2023.reading import PAPER, USABLE, share, yes
 from limelight.plot import TWO_COLUMNS, Axis, Map, Panel, Picture, Points
 from limelight.table import Table
@@ -164,6 +164,7 @@ def feasible(table: Table) -> Estimate:
     "The printed condition d >= max(n, T - 1) is not necessary.",
     AtLeast(0.99),
     at="limelight, on tarzanagh2023, over-parameterisation",
+    kind="identity",
 )
 def overparameterised(table: Table) -> Estimate:
     """Smallest share of worlds whose best tokens can be separated, n at most d below T - 1."""
@@ -282,7 +283,13 @@ figure = Figure(
     ),
     claims=(not_sure, *rises, *falls, monotone, *first_step, feasible, overparameterised),
     pictures={"phase": draw, "plane": plane},
-    findings={"phase": "phase.not-sure", "plane": "phase.overparameterised"},
+    findings={
+        "phase": "phase.not-sure",
+        "plane": (
+            Finding("phase.d", holds="Dimensions help descent to find the best tokens"),
+            Finding("phase.n", holds="samples hinder it"),
+        ),
+    },
     summary=summary,
     reference="the figures on over-parameterisation",
     departures="the papers vary d; n and T, the plane, and the long first step are ours. The share"

@@ -164,7 +164,7 @@ def draw_residual(table: Table) -> plot.Picture:
     return _picture(table, cells, "model.gain", lambda gain: f"gain {gain:g}", across)
 
 
-def _dimension(d: float) -> str:
+def _dimension(d: int) -> str:
     return "d = " + ("$10^6$" if d == LARGE else f"{d}")
 
 

@@ -48,6 +48,7 @@ paper = Paper(
         "minimum": "the flow from the theorem's start ends at the global minimum",
         "prompt": "prediction error against the length of the prompt",
         "shift": "what survives which shift of the distribution",
+        "shift-random": "random covariances, on more prompts",
         "drop": "merged keys and queries: one abrupt drop",
         "stairs": "separate keys and queries: from saddle to saddle",
         "ranks": "keys and queries of low rank: which plateaus are long",

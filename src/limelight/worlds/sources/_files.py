@@ -179,8 +179,8 @@ def _decode(path: Path, fit: Fit | None = None) -> np.ndarray:
             warnings.simplefilter("ignore")  # on odd colour profiles; sizes are checked here
             with Image.open(raw, formats=FORMATS) as image:
                 _check_size(path, image.width, image.height)
-                turned = ImageOps.exif_transpose(_eight_bits(path, image))
-                plain = turned.convert("RGB")
+                turned = ImageOps.exif_transpose(image)
+                plain = _eight_bits(path, turned).convert("RGB")
                 return np.asarray(plain if fit is None else fit(plain))
     except InputError:
         raise

@@ -1,5 +1,6 @@
 """How an image of any shape becomes a square of one size."""
 
+import math
 from dataclasses import dataclass
 
 from PIL import Image
@@ -23,19 +24,22 @@ class Fit:
     """A square of `side` pixels.
 
     The shorter side is resized to `side / crop`, or both where the image is stretched, and the
-    middle is cut out. Roundings are torchvision's, which timm and Hugging Face use.
+    middle is cut out. Roundings are torchvision's, which timm uses. Hugging Face's differ where the
+    middle is half a pixel off: there it begins before it, here at the even pixel.
 
     Args:
         side: Pixels along a side.
         crop: What is kept of the shorter side.
         stretch: Whether the whole image is made a square, whatever its shape.
         way: How it is resized, one of `WAYS`.
+        before: Whether a middle that is half a pixel off begins before it.
     """
 
     side: int
     crop: float = 1.0
     stretch: bool = True
     way: str = "bicubic"
+    before: bool = False
 
     def __post_init__(self) -> None:
         check_word("interpolation", self.way, tuple(WAYS))
@@ -68,7 +72,8 @@ class Fit:
         size = self.size(*image.size)
         if image.size != size:
             image = image.resize(size, WAYS[self.way])
-        left, top = (round((whole - self.side) / 2) for whole in size)
+        start = math.floor if self.before else round
+        left, top = (start((whole - self.side) / 2) for whole in size)
         if (left, top) == (0, 0) and size == (self.side, self.side):
             return image
         return image.crop((left, top, left + self.side, top + self.side))
