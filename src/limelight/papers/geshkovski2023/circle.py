@@ -2,7 +2,7 @@ r"""Metastable clusters on the circle: how many are left, over time and strength
 
 import numpy as np
 
-from limelight.claims import AtMost, Estimate, Finding
+from limelight.claims import AtMost, Estimate, Finding, Undecided
 from limelight.experiments.cluster_flow import ClusterFlow, look_times
 from limelight.fit import tabulate
 from limelight.fit.estimates import highest
@@ -36,6 +36,8 @@ def times(table: Table) -> np.ndarray:
 )
 def root(table: Table, time: int) -> Estimate:
     """Largest |mean clusters - √β| at the look next to t = {time}; β = 4, 9, 16, 25."""
+    if times(table)[-1] < time:
+        raise Undecided(f"the flow ends at t = {times(table)[-1]:g}, before t = {time}")
     look = int(np.argmin(np.abs(times(table) - time)))
     found = []
     for at, rows in near(table, BETA, *JUDGED).cells(BETA):

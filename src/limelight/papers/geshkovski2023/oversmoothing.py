@@ -93,7 +93,7 @@ def recipe(key: str, words: str, **parts) -> Figure:
 
     @claim(
         f"{key}.definitions",
-        f"Of twelve measures of similarity none falls with depth where the first rises ({words}).",
+        f"Of twelve measures of similarity none has the opposite trend to the first ({words}).",
         AtMost(0.0),
         at="limelight, for what others have measured",
         fixed=fixed,

@@ -93,7 +93,7 @@ def formula(table: Table) -> Estimate:
                 exact = theory(rows, response, noise, N or M).at(M)
                 z = abs(found.value - exact) / ((high - low) / 3.92)
                 count += 1
-                if z > worst:
+                if worst == worst and not z <= worst:  # what is no number is the worst
                     worst, where = (
                         z,
                         f"{named(rows)}, {response}, noise {noise:g}, N = {N or M}, M = {M}",
