@@ -158,7 +158,7 @@ def test_kinds_of_attention_known_by_their_tensors_are_refused(tmp_path):
     for names, says in (
         (("layers.0.blocks.0.attn.relative_position_bias_table",), "Swin"),
         (("blocks.0.attn.proj_l.weight", "blocks_token_only.0.gamma_1"), "CaiT"),
-        (("model.layers.0.self_attn.q_proj.weight",), "Llama"),
+        (("model.embed_tokens.weight", "model.layers.0.self_attn.q_proj.weight"), "Llama"),
     ):
         write(tmp_path / "m.safetensors", {name: np.ones((2, 2)) for name in names})
         with pytest.raises(InputError, match=f"this is {says}.* does not describe"):

@@ -40,7 +40,7 @@ def draw(table: Table) -> Picture:
 
 figure = replace(
     equal.figure,
-    statement="how often does descent with equal scores converge to the best tokens?",
+    statement=equal.figure.statement,
     grid={SIZE: SIZES[:2], "model.scale": [1.0]},
     trials=2000,
     scales=scales(
