@@ -13,7 +13,7 @@ The pages of errata cards (`cards.py`) are written too, from `errata.md` and fro
 print (`evidence.py`), and the table of changed claims in CHANGELOG.md (`changes.py`).
 
 What a mark may ask for is the functions below and those of `facts.py`,
-`networks.py` and `rates.py`, by name, with their words.
+`networks.py`, `pruning.py` and `rates.py`, by name, with their words.
 """
 
 import json
@@ -30,6 +30,7 @@ import changes  # noqa: E402
 import evidence  # noqa: E402
 import facts  # noqa: E402
 import networks  # noqa: E402
+import pruning  # noqa: E402
 import rates  # noqa: E402
 
 from limelight._core.maths import in_text
@@ -290,6 +291,8 @@ ASKED = {
     + (rates.descent, rates.trainers)
     + (networks.checkpoints, networks.loaded_networks, networks.refused_networks)
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
+    + (pruning.pruned_rows, pruning.pruned_speeds, pruning.pruned_changes, pruning.beside_tome)
+    + (pruning.pruned, pruning.lost_to_tome, pruning.probed)
     + (attacks.killed, attacks.fuzzed)
 }
 #: The two rounds of mutants: the tests as they were, and as they are.

@@ -66,10 +66,10 @@ def prune_curve(name: str) -> str:
         if safe:
             best = max(safe, key=lambda row: row["speedup"])
             low, high = (f"{100 * end:+.1f}" for end in best["difference_interval"])
+            change = in_text(f"{100 * best['difference']:+.1f} points, 95 % {low} to {high}")
             lines.append(
                 f"behind block {block} it is `{best['policy']}` with {best['keep']:g} of the"
-                f" patches, {best['speedup']:.2f} times as fast"
-                f" ({100 * best['difference']:+.1f} points, 95 % {low} to {high})"
+                f" patches, {best['speedup']:.2f} times as fast ({change})"
             )
         else:
             lines.append(f"behind block {block} every policy is known to lose some")
@@ -78,8 +78,8 @@ def prune_curve(name: str) -> str:
     picture = name.removeprefix("prune-")
     return (
         f"\n![Accuracy against time and FLOPs, {where}](../../results/prune/{picture}.png)\n\n"
-        f"{found['images']}, {where} (`results/benchmarks/{name}.json`). The fastest that is not"
-        f" known to lose accuracy: {'; '.join(lines)}.\n"
+        f"{found['images']}, {where} (`results/benchmarks/{name}.json`). The fastest row whose"
+        f" interval does not exclude the accuracy of the whole network: {', and '.join(lines)}.\n"
     )
 
 
