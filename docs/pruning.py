@@ -75,8 +75,11 @@ def beside_tome(name: str) -> str:
 
 
 def pruned(name: str, what: str, policy: str = "none", keep: str = "1", at: str = "") -> str:
-    """One number of a record: `points` lost or won, `change` with its interval, `faster`, `ms`,
-    `fewer` (FLOPs of the whole network over those that are left), or `lead` (see below)."""
+    """One number of a record, by its name.
+
+    `points` lost or won, `change` with its interval, how much `faster`, `ms` per image, `fewer`
+    (FLOPs of the whole network over those that are left), `lead` of one policy over another.
+    """
     rows = _pruned(name)["rows"]
     if what == "lead":  # the most points by which a policy is ahead of another at the same share
         ahead, behind = policy.split("/")
