@@ -289,7 +289,7 @@ ASKED = {
     + (facts.days, facts.onsets, facts.epochs, facts.costs, facts.lines, facts.made_of)
     + (rates.measured, rates.speeds, rates.compiling, rates.images, rates.decoder)
     + (rates.descent, rates.trainers)
-    + (networks.checkpoints, networks.loaded_networks, networks.refused_networks)
+    + (networks.checkpoints, networks.layouts, networks.loaded_networks, networks.refused_networks)
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
     + (pruning.pruned_rows, pruning.pruned_speeds, pruning.pruned_changes, pruning.beside_tome)
     + (pruning.pruned, pruning.lost_to_tome, pruning.probed)

@@ -6,7 +6,9 @@ from typing import Any
 
 from limelight._core.maths import in_text
 
-RECORDS = Path(__file__).resolve().parents[1] / "results" / "benchmarks"
+ROOT = Path(__file__).resolve().parents[1]
+RECORDS = ROOT / "results" / "benchmarks"
+FIXTURES = ROOT / "tests" / "fixtures" / "checkpoints"
 
 
 def checkpoints() -> str:
@@ -18,6 +20,11 @@ def checkpoints() -> str:
         f"{n} {of[n].partition('+')[0]}" for n in ("torch", "timm", "transformers")
     )
     return f"{len(found['rows'])} checkpoints, {wrong} wrong; {versions}"
+
+
+def layouts() -> str:
+    """How many small networks the tests compare with PyTorch."""
+    return str(len({path.parent for path in FIXTURES.glob("*/*.safetensors")}))
 
 
 def loaded_networks() -> str:
