@@ -71,7 +71,7 @@ def test_the_world_that_contributors_are_shown_can_be_swept(tmp_path):
 
     if __name__ == "__main__":
         start = lambda key, world, truth: Sum(0.1 * jr.normal(key, (world.tokens,)))
-        study = ll.Study(Coins(), start, ll.Train(steps=2, batch=2), [ll.measures.accuracy])
+        study = ll.Study(Coins(), start, ll.Train(steps=20, batch=2), [ll.measures.accuracy])
         table = study.sweep({"world.noise": [0.0, 0.5], "train.examples": [4]}, trials=2)
         assert len(table) == 4
     """
