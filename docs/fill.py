@@ -342,7 +342,7 @@ def errata() -> dict[Path, str]:
     folder = ROOT / "docs" / "errata"
     folder.mkdir(exist_ok=True)
     said = {key: {name: _said(v) for name, v in decided(key).items()} for key in KEYS}
-    made = cards.pages((ROOT / "docs" / "errata.md").read_text(), evidence.kept(), said)
+    made = cards.pages(written((ROOT / "docs" / "errata.md").read_text()), evidence.kept(), said)
     return {folder / name: text for name, text in made.items()}
 
 
