@@ -58,8 +58,8 @@ def in_numbers(output: str) -> str:
     if what is None:
         return ""
     sides = re.findall(r"^  (holds|FAILS)  (.+): (.+)$", text, re.M)
-    said = (f"{name}: {both} ({verdict.lower()})" for verdict, name, both in sides)
-    return f"{what[1][0].upper()}{what[1][1:]}. {'; '.join(s[0].upper() + s[1:] for s in said)}."
+    said = [what[1], *(f"{name}: {both}, which {word.lower()}" for word, name, both in sides)]
+    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in said)
 
 
 def printed(outputs: Mapping[str, str]) -> str:
