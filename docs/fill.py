@@ -288,6 +288,7 @@ ASKED = {
     + (errata_cards, changed_claims, facts.quantity, facts.trials, facts.mean, facts.most)
     + (facts.days, facts.onsets, facts.epochs, facts.costs, facts.lines, facts.made_of)
     + (rates.measured, rates.speeds, rates.compiling, rates.images, rates.decoder)
+    + (rates.grid, rates.weights_over_tokens)
     + (rates.descent, rates.trainers)
     + (networks.checkpoints, networks.layouts, networks.loaded_networks, networks.refused_networks)
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
@@ -345,7 +346,7 @@ def errata() -> dict[Path, str]:
     folder = ROOT / "docs" / "errata"
     folder.mkdir(exist_ok=True)
     said = {key: {name: _said(v) for name, v in decided(key).items()} for key in KEYS}
-    made = cards.pages((ROOT / "docs" / "errata.md").read_text(), evidence.kept(), said)
+    made = cards.pages(written((ROOT / "docs" / "errata.md").read_text()), evidence.kept(), said)
     return {folder / name: text for name, text in made.items()}
 
 
