@@ -209,17 +209,19 @@ def mutants() -> str:
 
 def machines() -> str:
     """Every place that was tried, and what came of it."""
+    record = _benchmark("machines")
     rows = ["| place | Python, JAX, NumPy | commands | tests |", "| --- | --- | --- | --- |"]
-    for name, found in _benchmark("machines").items():
+    for name, found in record["places"].items():
         if "not here" in found:
             rows.append(f"| {name} | | not tried: {found['not here']} | |")
             continue
         versions = ", ".join(found["versions"][n] for n in ("python", "jax", "numpy"))
         quiet = found["commands"] - len(found["faults"])
-        rows.append(
-            f"| {name} | {versions} | {quiet} of {found['commands']} | {found.get('tests', '')} |"
-        )
-    return "\n" + "\n".join(rows) + "\n"
+        commands = f"{quiet} of {found['commands']}" if found["commands"] else ""
+        most = f", {found['most memory, GB']} GB at most" if "most memory, GB" in found else ""
+        rows.append(f"| {name} | {versions} | {commands} | {found.get('tests', '')}{most} |")
+    made = f"*{record['date']}. Code: {record['commit'][:7]}.*"
+    return "\n" + "\n".join(rows) + f"\n\n{made}\n"
 
 
 def guided() -> str:
