@@ -209,17 +209,19 @@ def mutants() -> str:
 
 def machines() -> str:
     """Every place that was tried, and what came of it."""
+    record = _benchmark("machines")
     rows = ["| place | Python, JAX, NumPy | commands | tests |", "| --- | --- | --- | --- |"]
-    for name, found in _benchmark("machines").items():
+    for name, found in record["places"].items():
         if "not here" in found:
             rows.append(f"| {name} | | not tried: {found['not here']} | |")
             continue
         versions = ", ".join(found["versions"][n] for n in ("python", "jax", "numpy"))
         quiet = found["commands"] - len(found["faults"])
-        rows.append(
-            f"| {name} | {versions} | {quiet} of {found['commands']} | {found.get('tests', '')} |"
-        )
-    return "\n" + "\n".join(rows) + "\n"
+        commands = f"{quiet} of {found['commands']}" if found["commands"] else ""
+        most = f", {found['most memory, GB']} GB at most" if "most memory, GB" in found else ""
+        rows.append(f"| {name} | {versions} | {commands} | {found.get('tests', '')}{most} |")
+    made = f"*{record['date']}. Code: {record['commit'][:7]}.*"
+    return "\n" + "\n".join(rows) + f"\n\n{made}\n"
 
 
 def guided() -> str:
@@ -288,6 +290,7 @@ ASKED = {
     + (errata_cards, changed_claims, facts.quantity, facts.trials, facts.mean, facts.most)
     + (facts.days, facts.onsets, facts.epochs, facts.costs, facts.lines, facts.made_of)
     + (rates.measured, rates.speeds, rates.compiling, rates.images, rates.decoder)
+    + (rates.grid, rates.weights_over_tokens)
     + (rates.descent, rates.trainers)
     + (networks.checkpoints, networks.layouts, networks.loaded_networks, networks.refused_networks)
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
@@ -345,7 +348,7 @@ def errata() -> dict[Path, str]:
     folder = ROOT / "docs" / "errata"
     folder.mkdir(exist_ok=True)
     said = {key: {name: _said(v) for name, v in decided(key).items()} for key in KEYS}
-    made = cards.pages((ROOT / "docs" / "errata.md").read_text(), evidence.kept(), said)
+    made = cards.pages(written((ROOT / "docs" / "errata.md").read_text()), evidence.kept(), said)
     return {folder / name: text for name, text in made.items()}
 
 
