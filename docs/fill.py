@@ -211,7 +211,7 @@ def machines() -> str:
     """Every place that was tried, and what came of it."""
     record = _benchmark("machines")
     rows = ["| place | Python, JAX, NumPy | commands | tests |", "| --- | --- | --- | --- |"]
-    for name, found in record["places"].items():
+    for name, found in record.get("places", record).items():  # earlier records are places alone
         if "not here" in found:
             rows.append(f"| {name} | | not tried: {found['not here']} | |")
             continue
@@ -220,8 +220,8 @@ def machines() -> str:
         commands = f"{quiet} of {found['commands']}" if found["commands"] else ""
         most = f", {found['most memory, GB']} GB at most" if "most memory, GB" in found else ""
         rows.append(f"| {name} | {versions} | {commands} | {found.get('tests', '')}{most} |")
-    made = f"*{record['date']}. Code: {record['commit'][:7]}.*"
-    return "\n" + "\n".join(rows) + f"\n\n{made}\n"
+    made = f"\n*{record['date']}. Code: {record['commit'][:7]}.*\n" if "commit" in record else ""
+    return "\n" + "\n".join(rows) + f"\n{made}"
 
 
 def guided() -> str:
