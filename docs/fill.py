@@ -218,8 +218,9 @@ def machines() -> str:
         versions = ", ".join(found["versions"][n] for n in ("python", "jax", "numpy"))
         quiet = found["commands"] - len(found["faults"])
         commands = f"{quiet} of {found['commands']}" if found["commands"] else ""
-        most = f", {found['most memory, GB']} GB at most" if "most memory, GB" in found else ""
-        rows.append(f"| {name} | {versions} | {commands} | {found.get('tests', '')}{most} |")
+        most = f"{found['most memory, GB']} GB at most" if "most memory, GB" in found else ""
+        told = ", ".join(filter(None, [found.get("tests"), most]))
+        rows.append(f"| {name} | {versions} | {commands} | {told} |")
     made = f"\n*{record['date']}. Code: {record['commit'][:7]}.*\n" if "commit" in record else ""
     return "\n" + "\n".join(rows) + f"\n{made}"
 
