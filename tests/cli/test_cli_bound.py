@@ -51,7 +51,7 @@ def test_bound_for_people_and_machines(checkpoint, tmp_path):
         "blocks.1",
         "QK spec",
         "How vacuous",
-        "Growth with T",
+        "Growth of the bound with T",
         "Not covered",
         "MLP",
     ):  # noqa: E501
