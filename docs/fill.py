@@ -184,9 +184,16 @@ def items(key: str) -> str:
     counted = coverage.counts(found)
     rows = ["| item | says | where |", "| --- | --- | --- |"]
     for item in found:
-        where = ", ".join(f"`{pointer}`" for pointer in item.where)
+        where = ", ".join(_led(key, pointer) for pointer in item.where)
         rows.append(f"| {item.label} | {_cell(item.says)} | {where or 'not here: ' + item.why} |")
     return f"\n{counted['here']} of {counted['items']} are here.\n\n" + "\n".join(rows) + "\n"
+
+
+def _led(key: str, pointer: str) -> str:
+    """Where an item lives, as it is written; an erratum leads to its card."""
+    kind, _, name = pointer.partition(":")
+    card = f"errata/{key}.md#{key}-{name.lower()}"
+    return f"[`{pointer}`]({card})" if kind == "erratum" else f"`{pointer}`"
 
 
 def mutants() -> str:

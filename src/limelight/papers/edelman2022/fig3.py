@@ -129,7 +129,7 @@ def panels(table: Table) -> Estimate:
 
 @stated(
     "B3.slower",
-    "More bits take longer.",
+    "A parity among more bits takes longer to learn.",
     Above(0.0),
     statistic="smaller z of one-sided Mann-Whitney tests, 10 against 15 and 15 against 20 bits,"
     " ends at 5 % after Holm",

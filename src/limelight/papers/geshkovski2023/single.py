@@ -41,7 +41,8 @@ def weak(table: Table) -> Estimate:
 
 @claim(
     "single.strong",
-    "Control: with strengths from 4 on tokens are one cluster by t = 30 as often.",
+    "Control: with strengths from 4 on tokens are one cluster by t = 30, in four of five draws or"
+    " more.",
     AtLeast(0.8),
     at=f"limelight, for {SPHERE}, convergence to one cluster",
     kind="control",

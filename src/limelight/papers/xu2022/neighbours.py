@@ -90,7 +90,8 @@ def edge(table: Table) -> Estimate:
 
 @claim(
     "theorem1.beyond",
-    "Control: with K of twice m_k and more averaging still improves every token so often.",
+    "Control: with K of twice m_k and more averaging still improves every token with"
+    " probability 1 - 3 delta.",
     AtLeast(LEAST),
     at="limelight; xu2022, Theorem 1 without an assumption of its text",
     kind="control",

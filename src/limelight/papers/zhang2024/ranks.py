@@ -55,7 +55,8 @@ def long_stays(table: Table) -> Estimate:
 
 @claim(
     "ranks.short",
-    "Elsewhere a head recruits its next row: the stay grows slowly, as the root of 1/s or less.",
+    "Where R does not divide m a head recruits its next row: the stay grows slowly, as the root of"
+    " 1/s or less.",
     AtMost(0.5),
     at=f"limelight, a law for {DYNAMICS}, low rank",
     fixed="pilot",
