@@ -20,8 +20,8 @@ from: the caption (scale, trials) is added by whoever calls it, before the pictu
 **Ready-made pictures.** `lines` is one panel of lines with bands, laws as `guides`, and reference
 lines; `panels` is a grid of panels with one set of names; `phase` and `phase_diagram` show where
 trials succeed; `mass_by_role` and `similarity_maps` show attention; `example` is one example of a
-world, `parts` the arrays of a model. `over_cells` and `band` read lines off a table; `regions` names
-the parts of a map.
+world, `parts` the arrays of a model. `over_cells` and `band` read lines off a table; `regions`
+names the parts of a map.
 
 **Everything else** is a `Picture` of `Panel`s with `Axis` and marks:
 

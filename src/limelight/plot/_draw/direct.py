@@ -52,8 +52,10 @@ def write(
         looks: The look of every label.
         beside: Labels that stand in a margin already.
     """
-    figure = style.figure_of(grid[0])
-    figure.draw_without_rendering()  # settles the layout
+    labels = {getattr(m, "label", "") for p in panels for m in p.content if not isinstance(m, Map)}
+    if not labels - beside - {""}:
+        return set()
+    style.figure_of(grid[0]).draw_without_rendering()  # settles the layout
     done = {*beside}
     drawn = [
         (axes, panel, _subjects(axes, panel.content))
