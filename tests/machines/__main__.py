@@ -12,8 +12,8 @@ from pathlib import Path
 
 from limelight._engine.device import commit
 from tests.machines.places import PLACES, ROOT, WHOLE, Unavailable
-from tests.machines.quick import COMMANDS, EVERYTHING, FIRST, NOTICING, TESTS, tried
-from tests.machines.versions import VERSIONS, named
+from tests.machines.quick import COMMANDS, DEMO, EVERYTHING, FIRST, NOTICING, TESTS, tried
+from tests.machines.versions import VERSIONS, WHEELS, named
 
 RESULTS = ROOT / "results" / "benchmarks" / "machines.json"
 
@@ -50,6 +50,7 @@ def main() -> int:
 ROWS = (
     {name: (made, FIRST, NOTICING) for name, made in PLACES.items()}
     | {name: (made, COMMANDS, TESTS) for name, made in VERSIONS.items()}
+    | {name: (made, DEMO, ()) for name, made in WHEELS.items()}
     | {name: (made, (), EVERYTHING) for name, made in WHOLE.items()}
 )
 

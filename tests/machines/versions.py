@@ -106,4 +106,5 @@ VERSIONS = {
     f"Python {python}, {which}": partial(versions, python, which)
     for python in PYTHONS
     for which in RESOLUTIONS
-} | {f"wheel, Python {python}": partial(wheel, python) for python in PYTHONS}
+}
+WHEELS = {f"wheel, Python {python}": partial(wheel, python) for python in PYTHONS}
