@@ -22,12 +22,14 @@ def main() -> int:
     """Read the words, go from place to place, write down; 1 if anything failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", help="some of the places, by a part of their names")
+    parser.add_argument("--but-not", nargs="*", default=[], help="places to leave out, likewise")
     parser.add_argument("--output", type=Path, default=RESULTS)
     words = parser.parse_args()
     record = begun(words.output)
     failed = False
     for name, (made, commands, tests) in ROWS.items():
-        if words.only and not any(part in name for part in words.only):
+        wanted = not words.only or any(part in name for part in words.only)
+        if not wanted or any(part in name for part in words.but_not):
             continue
         began = time.monotonic()
         say = lambda what: print(f"  {time.monotonic() - began:5.0f} s  {what}", flush=True)  # noqa: B023
