@@ -44,6 +44,7 @@ def main() -> int:
         except Unavailable as error:
             record["places"][name] = {"not here": str(error)}
             say(f"not here: {error}")
+        record["places"] = {n: record["places"][n] for n in ROWS if n in record["places"]}
         words.output.write_text(json.dumps(record, indent=1) + "\n")
     return int(failed)
 
