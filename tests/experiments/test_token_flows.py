@@ -63,6 +63,25 @@ def test_two_planes():
     np.testing.assert_allclose(found[1, :, 0], ends, atol=0.003)
 
 
+def test_the_power_of_a_layer_where_little_is_left():
+    """The first u below a millionth by a plain loop, and the law that the next layer obeys there."""
+    for n, beta, skip, step in ((16, 2.0, 0.0, 1.0), (16, 2.0, 1.0, 0.5), (8, 0.0, 0.0, 1.0)):
+        world = Sphere(n, n, start="equiangular")
+        model = SphereAttention(strength=beta, skip=skip, step=step)
+        read = jax.jit(AngleFlow(world, model, layers=3).trial)(jr.key(0))
+        u, layers = 1.0, 0
+        while u >= 1e-6:
+            e = np.exp(-beta * u)
+            own, other = (1 - e) / (1 + (n - 1) * e), e / (1 + (n - 1) * e)
+            p, q, s = skip + step * own, step * other, n - (n - 1) * u
+            u, layers = p**2 * u / (p**2 + 2 * p * q * s + n * q**2 * s), layers + 1
+        assert int(read["below"]) == layers
+        assert float(read["power"]) < 1e-5
+    far = AngleFlow(Sphere(8, 8, start="equiangular"), SphereAttention(strength=20.0), layers=3)
+    unread = jax.jit(far.trial)(jr.key(0))  # e^20 / 8 layers are more than a million
+    assert np.isnan([float(unread["below"]), float(unread["power"])]).all()
+
+
 def test_six_tokens_on_the_circle():
     angle = np.arange(6) ** 1.5
     x = jnp.asarray(np.stack([np.cos(angle), np.sin(angle)], axis=1))
