@@ -64,7 +64,7 @@ def test_two_planes():
 
 
 def test_the_power_of_a_layer_where_little_is_left():
-    """The first u below a millionth by a plain loop, and the law that the next layer obeys there."""
+    """The first u below a millionth by a plain loop; there the next layer obeys its law."""
     for n, beta, skip, step in ((16, 2.0, 0.0, 1.0), (16, 2.0, 1.0, 0.5), (8, 0.0, 0.0, 1.0)):
         world = Sphere(n, n, start="equiangular")
         model = SphereAttention(strength=beta, skip=skip, step=step)
