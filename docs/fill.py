@@ -292,7 +292,7 @@ ASKED = {
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
     + (attacks.killed, attacks.fuzzed)
 }
-#: Marks that count lines: they move with every edit, so that a page stands while it is nearly right.
+#: Marks that count lines: these move with every edit, so a page stands while it is nearly right.
 COUNTED, COUNT = ("lines", "made_of"), re.compile(r"\d[\d,]*")
 #: The two rounds of mutants: the tests as they were, and as they are.
 ROUNDS = ("before", "after")
