@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from limelight._core.errors import InputError
+from limelight.papers import load
 from limelight.theory.geshkovski2023 import statements as clusters
 from limelight.theory.tarzanagh2023 import statements as selections
 from limelight.theory.zhang2024 import statements as prompts
@@ -138,3 +139,17 @@ def test_a_layer_that_is_principal_component_regression_is_seen_as_such():
         found = Watcher._cosines(SimpleNamespace(law=law), jnp.asarray(matrix))
         regressions = [np.diag(np.where(np.arange(4) < k, best, 0)) for k in (1, 2, 3)]
         np.testing.assert_allclose(found, [cosine(matrix, r) for r in regressions], rtol=1e-5)
+
+
+#: Statements that are known to stand in the papers, though not word by word.
+READ = {"infimum", "regularisation-path", "local", "feasible", "prompt"}
+
+
+@pytest.mark.parametrize("key", ["tarzanagh2023", "zhang2024", "geshkovski2023"])
+def test_what_was_recalled_says_so(key):
+    """A statement is ours, or was read, or its note says that it was not."""
+    for statement in load(key).statements:
+        found = statement.evaluate({})
+        ours = "(ours)" in statement.title or found.reference.startswith("limelight")
+        told = any("recalled" in note for note in found.notes)
+        assert told or ours or statement.label in READ, statement.label

@@ -380,6 +380,7 @@ def path_count(layers: int = 12, heads: int = 3, length: int = 6, skip: int = 1)
         quantities={"of this length": float(chosen and chosen * heads**length)}
         if skip and log < 700
         else {},
+        notes=RECALLED,
         reference=RANK,
     )
 
