@@ -5,7 +5,7 @@ import numpy as np
 from limelight.claims import AtLeast, AtMost, Estimate, Inside, Undecided
 from limelight.experiments.angle_flow import AngleFlow
 from limelight.fit import tabulate
-from limelight.fit.estimates import hull, largest, lowest, together
+from limelight.fit.estimates import highest, hull, largest, lowest, together
 from limelight.models.sphere_attention import SphereAttention
 from limelight.papers.geshkovski2023.reading import SPHERE, average, over, rate
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -71,10 +71,25 @@ def short_form(table: Table) -> Estimate:
     "From dimension 2,048 on the mean cosine follows the flow of equal angles within .05.",
     AtMost(0.05),
     at=f"limelight, for {SPHERE}, the theorem for high dimension",
-    fixed="pilot",
+    fixed="after",
 )
 def mean_follows(table: Table) -> Estimate:
-    """Largest distance of the mean cosine, d at least 2048; largest draw."""
+    """Largest distance of the mean cosine at any time, d at least 2048, mean over draws; highest
+    cell.
+    """
+    cells = moderate(table, 2048).cells(BETA, D)
+    return highest(together(((at(cell), rows["apart.mean"]) for cell, rows in cells), average))
+
+
+@claim(
+    "concentration.every",
+    "From dimension 2,048 on the mean cosine of every draw stays within .05 of that flow.",
+    AtMost(0.05),
+    at=f"limelight, for {SPHERE}, the theorem for high dimension",
+    fixed="pilot",
+)
+def every_draw_follows(table: Table) -> Estimate:
+    """Largest distance of the mean cosine at any time, d at least 2048; largest draw."""
     cells = moderate(table, 2048).cells(BETA, D)
     return largest({at(cell): rows["apart.mean"].max() for cell, rows in cells})
 
@@ -154,7 +169,7 @@ figure = Figure(
         ),
         small=Scale(trials=32, grid={BETA: [1.0, 4.0], D: [32, 128, 512, 2048, 100_000]}),
     ),
-    claims=(slope, short_form, mean_follows, late),
+    claims=(slope, short_form, mean_follows, every_draw_follows, late),
     pictures={"concentration": draw},
     summary=summary,
     reference=f"{SPHERE}, the theorem for high dimension",

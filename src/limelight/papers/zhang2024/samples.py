@@ -72,7 +72,10 @@ def draw(table: Table) -> Picture:
         low, high = found.interval or (np.nan, np.nan)
         left.append(Points("whitened over the set", [5000 * 0.92], [found.value], [low], [high]))
     right: list = []
+    batches = table.where(prompts=0).values("batch")[[0, -1]]  # four kinds of marks in a panel
     for at, part in table.where(prompts=0).cells("model.form", "batch"):
+        if at["batch"] not in batches:
+            continue
         label = f"{at['model.form']}, $B = {at['batch']}$"
         marker = "o" if at["model.form"] == "merged" else "s"
         x, y = part["flow.time"].ravel(), part["time"].ravel()
