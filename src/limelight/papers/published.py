@@ -292,7 +292,7 @@ def cost_of_run(store: str | Path, table: Table) -> StudyCost:
 
 
 def _repeated(command: str) -> str:
-    """A command without the words that say where it ran: folders, clusters and their addresses."""
+    """A command without what says where it ran: folders, clusters and their addresses."""
     try:
         words = iter(shlex.split(command))
     except ValueError:
@@ -301,7 +301,7 @@ def _repeated(command: str) -> str:
     for word in words:
         name, given, _ = word.partition("=")
         if name not in ("--store", "--on", "--workers", "--with"):
-            kept.append(word)
+            kept.append(Path(word).name if Path(word).is_absolute() else word)
         elif not given:
             next(words, None)
     return shlex.join(kept)

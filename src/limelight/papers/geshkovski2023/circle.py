@@ -52,7 +52,7 @@ def root(table: Table, time: int) -> Estimate:
 def _distance(off: Estimate) -> Estimate:
     """From 0, on either side."""
     ends = off.interval or (np.nan, np.nan)
-    low, high = sorted(np.abs(ends))
+    low, high = sorted(abs(float(end)) for end in ends)
     return replace(
         off, value=abs(off.value), interval=(0.0 if ends[0] * ends[1] < 0 else low, high)
     )
