@@ -19,6 +19,7 @@ def test_counts_round_halves_to_even_exactly():
         thousandths = range(0, 1001, 7)
         exact = [round(Fraction(t, 1000) * total) for t in thousandths]
         assert count(jnp.array(thousandths) / 1000, total).tolist() == exact
+        assert [int(count(x / 1000, total)) for x in thousandths] == exact  # without JAX
     assert [int(count(x, 100)) for x in (0.065, 0.075)] == [6, 8]
 
 

@@ -57,3 +57,11 @@ def test_without_a_cpu_nothing_is_counted_and_a_line_says_why(monkeypatch):
     monkeypatch.setattr(jax, "local_devices", none)
     with pytest.raises(InputError, match="leave out the CPU"):
         xla_flops(jax.jit(jnp.sin), jnp.ones(3))
+
+
+def test_only_programs_without_libraries_that_wait_are_free():
+    matrix = jnp.eye(3)
+    inside = lambda: jax.lax.fori_loop(0, 3, lambda _, x: jnp.linalg.cholesky(x), matrix)
+    assert trial_cost(lambda: jnp.tanh(matrix) @ matrix, (), 1).free
+    for function in (inside, lambda: jnp.linalg.eigh(matrix), lambda: jnp.fft.fft(matrix)):
+        assert not trial_cost(function, (), 1).free

@@ -17,7 +17,7 @@ import pytest
 from limelight._core.errors import InputError, RunError, StallError
 from limelight._engine import device, make_plan
 from limelight._engine.batch import program
-from limelight._engine.run import Engine, patiently, run
+from limelight._engine.run import Engine, Memory, describe_run, patiently, run
 from limelight.experiments import Experiment, Study
 from limelight.measures import FreshLoss, accuracy
 from limelight.models import Shallow
@@ -301,3 +301,23 @@ def test_a_machine_with_cores_to_spare_gives_the_same_table(monkeypatch, cores):
     axes = {"kind": ["plain", "odd", "even"], "sides": [2.0, 6.0]}
     table = run(make_plan(DoubleDice(), axes, trials=2))
     np.testing.assert_array_equal(table["value"], table["sides"] * (1 / 3))
+
+
+@pytest.mark.parametrize("hands", [1, 2])
+def test_chunks_computed_side_by_side_are_the_same(hands, monkeypatch):
+    """The same table, every chunk counted once, and seconds that add up to those of the run."""
+    monkeypatch.setattr("limelight._engine.run.device.hands", lambda _: hands)
+    axes = {"kind": ["plain", "odd"], "sides": [2.0, 6.0]}
+    plan, seen = make_plan(Dice(), axes, trials=6, width=2), []
+    keep = Memory(describe_run(plan, None, {}))
+    facts, write = [], keep.write
+    keep.write = lambda name, rows, told: (facts.append(told), write(name, rows, told))
+    engine = Engine(plan, keep, lambda p: seen.append((p.done, p.computed)), 60.0, {})
+    table, alone = engine.work(), run(plan)
+    assert all(np.array_equal(table[name], alone[name]) for name in alone.columns)
+    assert engine.hands == hands
+    assert seen[-1] == (24, 24)
+    assert sum(fact["compilations"] for fact in facts) == 2
+    spent = engine.progress
+    assert sum(fact["seconds"] for fact in facts) <= spent.seconds + 0.01
+    assert sum(f["compile_seconds"] for f in facts) == pytest.approx(spent.compile_seconds, abs=0.1)

@@ -3,11 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.optimize import isotonic_regression
 
 from limelight._core.errors import InputError
 from limelight.plot import Series
 from limelight.plot._draw.lines import draw_band, draw_open_ends
-from limelight.plot._draw.places import spread, thin
+from limelight.plot._draw.places import rising, spread, thin
 from limelight.plot.style import new_figure
 
 places = hnp.arrays(float, st.integers(1, 12), elements=st.floats(0, 1))
@@ -72,3 +73,8 @@ def test_a_band_is_clipped_to_the_frame_and_skips_the_unknown():
     assert 2 not in corners[:, 0]
     (bar,) = axes.collections[1].get_segments()  # the last point has no neighbour to shade to
     assert bar.tolist() == [[3, 0], [3, 10]]
+
+
+@given(hnp.arrays(float, st.integers(1, 12), elements=st.integers(-5, 5).map(float)))
+def test_the_nearest_rising_sequence_is_scipys(values):
+    np.testing.assert_allclose(rising(values), isotonic_regression(values).x, atol=1e-12)

@@ -1,9 +1,10 @@
-"""Waiting for a chunk that may never end."""
+"""Waiting for a chunk that may never end, or for several."""
 
+import collections
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from limelight._core.errors import StallError
@@ -48,3 +49,45 @@ def patiently(
         if error is not None:
             raise error
         return value
+
+
+def side_by_side(
+    task: Callable[[Any], Any], items: Sequence[Any], hands: int, stop: threading.Event
+) -> list[Any]:
+    """The task of every item, so many at a time, each hand a thread; in the order of the items.
+
+    The first error, or Ctrl-C, sets `stop`: no further item is begun, and a task that looks at it
+    can end early.
+    """
+    if hands < 2 or len(items) < 2:
+        return [task(item) for item in items]
+    left, found = collections.deque(enumerate(items)), {}
+    errors: list[BaseException] = []
+
+    def work():
+        while not stop.is_set():
+            try:
+                place, item = left.popleft()
+            except IndexError:
+                return
+            try:
+                found[place] = task(item)
+            except BaseException as error:
+                errors.append(error)
+                stop.set()
+
+    threads = [threading.Thread(target=work, daemon=True, name=f"hand {n}") for n in range(hands)]
+    try:
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            for thread in threads:
+                thread.join(0.1)  # in short turns, so that Ctrl-C is heard
+    except BaseException:
+        stop.set()
+        for thread in threads:
+            thread.join(2.0)  # long enough to give a chunk back
+        raise
+    if errors:
+        raise errors[0]
+    return [found[place] for place in range(len(items))]

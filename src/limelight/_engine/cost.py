@@ -15,20 +15,58 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from limelight._core.errors import InputError
 
+#: What a CPU leaves to libraries that wait for its threads, or to Python. Two such calls at a time
+#: can wait for each other for ever.
+WAITING = frozenset(
+    {
+        "cholesky",
+        "cholesky_update",
+        "eig",
+        "eigh",
+        "fft",
+        "geqp3",
+        "geqrf",
+        "hessenberg",
+        "householder_product",
+        "lu",
+        "ormqr",
+        "qr",
+        "schur",
+        "svd",
+        "triangular_solve",
+        "tridiagonal",
+        "tridiagonal_solve",
+        "custom_call",
+        "ffi_call",
+        "io_callback",
+        "pallas_call",
+        "pure_callback",
+    }
+)
+
 
 @dataclass(frozen=True)
 class Cost:
-    """FLOPs and peak bytes of one trial, and the shapes of what it leaves."""
+    """FLOPs and peak bytes of one trial, and the shapes of what it leaves.
+
+    Args:
+        flops: Multiply and add counted apart.
+        bytes: At the peak.
+        leaves: The shapes of what it leaves.
+        free: Whether two programs of such trials may run in one process at a time.
+    """
 
     flops: float
     bytes: int
     leaves: Any = None
+    free: bool = False
 
 
 def trial_cost(function: Callable, arguments: Any, loop_trips: int) -> Cost:
     """Count one call of `function`; a while loop is taken to run `loop_trips` times."""
     closed, leaves = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    return Cost(_flops(closed.jaxpr, loop_trips), _peak(closed.jaxpr), leaves)
+    free = not WAITING & _names(closed.jaxpr)
+    return Cost(_flops(closed.jaxpr, loop_trips), _peak(closed.jaxpr), leaves, free)
 
 
 def xla_flops(program: Any, *given: Any) -> float:
@@ -63,6 +101,12 @@ def _flops(jaxpr: Jaxpr, trips: int) -> float:
         else:
             total += sum(_size(var) for var in eqn.outvars)
     return total
+
+
+def _names(jaxpr: Jaxpr) -> set[str]:
+    """The primitives of a program, those inside others too."""
+    own = {eqn.primitive.name for eqn in jaxpr.eqns}
+    return own.union(*(_names(sub) for eqn in jaxpr.eqns for sub in _inner(eqn)))
 
 
 def _peak(jaxpr: Jaxpr) -> int:

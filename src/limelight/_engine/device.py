@@ -110,6 +110,16 @@ def room(bytes_a_trial: int, backend: str, memory: int) -> int:
     return max(1, min(int(limit / max(bytes_a_trial, 1)), WIDEST.get(backend, 128)))
 
 
+def hands(chunk: int) -> int:
+    """Chunks of so many bytes that are computed at a time.
+
+    On a CPU two, where there are cores and memory: most of these programs keep one core busy.
+    """
+    cores = os.cpu_count() or 1
+    spare = jax.default_backend() == "cpu" and cores > 1 and 2 * chunk <= SHARE * memory()
+    return 2 if spare else 1
+
+
 def over_trials(width: int) -> NamedSharding:
     """The local devices share the leading axis, the trials."""
     return NamedSharding(_mesh(width), PartitionSpec("trial"))

@@ -252,6 +252,7 @@ def make_plan(
     cost = Cost(
         sum(c.flops * len(g.cells) for c, g in zip(costs, groups, strict=True)) / len(cells),
         max(c.bytes for c in costs),
+        free=all(c.free for c in costs),
     )
     most = trials * max(len(group.cells) for group in groups)
     if width is not None and width < 1:

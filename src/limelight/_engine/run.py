@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,11 @@ import numpy as np
 from limelight._core import bar, compiling
 from limelight._core.errors import InputError, LimelightError, RunError
 from limelight._core.manifests import FORMAT, sealed
-from limelight._core.patience import patiently
+from limelight._core.patience import patiently, side_by_side
 from limelight._engine import device
 from limelight._engine.claims import holder
 from limelight._engine.plan import Chunk, Plan
+from limelight._engine.progress import Progress
 from limelight._engine.reading import assemble, covered
 from limelight._engine.store import Store, now
 from limelight._identity.inputs import check_inputs
@@ -34,54 +34,7 @@ POLL = 0.5
 #: Times that chunks are looked for again when some were lost after they were finished.
 ROUNDS = 5
 #: Cores from which on programs are compiled ahead, and how many at a time.
-SPARE, COMPILERS = 4, 8
-
-
-@dataclass
-class Progress:
-    """How far a run is.
-
-    Args:
-        total: Trials in the study.
-        done: Trials finished, earlier runs included.
-        under_way: Trials finished in a chunk that is not.
-        computed: Trials this run computed.
-        seconds: Since this run began.
-        compile_seconds: Of these, spent waiting for the compiler.
-        compilations: Programs this run compiled (or took from the cache).
-        compiling: Whether a program is being compiled now.
-        programs: Programs that the study consists of.
-        compiling_since: When that began, on the clock of `time.monotonic`.
-        compiling_usually: Seconds that a program of this study usually takes to compile on this
-            machine; `None` where that is not known.
-        messages: What the user should hear; whoever shows a message removes it.
-    """
-
-    total: int
-    done: int = 0
-    under_way: int = 0
-    computed: int = 0
-    seconds: float = 0.0
-    compile_seconds: float = 0.0
-    compilations: int = 0
-    compiling: bool = False
-    programs: int = 0
-    compiling_since: float = 0.0
-    compiling_usually: float | None = None
-    messages: list[str] = field(default_factory=list)
-
-    @property
-    def trials_per_second(self) -> float:
-        """Trials of this run over its time, compilation included."""
-        return self.computed / self.seconds if self.seconds > 0 else 0.0
-
-    @property
-    def seconds_left(self) -> float:
-        """At the pace of the computing so far; NaN before the first chunk."""
-        computing = self.seconds - self.compile_seconds
-        if not self.computed:
-            return float("nan")
-        return (self.total - self.done) * computing / self.computed
+SPARE, COMPILERS = 2, 8
 
 
 class Memory:
@@ -189,7 +142,13 @@ class Engine:
         )
         self.began = time.monotonic()
         self.programs: dict[int, Future] = {}
-        self.told = 0  # programs that the facts of earlier chunks have counted
+        #: Chunks computed at a time, and what tells them that the run is over.
+        self.hands = device.hands(plan.memory) if plan.cost.free else 1
+        self.over = threading.Event()
+        self.counting = threading.RLock()
+        self.waiting = 0  # for the compiler
+        #: What the facts of earlier chunks have counted: programs, waiting for them, time.
+        self.told, self.waited, self.ended = 0, 0.0, self.began
         self.tracing = threading.Lock()  # one at a time: side by side they share one interpreter
         self.compilers: ThreadPoolExecutor | None = None
         self.moved = self.began
@@ -222,7 +181,8 @@ class Engine:
         """Every one of these finished, by this process or another; failures are gathered."""
         waiting = self._compile_ahead(list(chunks))
         while waiting:
-            waiting = [chunk for chunk in waiting if not self._settle(chunk)]
+            settled = side_by_side(self._settle, waiting, self.hands, self.over)
+            waiting = [chunk for chunk, done in zip(waiting, settled, strict=True) if not done]
             if waiting:
                 time.sleep(POLL)
         if self.failures:
@@ -264,29 +224,35 @@ class Engine:
         self._check_memory()
         self._check_inputs()
         self._report()
-        began, compiled = time.monotonic(), self.progress.compile_seconds
+        began = self.moved = time.monotonic()
         try:
-            self.moved = time.monotonic()
             task = lambda: self._compute(chunk)
-            columns = patiently(task, self.stall, chunk.name, lambda: self.moved, self.watch)
+            columns = patiently(task, self.stall, chunk.name, lambda: self.moved, self._watch)
         except LimelightError:
             raise
         except Exception as error:  # out of memory, a bug in a measure: the rest goes on
             self.failures[chunk.name] = f"{type(error).__name__}: {_in_a_line(error)}"
             self.progress.messages.append(f"chunk {chunk.name} failed: {self.failures[chunk.name]}")
             return self._report()
-        facts = {
-            "seconds": round(time.monotonic() - began, 4),
-            "compile_seconds": round(self.progress.compile_seconds - compiled, 4),
-            "compilations": self.progress.compilations - self.told,
-            "trials": len(chunk.cells),
-            "by": holder(),
-            **self.machine,
-        }
+        with self.counting:  # so that the seconds of chunks add up to those of the run
+            ended, waited = time.monotonic(), self.progress.compile_seconds
+            facts = {
+                "seconds": round(ended - max(began, self.ended), 4),
+                "compile_seconds": round(waited - self.waited, 4),
+                "compilations": self.progress.compilations - self.told,
+                "trials": len(chunk.cells),
+                "by": holder(),
+                **self.machine,
+            }
+            self.ended, self.waited = ended, waited
+            self.told += facts["compilations"]
         self.keep.write(chunk.name, columns, facts)
-        self.told += facts["compilations"]
-        self.progress.computed += len(chunk.cells)
-        return self._report(chunk)
+        return self._report(chunk, len(chunk.cells))
+
+    def _watch(self) -> None:
+        self.watch()
+        if self.over.is_set():
+            raise RunError("the run was stopped", "the same command goes on with it")
 
     def _check_memory(self) -> None:
         """Refuse trials too large to be held, where their size is known exactly."""
@@ -318,20 +284,27 @@ class Engine:
 
     def _program(self, group: int, arguments: tuple) -> Any:
         """The group's program, compiled now unless that was begun ahead."""
-        began, self.progress.compiling = time.monotonic(), True
-        self.progress.compiling_since = began
+        with self.counting:
+            mine = group not in self.programs
+            ready = self.programs.setdefault(group, Future())
+            self.waiting += 1
+            if self.waiting == 1:
+                self.progress.compiling, self.progress.compiling_since = True, time.monotonic()
         self._report()
         try:
-            if group not in self.programs:
-                self.programs[group] = Future()
+            if mine:
                 try:
-                    self.programs[group].set_result(self._compile(group, arguments))
+                    ready.set_result(self._compile(group, arguments))
                 except Exception as error:  # it would fail again; every chunk is told
-                    self.programs[group].set_exception(error)
-            return self.programs[group].result()
+                    ready.set_exception(error)
+            return ready.result()
         finally:
-            self.progress.compiling = False
-            self.progress.compile_seconds += time.monotonic() - began
+            with self.counting:
+                self.waiting -= 1
+                if not self.waiting:
+                    self.progress.compiling = False
+                    since = self.progress.compiling_since
+                    self.progress.compile_seconds += time.monotonic() - since
 
     def _compile(self, group: int, arguments: tuple) -> Any:
         began = time.monotonic()
@@ -375,14 +348,16 @@ class Engine:
     def _place(self, chunk: Chunk) -> tuple:
         return self.executor.place(self.plan.arguments(chunk), self.plan.width)
 
-    def _report(self, finished: Chunk | None = None) -> bool:
-        if finished is not None:
-            self.progress.done += len(finished.cells)
-            self.progress.under_way = 0
-        self.progress.messages += self.keep.warnings
-        self.keep.warnings.clear()
-        self.progress.seconds = time.monotonic() - self.began
-        self.show(self.progress)
+    def _report(self, finished: Chunk | None = None, computed: int = 0) -> bool:
+        with self.counting:
+            self.progress.computed += computed
+            if finished is not None:
+                self.progress.done += len(finished.cells)
+                self.progress.under_way = 0
+            self.progress.messages += self.keep.warnings
+            self.keep.warnings.clear()
+            self.progress.seconds = time.monotonic() - self.began
+            self.show(self.progress)
         return True
 
     def _prove_coverage(self, table: Table) -> None:

@@ -1,0 +1,38 @@
+"""Several things at a time: all of them, in order, and none begun after an error."""
+
+import threading
+import time
+
+import pytest
+
+from limelight._core.patience import side_by_side
+
+
+@pytest.mark.parametrize("hands", [1, 2, 5])
+def test_every_item_is_done_once_and_in_order(hands):
+    seen = []
+    found = side_by_side(lambda x: (seen.append(x), x * x)[1], range(20), hands, threading.Event())
+    assert found == [x * x for x in range(20)]
+    assert sorted(seen) == list(range(20))
+
+
+def test_two_hands_work_at_the_same_time():
+    """Each waits for the other: one after the other they would not end."""
+    both = threading.Barrier(2, timeout=20)
+    assert len(side_by_side(lambda _: both.wait(), range(2), 2, threading.Event())) == 2
+
+
+def test_the_first_error_is_raised_and_nothing_else_is_begun():
+    begun, stop = [], threading.Event()
+
+    def task(item):
+        begun.append(item)
+        if item == 0:
+            raise KeyboardInterrupt
+        stop.wait(20)
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(task, range(9), 2, stop)
+    assert set(begun) <= {0, 1}
+    assert time.monotonic() - began < 10
