@@ -287,7 +287,7 @@ ASKED = {
     + (errata_cards, changed_claims, facts.quantity, facts.trials, facts.mean, facts.most)
     + (facts.days, facts.onsets, facts.epochs, facts.costs, facts.lines, facts.made_of)
     + (rates.measured, rates.speeds, rates.compiling, rates.images, rates.decoder)
-    + (rates.descent, rates.trainers)
+    + (rates.descent, rates.trainers, rates.peers, rates.growth)
     + (networks.checkpoints, networks.loaded_networks, networks.refused_networks)
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
     + (attacks.killed, attacks.fuzzed)
