@@ -34,12 +34,14 @@ class Line:
 
     Args:
         words: What it is, for people.
+        short: The same beside a line.
         values: How far.
         expected: The power that time should have.
         make: From a value to a call that computes.
     """
 
     words: str
+    short: str
     values: tuple[int, ...]
     expected: str
     make: Callable[[int], Callable[[], Any]]
@@ -112,34 +114,42 @@ def chunks(count: int) -> Callable[[], Any]:
 LINES = {
     "trials": Line(
         "trials in a program, li2023 token by token",
+        "trials",
         (2, 4, 8, 16, 32),
         "1",
         lambda n: shallow(n, 100, 100, False, 100),
     ),
     "tokens": Line(
         "tokens, li2023 token by token",
+        "tokens",
         (50, 100, 200, 400),
         "1 to 2",
         lambda n: shallow(4, n, 100, False, 50),
     ),
     "grouped": Line(
         "tokens, li2023 with equal ones computed once",
+        "tokens, grouped",
         (100, 200, 400, 800),
         "0 to 1",
         lambda n: shallow(16, n, 100, True, 400),
     ),
     "width": Line(
         "hidden neurons, li2023 token by token",
+        "neurons",
         (250, 500, 1000, 2000),
         "1",
         lambda n: shallow(4, 100, n, False, 50),
     ),
-    "length": Line("bits T, edelman2022", (50, 100, 200, 400), "1", lambda n: decoder(n, 100, 4)),
-    "examples": Line(
-        "examples m, edelman2022", (50, 100, 200, 400), "1", lambda n: decoder(100, n, 4)
+    "length": Line(
+        "bits T, edelman2022", "T", (50, 100, 200, 400), "1", lambda n: decoder(n, 100, 4)
     ),
-    "chunks": Line("chunks of a run, li2023", (8, 16, 32, 64, 128), "1", chunks),
+    "examples": Line(
+        "examples m, edelman2022", "m", (50, 100, 200, 400), "1", lambda n: decoder(100, n, 4)
+    ),
+    "chunks": Line("chunks of a run, li2023", "chunks", (8, 16, 32, 64, 128), "1", chunks),
 }
+#: The lines of the first panel.
+FIRST = ("trials", "tokens", "grouped", "width")
 
 
 # --- one point ------------------------------------------------------------------------------------
@@ -222,26 +232,25 @@ def fitted(name: str, points: dict[int, list[dict]]) -> dict[str, Any]:
 
 
 def draw(rows: list[dict]) -> Any:
-    """Time over that of the smallest point, against size over the smallest; the line y = x."""
-    from limelight.plot import Series, lines
+    """Time over that of the smallest point, against size over the smallest; beside y = x."""
+    from limelight.plot import Axis, Guide, Panel, Picture, Series
+    from limelight.plot.picture import TWO_COLUMNS
 
-    far = max(row["values"][-1] / row["values"][0] for row in rows)
-    series = [
-        Series(
-            f"{row['name']}: power {row['time']:.2f}",
-            [value / row["values"][0] for value in row["values"]],
-            [spent / row["cpu_seconds"][0] for spent in row["cpu_seconds"]],
-        )
-        for row in rows
-    ]
-    return lines(
-        series,
-        x_label="size, over the smallest",
-        y_label="CPU time, over that of the smallest",
-        guides=[("in proportion", [1, far], [1, far])],
-        log_x=True,
-        log_y=True,
-    )
+    def panel(title: str, ours: list[dict]) -> Panel:
+        far = max(row["values"][-1] / row["values"][0] for row in ours)
+        marks: list[Any] = [Guide("in proportion", [1, far], [1, far], colour="ink", dash=1)]
+        for row in ours:
+            x = [value / row["values"][0] for value in row["values"]]
+            y = [spent / row["cpu_seconds"][0] for spent in row["cpu_seconds"]]
+            marks.append(Series(f"{LINES[row['line']].short}: {row['time']:.2f}", x, y))
+        return Panel(title, marks, Axis("CPU time", log=True), Axis("size", log=True))
+
+    first = [row for row in rows if row["line"] in FIRST]
+    second = [row for row in rows if row["line"] not in FIRST]
+    parts = (("training, li2023", first), ("training, edelman2022, and the engine", second))
+    panels = [panel(title, ours) for title, ours in parts if ours]
+    note = "both over the smallest; numbers are fitted powers"
+    return Picture(panels, len(panels), TWO_COLUMNS, 3.3, note=note)
 
 
 def main() -> None:

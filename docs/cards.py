@@ -1,6 +1,6 @@
 """Errata as cards that people can link to, one page per paper, made from `errata.md` by `fill.py`.
 
-A card says what is printed, what is wrong with it, what is true, the command that shows it, and
+A card says what is printed, what is wrong with it, what holds, the command that shows it, and
 what that command prints (`evidence.py`).
 """
 
@@ -8,15 +8,6 @@ import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from types import MappingProxyType
-
-#: Titles of the columns, as the tables of `errata.md` call them.
-COLUMNS = {
-    "printed": ("printed statement", "Printed", "printed"),
-    "wrong": ("what is wrong", "What is wrong"),
-    "true": ("corrected statement", "Corrected", "corrected"),
-    "shown by": ("evidence", "Evidence"),
-    "where": ("where",),
-}
 
 
 def tables(text: str) -> dict[str, tuple[str, list[dict[str, str]], str]]:
@@ -43,27 +34,32 @@ def spelled_out(evidence: str, key: str) -> str:
     """Commands in full, where the table abbreviates them."""
     show = f"limelight show {key} errata --set number="
     evidence = re.sub(r"`show (\d+)`", rf"`{show}\1`", evidence)
-    evidence = re.sub(r"`S errata (\d+)`", rf"`{show}\1`", evidence)
     evidence = re.sub(r"`S ", rf"`limelight show {key} ", evidence)
     verify = f"`limelight verify {key} --results results/` decides"
     return re.sub(r"\bV: ", f"{verify} ", evidence)
 
 
-def cell(row: dict[str, str], name: str) -> str:
-    """A cell of a row by what it holds; the tables have other titles for it."""
-    return next((row[title] for title in COLUMNS[name] if title in row), "")
-
-
 def commands(key: str, row: dict[str, str]) -> list[str]:
     """The commands that show a row, in full."""
-    quoted = re.findall(r"`([^`]+)`", spelled_out(cell(row, "shown by"), key))
+    quoted = re.findall(r"`([^`]+)`", spelled_out(row["evidence"], key))
     return [c for c in quoted if c.startswith(("limelight show ", "pytest ", "python "))]
 
 
 def claims(key: str, row: dict[str, str], known: Iterable[str]) -> list[str]:
     """The claims that a row names; a name may end with a star."""
-    named = re.findall(r"`([^`]+)`", cell(row, "shown by"))
+    named = re.findall(r"`([^`]+)`", row["evidence"])
     return [claim for claim in known if any(fnmatchcase(claim, name) for name in named)]
+
+
+def in_numbers(output: str) -> str:
+    """Both sides of an erratum, from what its command prints; nothing for other commands."""
+    text = re.sub(r"\n {4,}", " ", output)  # long lines are continued
+    what = re.search(r"^E\d+: (.+) = \S+\s+\[", text, re.M)
+    if what is None:
+        return ""
+    sides = re.findall(r"^  (holds|FAILS)  (.+): (.+)$", text, re.M)
+    said = [what[1], *(f"{name}: {both}, which {word.lower()}" for word, name, both in sides)]
+    return " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in said)
 
 
 def printed(outputs: Mapping[str, str]) -> str:
@@ -82,21 +78,23 @@ def card(
     verdicts: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """One card, with an anchor of its own, what its commands print, and what its claims are."""
-    where = f" ({cell(row, 'where')})" if cell(row, "where") else ""
     facts = {
-        "Printed": cell(row, "printed") + where,
-        "What is wrong": cell(row, "wrong"),
-        "True instead": cell(row, "true"),
-        "Shown by": spelled_out(cell(row, "shown by"), key),
+        "Printed": row["printed"],
+        "What is wrong": row["what is wrong"],
+        "True instead": row["what holds"],
+        "Shown by": spelled_out(row["evidence"], key),
+        "In numbers": " ".join(filter(None, map(in_numbers, outputs.values()))),
         "Decided": "; ".join(f"`{claim}` {said}" for claim, said in verdicts.items()),
     }
     body = "\n\n".join(f"**{name}.** {text}" for name, text in facts.items() if text)
     label = f"{key}-{row['#'].lower()}"
-    return f"({label})=\n### {row['#']}\n\n:::{{card}}\n{body}\n:::\n{printed(outputs)}"
+    head = f"({label})=\n### {row['#']}: {row['title']}\n"
+    return f"{head}\n:::{{card}}\n{body}\n:::\n{printed(outputs)}"
 
 
 def page(
     key: str,
+    before: str,
     listed: list[dict[str, str]],
     after: str,
     outputs: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
@@ -106,6 +104,7 @@ def page(
     head = (
         f"# Errata: {key}\n\nWhat [the paper](../papers/{key}/index.md) prints, what is wrong with"
         f" it, what holds instead, and what shows it. Each card has an address of its own.\n"
+        + (f"\n{_from_a_folder(before)}\n" if before.strip() else "")
     )
     cards = [
         card(
@@ -116,9 +115,13 @@ def page(
         )
         for row in listed
     ]
-    tail = f"\n## Notes\n\n{after.strip()}\n" if after.strip() else ""
-    tail = tail.replace("](papers/", "](../papers/").replace("](proofs/", "](../proofs/")
+    tail = f"\n## Notes\n\n{_from_a_folder(after)}\n" if after.strip() else ""
     return head + "\n## Cards\n\n" + "\n".join(cards) + tail
+
+
+def _from_a_folder(text: str) -> str:
+    """Words of `errata.md` with its links as they are from the folder of the cards."""
+    return text.strip().replace("](papers/", "](../papers/").replace("](proofs/", "](../proofs/")
 
 
 def pages(
@@ -135,8 +138,8 @@ def pages(
     """
     found = tables(text)
     made = {
-        f"{key}.md": page(key, listed, after, outputs.get(key, {}), verdicts.get(key, {}))
-        for key, (_, listed, after) in found.items()
+        f"{key}.md": page(key, before, listed, after, outputs.get(key, {}), verdicts.get(key, {}))
+        for key, (before, listed, after) in found.items()
     }
     counts = "\n".join(
         f"| [{key}]({key}.md) | {len(listed)} |" for key, (_, listed, _) in found.items()
@@ -144,10 +147,10 @@ def pages(
     toc = "\n".join(found)
     made["index.md"] = (
         "# Errata\n\nWhat the papers print that does not hold, what holds instead, and the command"
-        " that shows it. Most cards name a command that evaluates the printed and the corrected"
-        " statement side by side, and show what it prints. *By hand* marks what is read off the"
-        " page: a slip of notation, or a line of algebra. All of them in one table per paper:"
-        " `docs/errata.md` in the repository.\n\n"
+        " that shows it. Most cards name a command and show what it prints; many of these commands"
+        " evaluate the printed and the corrected statement side by side. *By hand* marks what is"
+        " read off the page: a slip of notation, or a line of algebra. The cards of each paper are"
+        " also in one table, in `docs/errata.md` of the repository.\n\n"
         f"| paper | cards |\n| --- | ---: |\n{counts}\n\n```{{toctree}}\n:hidden:\n\n{toc}\n```\n"
     )
     return made

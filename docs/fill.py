@@ -13,7 +13,7 @@ The pages of errata cards (`cards.py`) are written too, from `errata.md` and fro
 print (`evidence.py`), and the table of changed claims in CHANGELOG.md (`changes.py`).
 
 What a mark may ask for is the functions below and those of `facts.py`,
-`networks.py` and `rates.py`, by name, with their words.
+`networks.py`, `pruning.py` and `rates.py`, by name, with their words.
 """
 
 import json
@@ -30,6 +30,7 @@ import changes  # noqa: E402
 import evidence  # noqa: E402
 import facts  # noqa: E402
 import networks  # noqa: E402
+import pruning  # noqa: E402
 import rates  # noqa: E402
 
 from limelight._core.maths import in_text
@@ -183,9 +184,16 @@ def items(key: str) -> str:
     counted = coverage.counts(found)
     rows = ["| item | says | where |", "| --- | --- | --- |"]
     for item in found:
-        where = ", ".join(f"`{pointer}`" for pointer in item.where)
+        where = ", ".join(_led(key, pointer) for pointer in item.where)
         rows.append(f"| {item.label} | {_cell(item.says)} | {where or 'not here: ' + item.why} |")
     return f"\n{counted['here']} of {counted['items']} are here.\n\n" + "\n".join(rows) + "\n"
+
+
+def _led(key: str, pointer: str) -> str:
+    """Where an item lives, as it is written; an erratum leads to its card."""
+    kind, _, name = pointer.partition(":")
+    card = f"errata/{key}.md#{key}-{name.lower()}"
+    return f"[`{pointer}`]({card})" if kind == "erratum" else f"`{pointer}`"
 
 
 def mutants() -> str:
@@ -208,17 +216,20 @@ def mutants() -> str:
 
 def machines() -> str:
     """Every place that was tried, and what came of it."""
+    record = _benchmark("machines")
     rows = ["| place | Python, JAX, NumPy | commands | tests |", "| --- | --- | --- | --- |"]
-    for name, found in _benchmark("machines").items():
+    for name, found in record.get("places", record).items():  # earlier records are places alone
         if "not here" in found:
             rows.append(f"| {name} | | not tried: {found['not here']} | |")
             continue
         versions = ", ".join(found["versions"][n] for n in ("python", "jax", "numpy"))
         quiet = found["commands"] - len(found["faults"])
-        rows.append(
-            f"| {name} | {versions} | {quiet} of {found['commands']} | {found.get('tests', '')} |"
-        )
-    return "\n" + "\n".join(rows) + "\n"
+        commands = f"{quiet} of {found['commands']}" if found["commands"] else ""
+        most = f"{found['most memory, GB']} GB at most" if "most memory, GB" in found else ""
+        told = ", ".join(filter(None, [found.get("tests"), most]))
+        rows.append(f"| {name} | {versions} | {commands} | {told} |")
+    made = f"\n*{record['date']}. Code: {record['commit'][:7]}.*\n" if "commit" in record else ""
+    return "\n" + "\n".join(rows) + f"\n{made}"
 
 
 def guided() -> str:
@@ -287,9 +298,12 @@ ASKED = {
     + (errata_cards, changed_claims, facts.quantity, facts.trials, facts.mean, facts.most)
     + (facts.days, facts.onsets, facts.epochs, facts.costs, facts.lines, facts.made_of)
     + (rates.measured, rates.speeds, rates.compiling, rates.images, rates.decoder)
+    + (rates.grid, rates.weights_over_tokens)
     + (rates.descent, rates.trainers, rates.peers, rates.growth)
-    + (networks.checkpoints, networks.loaded_networks, networks.refused_networks)
+    + (networks.checkpoints, networks.layouts, networks.loaded_networks, networks.refused_networks)
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
+    + (pruning.pruned_rows, pruning.pruned_speeds, pruning.pruned_changes, pruning.beside_tome)
+    + (pruning.pruned, pruning.lost_to_tome, pruning.probed)
     + (attacks.killed, attacks.fuzzed)
 }
 #: The two rounds of mutants: the tests as they were, and as they are.
@@ -342,7 +356,7 @@ def errata() -> dict[Path, str]:
     folder = ROOT / "docs" / "errata"
     folder.mkdir(exist_ok=True)
     said = {key: {name: _said(v) for name, v in decided(key).items()} for key in KEYS}
-    made = cards.pages((ROOT / "docs" / "errata.md").read_text(), evidence.kept(), said)
+    made = cards.pages(written((ROOT / "docs" / "errata.md").read_text()), evidence.kept(), said)
     return {folder / name: text for name, text in made.items()}
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from limelight._core.maths import in_text
 
-RECORDS = Path(__file__).resolve().parents[1] / "results" / "benchmarks"
+ROOT = Path(__file__).resolve().parents[1]
+RECORDS = ROOT / "results" / "benchmarks"
+FIXTURES = ROOT / "tests" / "fixtures" / "checkpoints"
 
 
 def checkpoints() -> str:
@@ -18,6 +20,11 @@ def checkpoints() -> str:
         f"{n} {of[n].partition('+')[0]}" for n in ("torch", "timm", "transformers")
     )
     return f"{len(found['rows'])} checkpoints, {wrong} wrong; {versions}"
+
+
+def layouts() -> str:
+    """How many small networks the tests compare with PyTorch."""
+    return str(len({path.parent for path in FIXTURES.glob("*/*.safetensors")}))
 
 
 def loaded_networks() -> str:
@@ -66,10 +73,10 @@ def prune_curve(name: str) -> str:
         if safe:
             best = max(safe, key=lambda row: row["speedup"])
             low, high = (f"{100 * end:+.1f}" for end in best["difference_interval"])
+            change = in_text(f"{100 * best['difference']:+.1f} points, 95 % {low} to {high}")
             lines.append(
                 f"behind block {block} it is `{best['policy']}` with {best['keep']:g} of the"
-                f" patches, {best['speedup']:.2f} times as fast"
-                f" ({100 * best['difference']:+.1f} points, 95 % {low} to {high})"
+                f" patches, {best['speedup']:.2f} times as fast ({change})"
             )
         else:
             lines.append(f"behind block {block} every policy is known to lose some")
@@ -78,8 +85,8 @@ def prune_curve(name: str) -> str:
     picture = name.removeprefix("prune-")
     return (
         f"\n![Accuracy against time and FLOPs, {where}](../../results/prune/{picture}.png)\n\n"
-        f"{found['images']}, {where} (`results/benchmarks/{name}.json`). The fastest that is not"
-        f" known to lose accuracy: {'; '.join(lines)}.\n"
+        f"{found['images']}, {where} (`results/benchmarks/{name}.json`). The fastest row whose"
+        f" interval does not exclude the accuracy of the whole network: {', and '.join(lines)}.\n"
     )
 
 

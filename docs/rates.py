@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight._core.maths import in_text
+from limelight.table import Table
 
 RECORDS = Path(__file__).resolve().parents[1] / "results" / "benchmarks"
 
@@ -123,6 +124,26 @@ def growth() -> str:
         powers = (power(row, of) for of in ("time", "memory"))
         rows.append([row["name"], values, row["expected"], *powers])
     head = ["what grows", "from, to", "power expected of time", "of CPU time", "of memory"]
+    return _table(head, rows)
+
+
+def weights_over_tokens(name: str) -> str:
+    """Bytes of weights over bytes of tokens that an iteration moves, at the shortest length."""
+    row = _record(name)["rows"][0]
+    return f"{row['our_bytes_of_weights'] / row['our_bytes_of_tokens']:.0f}"
+
+
+def grid() -> str:
+    """Seconds of Figure 2 of edelman2022 by length, and what a token that was trained on took."""
+    table = Table.load(RECORDS.parent / "edelman2022" / "fig2" / "table.parquet")
+    seen = table["examples"].astype(float) * (table["world.length"] + 1) * table["iterations_run"]
+    columns = [["$T$", "seconds", "$10^9$ tokens trained", "ns per token"]]
+    for row in _record("fig2-h200")["rows"]:
+        tokens = float(seen[table["world.length"] == row["length"]].sum())
+        each = 1e9 * (row["seconds"] - row["waiting_for_the_compiler"]) / tokens
+        cells = (f"{row['seconds']:.1f}", f"{tokens / 1e9:.1f}", f"{each:.2f}")
+        columns.append([str(row["length"]), *cells])
+    head, *rows = map(list, zip(*columns, strict=True))
     return _table(head, rows)
 
 

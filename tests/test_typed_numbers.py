@@ -1,8 +1,9 @@
-"""No measured number on the papers' pages is typed by hand: `docs/fill.py` writes it.
+"""No measured number on a page is typed by hand: `docs/fill.py` writes it.
 
-What may be typed is given: numbers below 13, labels of the papers' items, years, the settings of a
-published run (they stand in its manifest), levels and sizes that a claim's own words name, and what
-`docs/papers/given.json` lists with a reason.
+What may be typed on a paper's page: numbers below 13, labels of the papers' items, years, the
+settings of a published run (they stand in its manifest), levels and sizes that a claim's own words
+name, and what `docs/papers/given.json` lists with a reason. On any other page: small numbers, what
+the page's own code sets, the level of every interval, and what `docs/given.json` lists.
 """
 
 import json
@@ -17,6 +18,26 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "papers").glob("*/*.md"))
 GIVEN = json.loads((ROOT / "docs" / "papers" / "given.json").read_text(encoding="utf-8"))
+#: Pages that are no paper's. Errata print what papers print, the stopwatch is written whole, and
+#: design notes are dated: they say which of their numbers were measured once, on that day.
+OTHERS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "benchmarks" / "README.md",
+    ROOT / "docs" / "index.md",
+    ROOT / "docs" / "glossary.md",
+    ROOT / "docs" / "papers" / "index.md",
+    *(
+        page
+        for folder in ("start", "guides", "concepts", "tutorials", "results", "proofs")
+        for page in sorted((ROOT / "docs" / folder).glob("*.md"))
+        if page.name != "stopwatch.md"
+    ),
+]
+GIVEN_ELSEWHERE = json.loads((ROOT / "docs" / "given.json").read_text(encoding="utf-8"))
+CODE = re.compile(r"^```.*?^```|^(?:    |\t)[^\n]*$|``?[^`\n]+``?", re.M | re.S)
+#: The level of every interval, in percent.
+LEVEL = 95.0
 #: Numbers that are small enough to be words.
 WORDS = 13
 NUMBER = r"(?<![\w.])\d[\d,]*(?:\.\d+)?|(?<![\w.,])\.\d+"
@@ -37,7 +58,14 @@ LABELS = (
     r"Event|Table|Claim|claim|version|Corollarie|arXiv|v)s?~?\s?\(?[A-Z]?\.?\d[\d.]*(?:\([a-z]\))?"
     r"(?:(?:, | and | to )[A-Z]?\.?\d[\d.]*(?:\([a-z]\))?)*"
 )
-OTHER_LABELS = (r"\b[A-Z]\.\d+\b", r"\b(?:19|20)\d\d\b", r"\(\d+\)", r"\bE\d+\b", r"\b\d+\(\d+\)")
+OTHER_LABELS = (
+    r"\b(?:CIFAR|SHA|EVA)-\d+",
+    r"\b[A-Z]\.\d+\b",
+    r"\b(?:19|20)\d\d\b",
+    r"\(\d+\)",
+    r"\bE\d+\b",
+    r"\b\d+\(\d+\)",
+)
 
 
 #: Counts of what is published are not words either.
@@ -81,6 +109,14 @@ def typed(page: Path) -> list[str]:
     return unknown(text, known)
 
 
+def typed_elsewhere(page: Path) -> list[str]:
+    """The same for a page that is no paper's."""
+    text = page.read_text(encoding="utf-8")
+    given = GIVEN_ELSEWHERE.get(str(page.relative_to(ROOT)), {})
+    coded = numbers(" ".join(CODE.findall(text)))
+    return unknown(prose(text), coded | {float(n) for n in given} | {LEVEL})
+
+
 def unknown(text: str, known: Collection[float]) -> list[str]:
     """Numbers that are neither known nor small, with the words around them, and counts in words."""
     found = []
@@ -97,6 +133,11 @@ def test_no_measured_number_is_typed(page):
     assert typed(page) == []
 
 
+@pytest.mark.parametrize("page", OTHERS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_measured_number_is_typed_on_other_pages(page):
+    assert typed_elsewhere(page) == []
+
+
 def test_a_number_that_is_typed_is_found_and_one_that_is_given_is_not():
     page = "Of <!-- = tables li2023 -->28 tables<!-- / --> in Theorem 4.2 and $x^{17}$, `n = 99`:"
     page += " 0.42 at 30, 5 of 7"
@@ -107,8 +148,9 @@ def test_a_number_that_is_typed_is_found_and_one_that_is_given_is_not():
 
 
 def test_what_is_given_stands_on_its_page():
-    for name, reasons in GIVEN.items():
-        page = ROOT / "docs" / "papers" / name
+    papers = {f"docs/papers/{name}": reasons for name, reasons in GIVEN.items()}
+    for name, reasons in (papers | GIVEN_ELSEWHERE).items():
+        page = ROOT / name
         missing = {float(n) for n in reasons} - numbers(prose(page.read_text(encoding="utf-8")))
         assert not missing, f"{name} has no {missing}"
         assert all(len(reason.split()) > 2 for reason in reasons.values())

@@ -8,6 +8,7 @@ import re
 import runpy
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -52,6 +53,32 @@ def test_the_python_of_a_page_runs(name, script, tmp_path):
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True
     )
     assert ran.returncode == 0, f"{name}: {ran.stderr}"
+
+
+def test_the_world_that_contributors_are_shown_can_be_swept(tmp_path):
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    [shown] = re.findall(r"^   ```python\n(.*?)^   ```", text, re.M | re.S)
+    use = """
+    import limelight as ll
+
+
+    class Sum(ll.Model):
+        weights: jnp.ndarray
+
+        def __call__(self, example, key=None):
+            return self.weights @ example.tokens[:, 0]
+
+
+    if __name__ == "__main__":
+        start = lambda key, world, truth: Sum(0.1 * jr.normal(key, (world.tokens,)))
+        study = ll.Study(Coins(), start, ll.Train(steps=20, batch=2), [ll.measures.accuracy])
+        table = study.sweep({"world.noise": [0.0, 0.5], "train.examples": [4]}, trials=2)
+        assert len(table) == 4
+    """
+    (tmp_path / "coins.py").write_text(textwrap.dedent(shown) + textwrap.dedent(use))
+    words = [sys.executable, "coins.py"]
+    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
 
 
 fill = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "fill.py")))

@@ -44,6 +44,17 @@ def put(document, place, value):
 # --- the copy beside a construction -------------------------------------------------------------
 
 
+def test_the_copy_in_a_folder_that_stands_for_its_weights_is_read(made, monkeypatch):
+    """The folder by its name, and as the place where one is, which has none."""
+    monkeypatch.chdir(made.parent)
+    for folder in (made.parent, Path(), Path("..", made.parent.name)):
+        assert check(folder).code == 0
+        assert check(folder).file == made.name
+    beside(made).write_text("{}")
+    for folder in (made.parent, Path()):
+        assert check(folder).code == 1
+
+
 def test_the_copy_beside_the_weights_is_read(made):
     assert check(made).code == 0
     copy = beside(made)

@@ -51,7 +51,7 @@ def test_bound_for_people_and_machines(checkpoint, tmp_path):
         "blocks.1",
         "QK spec",
         "How vacuous",
-        "Growth with T",
+        "Growth of the bound with T",
         "Not covered",
         "MLP",
     ):  # noqa: E501
@@ -68,7 +68,7 @@ def test_bound_for_people_and_machines(checkpoint, tmp_path):
 def test_construct_and_check(tmp_path):
     path = tmp_path / "and.safetensors"
     text = run("construct", "and", "-T", 20, "-s", 3, "--positions", "3,7,11", "-o", path)
-    assert "error <=" in text
+    assert "error of a head ≤" in text
     assert (tmp_path / "and.certificate.json").exists()
     assert "pass" in run("construct", "--check", path)
     report = json.loads(run("construct", "--check", path, "--json"))

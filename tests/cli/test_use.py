@@ -285,7 +285,7 @@ def test_verify_runs_every_figure_and_resumes(call):
     before = contents(Path("runs"))
     page = call("verify", toy.KEY)
     assert page.code == 0
-    assert "toy2000  of the paper             4    4" in page.out
+    assert "toy2000  paper's             4    4" in page.out
     assert "nan" not in page.out
     assert contents(Path("runs")) == before
     # It shares its folders with `run`, other seeds included.

@@ -95,7 +95,7 @@ class Visit:
         """The chart of that number, drawn."""
         found = self.page.locator(".live").nth(number)
         found.scroll_into_view_if_needed()
-        self.page.wait_for_selector(".live[data-ready]", timeout=30_000)
+        found.and_(self.page.locator("[data-ready]")).wait_for(timeout=30_000)  # not any chart
         return found
 
     def settled(self):

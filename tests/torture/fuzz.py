@@ -1,25 +1,28 @@
 """Inputs that nobody should send, as Hypothesis strategies, and a count of what became of them."""
 
 import contextlib
+import fcntl
 import json
 import os
 import resource
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, seed, settings
 
 from limelight._core.errors import LimelightError
 from limelight._engine.device import commit
 
 #: Inputs in all; `make torture` asks for a hundred thousand.
 INPUTS = int(os.environ.get("LIMELIGHT_FUZZ", "1000"))
+#: Of every draw: the same inputs whenever as many are asked for.
+SEED = int(os.environ.get("LIMELIGHT_FUZZ_SEED", "0"))
 #: Where the count goes, if anywhere.
 RECORD = os.environ.get("LIMELIGHT_FUZZ_RECORD", "")
 #: Inputs of a whole session; the record keeps a shorter one beside it.
@@ -28,20 +31,27 @@ SOURCE = {"commit": commit(), "date": f"{datetime.now(UTC):%Y-%m-%d}"} if RECORD
 #: Seconds that one input may take, and bytes by which the process may grow in all.
 LONGEST, MOST_GROWTH = 20.0, 1_500_000_000
 
-#: By kind: accepted, refused in one line; the longest time.
+#: By kind: accepted, refused in one line, faults; the longest time, and the time of all.
 COUNTS: dict[str, Counter] = {}
-_START = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def many(share: float) -> Any:
+def _grown() -> int:
+    """The most bytes that this process ever held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+_START = _grown()
+
+
+def many(share: float) -> Callable[[Callable], Callable]:
     """The settings of a test that takes its share of the inputs."""
-    return settings(
+    chosen = settings(
         max_examples=max(10, round(share * INPUTS)),
         deadline=None,
-        derandomize=INPUTS <= 1000,
         database=None,
         suppress_health_check=list(HealthCheck),
     )
+    return lambda test: seed(SEED)(chosen(test))
 
 
 @contextlib.contextmanager
@@ -61,31 +71,53 @@ def counted(kind: str) -> Iterator[None]:
     except LimelightError as error:
         count["refused"] += 1
         said = error.message
+    except BaseException:
+        count["faults"] += 1
+        raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
     assert "\n" not in said, said
     assert len(said) < 2_000, said
-    count["longest, ms"] = max(count["longest, ms"], round(1000 * (time.monotonic() - began)))
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - _START
+    took = time.monotonic() - began
+    count["longest, ms"] = max(count["longest, ms"], round(1000 * took))
+    count["together, ms"] += 1000 * took
+    grown = _grown() - _START
     assert grown < MOST_GROWTH, f"{kind}: the process has grown by {grown:,} bytes"
 
 
 def keep_counts() -> None:
-    """Add the count to the record, where one is wanted."""
-    if RECORD:
-        path = Path(RECORD)
+    """Add the count to the record, where one is wanted.
+
+    Kinds that another process tried with this commit and seed stay: all need not be tried at once.
+    """
+    if not RECORD:
+        return
+    path = Path(RECORD)
+    with open(path.with_name(path.name + ".lock"), "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
         there = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        total = sum(count["taken"] + count["refused"] for count in COUNTS.values())
+        before = there.pop("fuzz, shorter", {})
+        alike = all(before.get(name) == value for name, value in (SOURCE | {"seed": SEED}).items())
+        kinds = (before["kinds"] if alike else {}) | {k: _rounded(c) for k, c in COUNTS.items()}
+        total = sum(count.get("taken", 0) + count.get("refused", 0) for count in kinds.values())
+        grown = round((_grown() - _START) / 1e9, 2)
         fuzz = {
             **SOURCE,
+            "seed": SEED,
             "inputs": total,
-            "tracebacks": 0,
+            "tracebacks": sum(count.get("faults", 0) for count in kinds.values()),
             "seconds for one at most": LONGEST,
-            "kinds": {kind: dict(sorted(count.items())) for kind, count in COUNTS.items()},
+            "GB of growth at most": MOST_GROWTH / 1e9,
+            "GB of growth": max(grown, before["GB of growth"]) if alike else grown,
+            "kinds": kinds,
         }
         name = "fuzz" if total >= WHOLE else "fuzz, shorter"
         path.write_text(json.dumps({**there, name: fuzz}, indent=2) + "\n", encoding="utf-8")
+
+
+def _rounded(count: Counter) -> dict[str, int]:
+    return {name: round(number) for name, number in sorted(count.items())}
 
 
 # --- bytes --------------------------------------------------------------------------------------

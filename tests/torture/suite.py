@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -179,7 +180,7 @@ def remove(file: Path) -> None:
 def flip(file: Path) -> None:
     """A chunk with one bit that is not what was written."""
     content = bytearray(file.read_bytes())
-    place = hash(file.name) % len(content)
+    place = zlib.crc32(file.name.encode()) % len(content)  # `hash` differs in every process
     content[place] ^= 1 << place % 8
     file.write_bytes(content)
 

@@ -32,7 +32,7 @@ from limelight.table import Table
 from limelight.worlds.sources import load_pictures
 from limelight.worlds.sources._files import FORMATS
 from tests.cli import toy
-from tests.torture.fuzz import counted, damaged, keep_counts, many, mutated
+from tests.torture.fuzz import COUNTS, counted, damaged, keep_counts, many, mutated
 from tests.torture.walks import sweep
 
 VIT = Path(__file__).parents[1] / "fixtures" / "vit"
@@ -268,7 +268,7 @@ OPTIONS = {name: options(name) for name in app.COMMANDS}
 
 
 @given(st.data(), st.sampled_from(sorted(app.COMMANDS)))
-@many(0.05)
+@many(0.03)
 def test_command_lines(place, data, name):
     """Words of the real parameters of each command, in any order, with any values."""
     here = place / "here"
@@ -277,9 +277,88 @@ def test_command_lines(place, data, name):
     flags = st.sampled_from(OPTIONS[name]) if OPTIONS[name] else st.just("--json")
     words = data.draw(st.lists(word | flags | st.tuples(flags, word), max_size=5))
     flat = [part for one in words for part in (one if isinstance(one, tuple) else (one,))]
-    with counted("command lines"), called(here, [name, *flat, *CHEAP.get(name, [])]) as outcome:
-        code, printed = outcome
-        assert code in CODES, (code, flat)
+    try_line(here, "command lines", [name, *flat, *CHEAP.get(name, [])])
+
+
+#: Command lines that work, one or more for each command; files are those of `place`.
+WORKING = """
+papers --json
+show li2023 theorem1 --set relevant=0.3 rate=0.5
+show xu2022 limit --set clusters=20 --json
+show li2023 fig1a
+show toy2000 --all
+run toy2000 dice --scale smoke --set trials=3 --store dice --json
+run toy2000 pairs --scale smoke --set trials=4 --seed 3 --width 2 --dry-run
+run li2023 fig4 --scale small --set train.rate=0.1 --dry-run
+verify toy2000 --results ../results --all
+verify toy2000 --scale smoke --store verified --json
+cite ../toy
+resume ../toy --stall 60 --json
+status ../run --json
+plot ../toy -o a.png
+plot ../table.parquet --json
+report ../toy ../toy -o a.html
+weights ../toy -o weights
+publish ../toy -o published
+site ../results -o site
+bench --trials 0 --loop 1 --json
+probe ../vit.safetensors --heads 3 --pixels half --images ../pictures --limit 1 --attention --json
+prune ../vit.safetensors --heads 3 --pixels half --images ../pictures --keep 0.5 --at 1 --json
+bound edelman2022 ../vit.safetensors --heads 3 --tokens 5 --examples 100 --json
+construct and --length 6 --sparsity 2 -o and.safetensors --json
+construct --check ../or.safetensors
+new study study.py
+new paper mine
+"""
+LINES = [line.split() for line in WORKING.strip().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def good_place(place):
+    """A folder with what the working lines name."""
+    shutil.copy(VIT / "timm.safetensors", place / "vit.safetensors")
+    (place / "pictures").mkdir(exist_ok=True)
+    (place / "pictures" / "a.png").write_bytes(PICTURES[0])
+    (place / "here").mkdir(exist_ok=True)
+    for words in ("run toy2000 dice --scale smoke --store ../toy", "publish ../toy -o ../results",
+                  "construct or --length 5 --sparsity 2 -o ../or.safetensors"):  # fmt: skip
+        with called(place / "here", words.split()) as (code, printed):
+            assert code == 0, printed
+    return place
+
+
+@given(st.data(), st.sampled_from(LINES))
+@many(0.02)
+def test_nearly_right_command_lines(good_place, data, line):
+    """A line that works, with a few words lost, doubled, moved or replaced: most reach far."""
+    words = list(line)
+    word = WORDS.filter(
+        lambda word: word not in ("/", "trials=9999999999")
+    )  # right, and without end
+    for _ in range(data.draw(st.integers(0, 3))):
+        place = data.draw(st.integers(1, len(words)))
+        how = data.draw(st.sampled_from(("lose", "double", "replace", "add", "edit")))
+        if how == "add" or place == len(words):
+            words.insert(place, data.draw(word | st.sampled_from(OPTIONS.get(line[0], ["-h"]))))
+        elif how == "lose":
+            del words[place]
+        elif how == "double":
+            words.insert(place, words[place])
+        elif how == "replace":
+            words[place] = data.draw(word)
+        else:
+            end = data.draw(st.integers(0, len(words[place])))
+            words[place] = words[place][:end] + data.draw(word)
+    long = words[0] == "bench" or (words[0] in ("run", "verify") and words[1:2] != ["toy2000"])
+    cheap = CHEAP[words[0]] if long else []
+    try_line(good_place / "here", "nearly right command lines", words + cheap)
+
+
+def try_line(folder: Path, kind: str, words: list[str]) -> None:
+    """One command line: it ends with a code of the list, and what it prints is plain text."""
+    with counted(kind), called(folder, words) as (code, printed):
+        assert code in CODES, (code, words)
+        COUNTS[kind][f"ended with {code}"] += 1
         assert "Traceback" not in printed
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f]", printed.replace("\r", ""))
 

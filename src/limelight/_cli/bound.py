@@ -7,7 +7,7 @@ import typer
 from limelight._cli.images import Heads, Like
 from limelight._cli.options import Json, check_output
 from limelight._cli.progress import busy
-from limelight._cli.text import emit, print_table, say
+from limelight._cli.text import emit, plural, print_table, say
 
 
 def bound(
@@ -164,13 +164,16 @@ def print_report(report) -> None:
     if report.vacuous:
         say("VACUOUS: no block's bound says anything about generalisation at this training set.")
     say(
-        f"{checkpoint.source}: {checkpoint.layout}, {len(report.blocks)} blocks; T = "
+        f"{checkpoint.source}: {checkpoint.layout}, {plural(len(report.blocks), 'block')}; T = "
         f"{settings.tokens}, m = {settings.examples:g}, resolution {settings.resolution:g}, "
         f"softmax constant {settings.softmax_constant:g}"
     )
     for note in checkpoint.notes:
         say(f"note: {note}")
-    say("\nNorms of query-key map (QK) and value map (V): longest, sum, spectral")
+    say(
+        "\nNorms of the query-key map (QK) and the value map (V): longest vector, sum of lengths,"
+        " spectral norm; B_X is the length of a token"
+    )
     sizes = ("B_X", "QK max", "QK sum", "QK spec", "V max", "V sum", "V spec")
     print_table(("block", "head", *sizes), norm_rows(report), right=("head", *sizes))
     say("\nLog covering numbers: the paper's order, the explicit bound, the count of parameters")
@@ -181,7 +184,8 @@ def print_report(report) -> None:
     say(f"Token length B_X from {report.blocks[0].token_norm_from}.")
     say("Not covered:")
     for reason, names in checkpoint.skipped.items():
-        say(f"  {len(names)} tensors ({names[0]}{', ...' if len(names) > 1 else ''}): {reason}")
+        first = f"{names[0]}{', ...' if len(names) > 1 else ''}"
+        say(f"  {plural(len(names), 'tensor')} ({first}): {reason}", hang=4)
 
 
 def norm_rows(report) -> list[tuple[str, ...]]:
@@ -214,12 +218,15 @@ def print_vacuity(report) -> None:
     import math
 
     settings = report.settings
-    say("\nHow vacuous: examples that would make the gap of a unit read-out smaller than 1")
+    say("\nHow vacuous: examples that would bring the gap of a unit read-out below 1")
     for block in report.blocks:
         say(f"  {block.name}: {block.examples_needed:.2g} (there are {settings.examples:g})")
-    say("\nGrowth with T at fixed norms, bound(T) / bound(T0), largest over blocks; ln(mT)/ln(mT0)")
+    say(
+        f"\nGrowth of the bound with T at fixed norms, over that at T = {settings.tokens} (largest"
+        " over blocks), and growth of ln(mT)"
+    )
     start = math.log(settings.examples * settings.tokens)
     for tokens in report.blocks[0].growth:
         most = max(block.growth[tokens] for block in report.blocks)
         order = math.log(settings.examples * tokens) / start
-        say(f"  T = {tokens}: {most:.4f}; {order:.4f}")
+        say(f"  T = {tokens}: {most:.4f} and {order:.4f}")

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from limelight._cli.options import Json
-from limelight._cli.text import emit, say
+from limelight._cli.text import emit, plural, say, typeset
 
 
 def construct(
@@ -146,7 +146,8 @@ def run_check(path: Path, function_only: bool, json: bool) -> None:
     from limelight.certificate import check
 
     report = check(path, function_only=function_only)
-    emit(report.as_json()) if json else say(str(report))
+    first, *rest = str(report).splitlines()  # the first line has the name of the file
+    emit(report.as_json()) if json else say("\n".join([first, *map(typeset, rest)]))
     raise typer.Exit(report.code)
 
 
@@ -154,20 +155,22 @@ def print_certificate(certificate: dict, output: Path) -> None:
     """The numbers a reader wants first."""
     claim, head, mlp = certificate["claim"], certificate["head"], certificate["mlp"]
     basis = certificate["basis"]
-    function = claim.get("truth_table", "values")
-    say(f"{output}: {certificate['variant']}, lemmas {', '.join(certificate['lemmas'])}")
-    say(f"  table {function} on positions {claim['positions']} of {claim['T']}, {claim['mapping']}")
-    say(f"  basis {basis['kind']}, d = {basis['d']}, Delta = {basis['Delta_measured']:.4g}")
-    say(
-        f"  {head['heads']} head(s): R = {head['R']:.4g}, rho = {head['rho_used']:.4g}"
-        f" ({head['rho_kind']}), leakage <= {head['leakage_bound']:.4g}"
-    )
-    say(
-        f"  error <= {head['error_bound']:.4g} of {head['error_target']:.4g} allowed;"
-        f" slack {mlp['slack']:.4g}; output exact up to rounding"
-    )
+    function = claim.get("truth_table", "of values")
+    lemmas = ", ".join(certificate["lemmas"])
+    say(f"{output}: {certificate['variant']} construction, lemmas {lemmas}")
+    lines = [
+        f"  truth table {function} on positions {claim['positions']} of {claim['T']},"
+        f" {claim['mapping']} embeddings",
+        f"  basis {basis['kind']}, d = {basis['d']}, Delta = {basis['Delta_measured']:.4g}",
+        f"  {plural(head['heads'], 'head')}: R = {head['R']:.4g}, rho = {head['rho_used']:.4g}"
+        f" ({head['rho_kind']}), attention outside the set <= {head['leakage_bound']:.4g}",
+        f"  error of a head <= {head['error_bound']:.4g}, of {head['error_target']:.4g} allowed;"
+        f" {mlp['slack']:.4g} to spare; output exact up to rounding",
+    ]
     for name, entry in certificate["norms"].items():
         size = next(v for k, v in entry.items() if k != "allowed")
-        limit = "no claim" if entry["allowed"] is None else f"<= {entry['allowed']:.4g}"
-        say(f"  |{name}| = {size:.4g} {limit}")
+        limit = ", no limit stated" if entry["allowed"] is None else f" <= {entry['allowed']:.4g}"
+        lines.append(f"  |{name}| = {size:.4g}{limit}")
+    for line in lines:
+        say(typeset(line), hang=4)
     say(f"Next: limelight construct --check {output}")

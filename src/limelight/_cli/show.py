@@ -118,6 +118,12 @@ def print_items(items, key: str, everything: bool) -> None:
         say(", ".join(item.where) or f"not here: {typeset(item.why)}", indent=6, hang=2)
 
 
+def together(paths: str) -> str:
+    """An axis for people: settings that change together are listed."""
+    *first, last = paths.split(" with ")
+    return f"{', '.join(first)} and {last} together" if first else last
+
+
 def print_figure(paper, card, key: str) -> None:
     """A figure for people."""
     title = f"{card['title']} ({card['reference']})"
@@ -130,7 +136,8 @@ def print_figure(paper, card, key: str) -> None:
         say(typeset(sentence(claim["rule"])), indent=6)
     say("\nScales")
     for name, scale in card["scales"].items():
-        axes = "; ".join(f"{k}: {plural(len(v), 'value')}" for k, v in scale["axes"].items())
+        swept = scale["axes"].items()
+        axes = "; ".join(f"{together(k)}: {plural(len(v), 'value')}" for k, v in swept)
         say(f"{name:6} {axes}; {plural(scale['trials'], 'trial')} per cell.", indent=2, hang=7)
         if name == "paper":
             say(typeset(sentence(f"Sizes: {card['sizes']}")), indent=9)

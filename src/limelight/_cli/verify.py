@@ -49,11 +49,10 @@ def verify(
 ) -> None:
     """Decide every claim: holds, fails or inconclusive.
 
-    Runs every figure at the given scale or, with --results, reads published tables, those of
-    installed papers in the same folder among them. Prints how
-    many claims of each paper hold, and the most surprising verdicts. To see every verdict, add
-    --all; to see one with its rule, name its claim. The exit code is 1 if a run failed, otherwise
-    0, whatever the verdicts are.
+    Runs every figure at the given scale or, with --results, reads published tables, which may
+    include those of installed papers. Prints how many claims of each paper hold, and the most
+    surprising verdicts. To see every verdict, add --all; to see one with its rule, name its
+    claim. The exit code is 1 if a run failed, otherwise 0, whatever the verdicts are.
 
     Examples:
       limelight verify --results results/
@@ -139,8 +138,10 @@ def named_claims(papers, names: list[str]) -> list[str]:
     known = [claim.name for paper in papers for claim in paper.claims] if names else []
     for name in names:
         if name not in known:
-            keys = [paper.key for paper in papers]
-            raise InputError(f"no paper or claim {name!r}", suggest(name, [*keys, *known]))
+            hint = suggest(name, [*(paper.key for paper in papers), *known])
+            if hint.startswith("known"):  # there are hundreds
+                hint = "limelight papers lists papers, limelight show KEY FIGURE lists claims"
+            raise InputError(f"no paper or claim {name!r}", hint)
     return names
 
 
@@ -151,7 +152,7 @@ def wanted(figure, names: list[str]) -> bool:
 
 #: How verdicts are grouped in the table of counts.
 GROUPS = {
-    "paper": "of the paper",
+    "paper": "paper's",
     "ours": "ours",
     "identity": "identities",
     "control": "controls",
@@ -173,7 +174,8 @@ def print_counts(verdicts) -> None:
                 rows.append((name, group, *counts(found, shown)))
                 name = ""
     rows.append(("all", "", *counts([v.verdict for v in verdicts], shown)))
-    print_table(("paper", "claims", *shown, "all"), rows, right=(*shown, "all"))
+    numbers = (*(word.replace(" ", "\n") for word in shown), "all")  # narrow enough for 80 columns
+    print_table(("paper", "claims", *numbers), rows, right=numbers)
 
 
 def counts(found: list[str], words: list[str]) -> list[str]:

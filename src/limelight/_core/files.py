@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import glob
 import hashlib
 import os
 import stat
@@ -10,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from limelight._core.errors import InputError, StoreError
+from limelight._core.processes import left_behind, owned
 
 try:
     import fcntl
@@ -34,7 +36,9 @@ def atomic(path: Path) -> Iterator[Path]:
 
 def write_whole(path: str | Path, content: bytes) -> None:
     """Put a file in its place in one step; a link is followed, what it points to is replaced."""
-    with atomic(Path(os.path.realpath(path))) as temporary:
+    path = Path(os.path.realpath(path))
+    clear_leftovers(path.parent, of=path.name)
+    with atomic(path) as temporary:
         temporary.write_bytes(content)
 
 
@@ -54,16 +58,25 @@ def write_once(path: Path, content: bytes) -> bool:
         return True
 
 
-def clear_leftovers(folder: Path) -> int:
+def clear_leftovers(folder: Path, locks: bool = True, of: str = "") -> int:
     """Remove the temporary files that killed processes left in a folder; how many there were.
 
-    Whoever writes one holds a lock on it, which dies with the process. Where the file system has no
-    locks nothing is removed.
+    Whoever writes one holds a lock on it, which dies with the process. Where locks do not work, the
+    name tells: it says which process of which machine the file belongs to.
+
+    Args:
+        folder: Where to look.
+        locks: Whether a lock that can be had shows that nobody holds it.
+        of: The name of the file that was to be written; any without one.
     """
     cleared = 0
-    for path in folder.glob(".*.tmp"):
+    for path in folder.glob(f".{glob.escape(of[:40])}*.tmp"):
         with contextlib.suppress(OSError):
-            cleared += remove_unheld(path)
+            if left_behind(path):
+                path.unlink()
+                cleared += 1
+            elif locks:
+                cleared += remove_unheld(path)
     return cleared
 
 
@@ -169,7 +182,7 @@ def _temporary(path: Path) -> Iterator[Path]:
     """A new file beside `path`, locked while it is written, gone afterwards."""
     with explained(path):
         while True:
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+            handle, name = tempfile.mkstemp(".tmp", owned(path.name), path.parent)
             lock(handle)
             # Another process may have taken it for a leftover before it was locked.
             if still_named(handle, Path(name)):

@@ -27,6 +27,7 @@ from limelight._core.files import (
     remove_unheld,
     still_named,
 )
+from limelight._core.processes import DAY, ended, owned, space
 
 #: Seconds between two touches of a lease, and after how many without one its holder counts as dead:
 #: a client of NFS may see a touch a minute late.
@@ -43,7 +44,7 @@ def holder() -> dict[str, Any]:
     return {
         "host": socket.gethostname(),
         "pid": os.getpid(),
-        "space": _space(),
+        "space": space(),
         "job": job(),
         "worker": os.environ.get("LIMELIGHT_WORKER", ""),
     }
@@ -126,7 +127,9 @@ class Claims:
             with contextlib.suppress(OSError, ValueError):
                 if not path.name.endswith(ENDING):
                     remove_unheld(path)
-                elif gone(_parsed(content := _text(path))):
+                    continue
+                who, age = _parsed(content := _text(path)), time.time() - path.stat().st_mtime
+                if gone(who) or (age > DAY and not is_here(who)):
                     self._bury(path, content)
 
     # --- locks ---------------------------------------------------------------------------------
@@ -158,7 +161,7 @@ class Claims:
         """Put a lease of ours in its place unless one is there; of many that try, one succeeds."""
         with explained(path):
             content = _content()
-            draft = self.folder / f".{uuid.uuid4().hex}.tmp"
+            draft = self._unseen()
             try:
                 draft.write_text(content)
                 os.link(draft, path)
@@ -214,7 +217,7 @@ class Claims:
     def _bury(self, path: Path, content: str) -> bool:
         """Take a dead lease away; of many that try, one succeeds."""
         self.seen.pop(path, None)
-        grave = self.folder / f".{uuid.uuid4().hex}.tmp"
+        grave = self._unseen()
         try:
             path.rename(grave)
             dead = _text(grave) == content
@@ -224,6 +227,10 @@ class Claims:
         except (OSError, ValueError):
             return False
         return dead
+
+    def _unseen(self) -> Path:
+        """A name of our own that no claim has."""
+        return self.folder / f"{owned('lease')}{uuid.uuid4().hex}.tmp"
 
     def _release(self, path: Path) -> None:
         ours = self.mine.pop(path, None)
@@ -261,7 +268,7 @@ def _content() -> str:
 
 def is_here(who: Mapping[str, Any]) -> bool:
     """Whether a holder is or was a process of this very machine, since its last start."""
-    return (who.get("host"), who.get("space")) == (socket.gethostname(), _space())
+    return (who.get("host"), who.get("space")) == (socket.gethostname(), space())
 
 
 def gone(who: Mapping[str, Any]) -> bool:
@@ -269,18 +276,6 @@ def gone(who: Mapping[str, Any]) -> bool:
     if not is_here(who):
         return False
     try:
-        os.kill(int(who["pid"]), 0)
-    except (ProcessLookupError, OverflowError):
-        return True
-    except (OSError, ValueError, TypeError, KeyError):
+        return ended(int(who["pid"]))
+    except (ValueError, TypeError, KeyError):
         return False
-    return False
-
-
-def _space() -> str:
-    """One start of one machine, and one container in it."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return boot[:8] + os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return "?"

@@ -189,9 +189,8 @@ class Store:
 
 def clear(path: Path, claims: Claims) -> None:
     """Clear what killed processes left in a run folder: temporary files, claims of nobody."""
-    if not claims.leases:  # else nobody can tell who has gone from who is elsewhere
-        for folder in (path, path / "chunks"):
-            clear_leftovers(folder)
+    for folder in (path, path / "chunks", path / "locks", path / "workers"):
+        clear_leftovers(folder, locks=not claims.leases)
     claims.tidy()
 
 

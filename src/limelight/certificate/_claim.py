@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 
 from limelight._core.errors import InputError
 from limelight.models.construct._files import load
+from limelight.models.weights import read
 from limelight.theory.enclosure import Ball, HeadTable, head_table, plus
 
 MOST_BITS = 12
@@ -94,7 +95,7 @@ def read_claim(path: str | Path) -> ConstructionClaim:
         InputError: In one line.
     """
     stored, certificate = load(path)
-    name = Path(path).name
+    name = read(path).path.name  # a folder stands for the file in it
     try:
         claim = certificate["claim"]
         unknown = sorted(set(claim) - CLAIM)

@@ -42,7 +42,7 @@ def wrong_copy(claim: ConstructionClaim, path: str | Path) -> list[str]:
 
     People read that copy. Weights alone, without one, are no fault.
     """
-    copy = beside(Path(path))
+    copy = beside(read(path).path)  # a folder stands for the file in it
     if not copy.exists():
         return []
     try:

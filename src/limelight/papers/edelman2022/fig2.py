@@ -138,7 +138,8 @@ def above(found: fit.CriticalSizes, line: np.ndarray) -> Estimate:
 
 @claim(
     "A6.examples",
-    "At T = 400, 100 examples mostly overfit and 200 mostly succeed by iteration 500.",
+    "At T = 400 trials with 100 examples mostly overfit, and trials with 200 mostly succeed, by"
+    " iteration 500.",
     Above(0.0),
     at="edelman2022, Figure 2 (right)",
     fixed="pilot",

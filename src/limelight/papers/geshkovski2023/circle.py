@@ -25,8 +25,8 @@ def times(table: Table) -> np.ndarray:
 
 @claims(
     "circle.root{suffix}",
-    "At t = {time} the clusters left on the circle are as many as the root of the strength, to"
-    " within .6, for strengths from 4 to 25.",
+    "At t = {time} the clusters left on the circle are as many as the square root of the strength,"
+    " to within .6, for strengths from 4 to 25.",
     AtMost(0.6),
     at="limelight, observed",
     cases=(

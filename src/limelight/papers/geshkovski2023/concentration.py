@@ -79,7 +79,7 @@ def mean_follows(table: Table) -> Estimate:
 
 @claim(
     "concentration.late",
-    "In the end the lowest cosine nears 1 at the rate 2, whatever the strength.",
+    "In the end the lowest cosine approaches 1 at the rate 2, whatever the strength.",
     Inside(1.98, 2.02),
     at=f"limelight, for {SPHERE}, exponential convergence",
     fixed="pilot",

@@ -41,7 +41,8 @@ def weak(table: Table) -> Estimate:
 
 @claim(
     "single.strong",
-    "Control: with strengths from 4 on tokens are one cluster by t = 30 as often.",
+    "Control: with strengths from 4 on tokens are one cluster by t = 30, in four of five draws or"
+    " more.",
     AtLeast(0.8),
     at=f"limelight, for {SPHERE}, convergence to one cluster",
     kind="control",
@@ -114,7 +115,7 @@ figure = Figure(
     findings={
         "single": (
             Finding("single.weak", holds="With strengths up to 1 tokens are one cluster by t = 30"),
-            Finding("single.strong", fails="with strengths from 4 on they are not"),
+            Finding("single.strong", fails="but with strengths from 4 on they are not"),
         )
     },
     summary=summary,

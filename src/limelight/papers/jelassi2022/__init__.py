@@ -63,7 +63,7 @@ paper = Paper(
         "fig7-cifar10": "positional against vanilla attention on cifar10",
         "fig7-cifar100": "positional against vanilla attention on cifar100",
         "fig7-wide": "positional against vanilla attention on cifar100, at the paper's width",
-        "fig7-long": "the same, trained six times as long",
+        "fig7-long": "positional against vanilla attention at the paper's width, six times as long",
         "fig7-fashion-mnist": "positional against vanilla attention on fashion-mnist",
         "fig7-digits": "positional against vanilla attention on digits",
         "digits": "8 x 8 digits: shuffled pixels, positional attention, and a CNN",

@@ -119,7 +119,8 @@ def beats_scratch(table: Table) -> Estimate:
         },
         {
             "name": "start",
-            "statement": "Attention at its start serves worse too.",
+            "statement": "Attention that was not trained serves worse than attention learned for"
+            " the right sets.",
             "column": "frozen.end",
             "of": "at its start",
         },

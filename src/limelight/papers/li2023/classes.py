@@ -30,7 +30,7 @@ AT = "li2023, appendix G.1; the level is ours"
 #: Losses, readouts, and how claims call them. The proofs have one sign per neuron.
 READOUTS = (
     {"suffix": "", "readout": "shared_scaled", "words": "one sign per neuron, as in the proofs"},
-    {"suffix": ".position", "readout": "position", "words": "a sign for each place"},
+    {"suffix": ".position", "readout": "position", "words": "a sign for each position"},
 )
 LOSSES = {"hinge": "the paper's loss", "per_bit": "a loss for each bit"}
 

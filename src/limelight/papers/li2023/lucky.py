@@ -16,6 +16,13 @@ from limelight.papers.recipe import claim, claims
 from limelight.table import Table
 from limelight.theory.li2023 import lucky_share
 
+#: When a neuron is called lucky, in the words of claims.
+READ = {
+    "literal": "lucky as in Definition 2",
+    "argmax": "lucky: aligned best",
+    "margin": "lucky: aligned best by a margin",
+}
+
 
 def slack_of(table: Table) -> float:
     r"""$\sigma + \tau$ of the run."""
@@ -32,10 +39,10 @@ def bound_of(table: Table) -> float:
 
 @claims(
     "L3.{variant}",
-    "Lemma 3: there are at least as many lucky neurons at the start as it says ({variant}).",
+    "Lemma 3: there are at least as many lucky neurons at the start as the lemma says ({read}).",
     AtLeast(0.0),
     at="li2023, Definition 2 and Lemma 3",
-    cases=[{"variant": variant} for variant in VARIANTS],
+    cases=[{"variant": variant, "read": READ[variant]} for variant in VARIANTS],
 )
 def excess_share(table: Table, variant: str) -> Estimate:
     """Share of neurons in W(0) and U(0), each, minus (1/M)(1 - (sigma + tau) M/pi)."""
@@ -61,11 +68,17 @@ def retention(table: Table, variant: str, which: str, readout: str = "position")
 
 kept = claims(
     "L4.{variant}{suffix}",
-    "Lemma 4: at least 95 % of lucky neurons stay lucky ({variant}, {words}).",
+    "Lemma 4: at least 95 % of lucky neurons stay lucky ({read}, {words}).",
     AtLeast(0.95),
     at="li2023, Lemma 4",
     cases=[
-        {"variant": variant, "suffix": suffix, "which": which, "words": words}
+        {
+            "variant": variant,
+            "read": READ[variant],
+            "suffix": suffix,
+            "which": which,
+            "words": words,
+        }
         for variant in VARIANTS
         for suffix, which, words in (
             ("", "kept", "whatever their output sign"),
@@ -78,7 +91,7 @@ kept = claims(
 shared = claim(
     "L4.shared",
     "Lemma 4 with one sign per neuron, as in the proofs: at least 95 % of lucky neurons stay lucky"
-    " (argmax, right output sign).",
+    " (lucky: aligned best, with the right output sign).",
     AtLeast(0.95),
     at="li2023, Lemma 4",
     statistic="share of W(0) and U(0) still in W(T) and U(T), shared_scaled readout",

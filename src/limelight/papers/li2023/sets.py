@@ -54,8 +54,8 @@ def growth_by_frequency(table: Table, word: str) -> Estimate:
 
 frequency = claims(
     "G2.{words}.frequency",
-    "The coefficients of that combination of {words} rise with the frequencies in the set, by a"
-    " half of them or more.",
+    "The coefficients of the common combination of {words} rise with the frequencies in the set, by"
+    " a half of them or more.",
     AtLeast(0.5),
     at="li2023, appendix G.2; the slope is ours",
     cases=(

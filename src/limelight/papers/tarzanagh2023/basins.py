@@ -39,7 +39,7 @@ def best(table: Table) -> Estimate:
 
 @claim(
     "basins.found",
-    "So do starts near what descent finds.",
+    "Starts near the tokens that descent finds keep them.",
     AtLeast(0.85),
     at=f"{PAPER}, local convergence",
     fixed="pilot",
@@ -63,8 +63,7 @@ def converse(table: Table) -> Estimate:
 
 @claim(
     "basins.radius",
-    "How far out a start must be is no small matter: locally optimal choices are lost near the"
-    " origin.",
+    "How far out a start is matters: locally optimal choices are lost from starts near the origin.",
     Above(0.1),
     at="limelight, on tarzanagh2023, local convergence",
     fixed="pilot",

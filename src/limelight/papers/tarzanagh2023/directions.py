@@ -38,7 +38,7 @@ def arm(table: Table, form: str, rule: str = "normalised") -> Table:
 
 @claim(
     "directions.frobenius",
-    "Descent on W reaches the largest margin.",
+    "Descent on W reaches the largest margin of the Frobenius norm.",
     AtLeast(0.98),
     at=f"{PAPER}, global and local convergence of W",
     fixed="pilot",
@@ -81,7 +81,8 @@ def nuclear(table: Table) -> Estimate:
 
 @claim(
     "directions.not-frobenius",
-    "W alone does not: the two parameterisations differ.",
+    "Keys and queries come nearer to the largest margin of the nuclear norm than W does, by 0.05"
+    " or more: the two parameterisations differ.",
     Above(0.05),
     at=f"{PAPER}, W against (K, Q)",
     fixed="pilot",
@@ -187,7 +188,7 @@ figure = Figure(
     findings={
         "directions": (
             "directions.frobenius",
-            Finding("directions.floor", holds="the notebooks' steps stop on the way"),
+            Finding("directions.floor", holds="but the notebooks' steps stop on the way"),
         )
     },
     summary=summary,

@@ -36,7 +36,8 @@ def from_moderate(table: Table) -> Estimate:
 
 @claim(
     "equal.not-any-start",
-    "Not from every start: a large one can keep other tokens for ever.",
+    "With equal scores descent does not find the best tokens from every start: a large one can keep"
+    " others for ever.",
     Above(0.05),
     at="limelight, on tarzanagh2023, global convergence with equal scores",
     fixed="pilot",

@@ -41,7 +41,8 @@ def survivors(table: Table) -> Estimate:
 
 @claim(
     "heads.orthogonal",
-    "Among survivors the part that is not there by construction agrees with the SVM.",
+    "Among the seeds that are kept, the part of W that does not agree by construction agrees with"
+    " the SVM.",
     AtLeast(0.95),
     at=f"{PAPER}, several tokens",
     fixed="pilot",

@@ -19,7 +19,7 @@ def one(table: Table, name: str) -> Table:
 
 @claim(
     "joint.tight",
-    "Where every sample supports the head, the prompt follows the SVM of all.",
+    "Where every sample supports the head, the prompt follows the SVM of all samples.",
     AtLeast(0.999),
     at=f"{PAPER}, joint optimisation",
     kind="identity",
@@ -32,7 +32,7 @@ def tight(table: Table) -> Estimate:
 
 @claim(
     "joint.loose",
-    "Where one does not, the prompt follows the relaxed SVM.",
+    "Where a sample does not support the head, the prompt follows the relaxed SVM.",
     Above(0.01),
     at=f"{PAPER}, joint optimisation",
     kind="identity",

@@ -33,7 +33,7 @@ def slopes(table: Table, column: str) -> Estimate:
 
 @claim(
     "path.rate",
-    "On the path the margin ratio is missing 1/c.",
+    "On the path of constrained minimisers the margin ratio is short of 1 by about 1/c.",
     Inside(-1.15, -0.85),
     at="limelight, on tarzanagh2023, regularisation path",
     fixed="pilot",
@@ -45,7 +45,7 @@ def rate(table: Table) -> Estimate:
 
 @claim(
     "path.rate-cosine",
-    "The cosine is missing 1/c².",
+    "On the path of constrained minimisers the cosine is short of 1 by about 1/c².",
     Inside(-2.3, -1.6),
     at="limelight, on tarzanagh2023, regularisation path",
     fixed="pilot",
@@ -110,7 +110,7 @@ figure = Figure(
     findings={
         "path": (
             "path.rate",
-            Finding("path.rate-cosine", holds="the cosine about its square"),
+            Finding("path.rate-cosine", holds="and the cosine about its square"),
         )
     },
     summary=summary,

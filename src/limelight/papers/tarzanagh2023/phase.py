@@ -74,7 +74,7 @@ def rises(table: Table, name: str, sign: float) -> Estimate:
 
 @claims(
     "phase.{name}",
-    "More {what} lower it.",
+    "More {what} lower the share of worlds that end with the best tokens.",
     Below(-0.3),
     at=f"{PAPER}, over-parameterisation",
     fixed="pilot",
@@ -95,7 +95,8 @@ def _ends(table: Table, name: str) -> Estimate:
 
 @claim(
     "phase.monotone",
-    "It rises with d at every step.",
+    "From one dimension of the grid to the next, the share of worlds that end with the best tokens"
+    " falls by at most 0.1.",
     AtLeast(-0.1),
     at=f"{PAPER}, over-parameterisation",
     fixed="pilot",
@@ -149,7 +150,7 @@ def first_step(table: Table, start: tuple[float, float]) -> Estimate:
 
 @claim(
     "phase.feasible",
-    "No more samples than dimensions: the best tokens can be separated, whatever T.",
+    "With no more samples than dimensions the best tokens can be separated, whatever T.",
     AtLeast(0.99),
     at=f"{PAPER}, over-parameterisation; T is limelight's",
     kind="identity",
@@ -287,7 +288,7 @@ figure = Figure(
         "phase": "phase.not-sure",
         "plane": (
             Finding("phase.d", holds="Dimensions help descent to find the best tokens"),
-            Finding("phase.n", holds="samples hinder it"),
+            Finding("phase.n", holds="while samples hinder it"),
         ),
     },
     summary=summary,

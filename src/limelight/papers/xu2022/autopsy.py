@@ -174,7 +174,8 @@ def window_inside(table: Table) -> Estimate:
 
 @control(
     "autopsy.window_outside",
-    "Control: at half the lower and twice the upper end of that window some token does so too.",
+    "Control: at half the lower and twice the upper end of the window some token ends within"
+    " 0.48 sigma too.",
     AtMost(0.48),
     at="limelight, repairing xu2022, Theorem 2",
     fixed="after",

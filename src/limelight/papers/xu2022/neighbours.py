@@ -90,7 +90,8 @@ def edge(table: Table) -> Estimate:
 
 @claim(
     "theorem1.beyond",
-    "Control: with K of twice m_k and more averaging still improves every token so often.",
+    "Control: with K of twice m_k and more averaging still improves every token with"
+    " probability 1 - 3 delta.",
     AtLeast(LEAST),
     at="limelight; xu2022, Theorem 1 without an assumption of its text",
     kind="control",
@@ -156,7 +157,9 @@ figure = Figure(
         "neighbours": (
             Finding("theorem1.edge", holds="Up to K = m_k neighbours improve every token"),
             Finding(
-                "theorem1.beyond", holds="from 2 m_k on too", fails="from 2 m_k on they do not"
+                "theorem1.beyond",
+                holds="and from 2 m_k on too",
+                fails="but from 2 m_k on they do not",
             ),
         )
     },
