@@ -59,7 +59,7 @@ def test_powers_are_found_and_drawn(monkeypatch, tmp_path):
     rows = []
     for name, power in powers.items():
         one = lambda v, p=power: {"cpu": 0.1 * v**p, "bytes": 3e6 * v, "most": 1e9}
-        slow = {"cpu": 99.0, "bytes": 1e12, "most": 1e12}
+        slow = {"cpu": 1e9, "bytes": 1e15, "most": 1e15}
         points = {v: [slow, one(v)] for v in growth.LINES[name].values}
         rows.append(growth.fitted(name, points))
         assert rows[-1]["time"] == pytest.approx(power, abs=1e-6)
