@@ -263,7 +263,7 @@ def _gathered(weights: Marks, tokens: Tokens) -> Float[Array, " dimension"]:
     """All patches of all images summed up, each by its weight.
 
     On a CPU as one product of a row with a matrix: its compiler is three times slower with two axes
-    to sum over. A GPU is not, and published tables are from there: its order of summing stays.
+    to sum over. A GPU is not, and most published tables are from there: its order stays.
     """
     if on_gpu():
         return jnp.einsum("nj,njk->k", weights, tokens)
