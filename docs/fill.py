@@ -299,7 +299,7 @@ ASKED = {
     + (facts.days, facts.onsets, facts.epochs, facts.costs, facts.lines, facts.made_of)
     + (rates.measured, rates.speeds, rates.compiling, rates.images, rates.decoder)
     + (rates.grid, rates.weights_over_tokens)
-    + (rates.descent, rates.trainers)
+    + (rates.descent, rates.trainers, rates.peers, rates.growth)
     + (networks.checkpoints, networks.layouts, networks.loaded_networks, networks.refused_networks)
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
     + (pruning.pruned_rows, pruning.pruned_speeds, pruning.pruned_changes, pruning.beside_tome)
