@@ -122,7 +122,9 @@ def draw(table: Table) -> Picture:
         else:
             law, words = [merge_time(b) for b in betas], "two clusters at right angles"
         inside = np.array(law) <= until
-        marks.append(Guide(words, np.array(law)[inside], betas[inside], colour="ink", dash=d < n))
+        marks.append(
+            Guide(words, np.array(law)[inside], betas[inside], colour="ink", dash=int(d < n))
+        )
         across = Axis("time $t$", limits=(0, until))
         panels.append(Panel(f"$d = {d}$", marks, r"strength $\beta$", across))
     note = (f"n = {n}, mean over draws", "lines: exact times to a cosine of .999")
