@@ -63,9 +63,9 @@ def course(rows: Table, level: Real) -> tuple[np.ndarray, np.ndarray]:
 
 def lines_at(levels: np.ndarray, times: tuple[Real, Real]) -> list[Guide]:
     """The levels that theory gives, drawn across."""
-    across = np.array(times, float)
+    across = [float(time) for time in times]
     return [
-        Guide("" if m else "levels $L_m$", across, 0 * across + level, colour="muted", dash=1)
+        Guide("" if m else "levels $L_m$", across, [float(level)] * 2, colour="muted", dash=1)
         for m, level in enumerate(levels)
     ]
 
