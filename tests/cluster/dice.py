@@ -25,13 +25,15 @@ from limelight.plot import lines
 def _slowly(sides, throw):
     """What a fault hits: it takes its time, and fails or takes memory where a file says so.
 
-    Every call leaves a line, so that what was computed twice can be counted.
+    Every call leaves a line, so that what was computed twice can be counted. The names of the two
+    variables are put together here: what they say is no part of the study.
     """
-    here = Path(os.environ.get("DICE_FAULTS", "/nowhere"))
+    asked = lambda name, default: os.environ.get(f"DICE_{name}", default)
+    here = Path(asked("FAULTS", "/nowhere"))
     if here.is_dir():
         with (here / "calls").open("a") as file:
             file.write(f"{float(sides):g} {float(throw):.9g}\n")
-    time.sleep(float(os.environ.get("DICE_SECONDS", "0")))
+    time.sleep(float(asked("SECONDS", "0")))
     if (here / f"fail-{float(sides):g}").exists():
         raise ValueError(f"no die has {float(sides):g} sides")
     if (here / f"hog-{float(sides):g}").exists():

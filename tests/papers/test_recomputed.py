@@ -32,15 +32,16 @@ def verdict(figure: str, name: str):
     return claim.decide(Table.load(RESULTS / figure / "table.parquet"), "here")
 
 
-def exact(good: int, n: int) -> tuple[float, float]:
-    """Clopper and Pearson's 95 % interval."""
-    low = stats.beta.ppf(0.025, good, n - good + 1) if good else 0.0
-    return low, stats.beta.ppf(0.975, good + 1, n - good) if good < n else 1.0
+def exact(good: int, n: int, cells: int = 1) -> tuple[float, float]:
+    """Clopper and Pearson's 95 % interval, its error shared by so many cells."""
+    tail = 0.025 / cells
+    low = stats.beta.ppf(tail, good, n - good + 1) if good else 0.0
+    return low, stats.beta.ppf(1 - tail, good + 1, n - good) if good < n else 1.0
 
 
-def student(x: np.ndarray) -> tuple[float, float, float]:
-    """Mean and Student's 95 % interval."""
-    half = stats.t.ppf(0.975, len(x) - 1) * x.std(ddof=1) / math.sqrt(len(x))
+def student(x: np.ndarray, cells: int = 1) -> tuple[float, float, float]:
+    """Mean and Student's 95 % interval, its error shared by so many cells."""
+    half = stats.t.ppf(1 - 0.025 / cells, len(x) - 1) * x.std(ddof=1) / math.sqrt(len(x))
     return x.mean(), x.mean() - half, x.mean() + half
 
 
@@ -216,11 +217,12 @@ def test_the_distance_from_equal_angles_falls_as_the_root_of_the_dimension():
     d, beta, trial, apart = columns(
         "geshkovski2023/concentration", "world.dimension", "model.strength", "trial", "apart"
     )
-    dims, ends = np.unique(d[d >= 128]), []
-    for b in np.unique(beta):
+    dims, strengths, ends = np.unique(d[d >= 128]), np.unique(beta), []
+    for b in strengths:
         cells = [(beta == b) & (d == D) for D in dims]
         y = np.log([apart[at][np.argsort(trial[at])] for at in cells])
-        ends.append(student(stats.linregress(np.log(dims)[:, None], y, axis=0).slope))
+        slopes = stats.linregress(np.log(dims)[:, None], y, axis=0).slope
+        ends.append(student(slopes, len(strengths)))
     said = verdict("geshkovski2023/concentration", "concentration.rate")
     assert said.interval == pytest.approx((min(e[1] for e in ends), max(e[2] for e in ends)))
 
@@ -229,7 +231,7 @@ def test_clusters_on_the_circle_beside_the_root_of_the_strength():
     beta, clusters = columns("geshkovski2023/circle", "model.strength", "trace.clusters")
     times = np.concatenate([[0], np.logspace(0, 3, clusters.shape[1] - 1)])
     look = int(np.argmin(abs(times - 500)))
-    off = [student(np.sqrt(b) - clusters[beta == b][:, look]) for b in (4, 9, 16, 25)]
+    off = [student(np.sqrt(b) - clusters[beta == b][:, look], 4) for b in (4, 9, 16, 25)]
     said = verdict("geshkovski2023/circle", "circle.root-later")
     assert (said.value, *said.interval) == pytest.approx(max(off, key=lambda one: one[2]))
 
@@ -239,4 +241,4 @@ def test_leaders_are_vertices_in_nearly_all_draws():
     cells = [vertex[(value == v) & (n == m)] for v in ("plane", "space") for m in (20, 40)]
     fewest = min(cells, key=np.sum)
     said = verdict("geshkovski2023/geometry", "geometry.leaders")
-    assert said.interval == pytest.approx(exact(int(fewest.sum()), len(fewest)))
+    assert said.interval == pytest.approx(exact(int(fewest.sum()), len(fewest), len(cells)))

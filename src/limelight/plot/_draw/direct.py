@@ -84,7 +84,7 @@ def _groups(drawn: list[Drawn], done: set[str], together: bool) -> list[set[str]
 
 def _write(drawn: list[Drawn], wanted: set[str], looks: dict[str, Look], crowd: float) -> set[str]:
     """Write some labels in the panel where they stand best, the first if that is good enough."""
-    best: tuple[float, list[room.Place], Drawn] | None = None
+    best: tuple[float, list[room.Spot], Drawn] | None = None
     for number, part in enumerate(drawn):
         axes, _, subjects = part
         names = [subject for subject in subjects if subject.label in wanted and subject.sizes]
@@ -121,7 +121,7 @@ def _box(text: Any, extent: Any, scale: float) -> tuple[float, float, float, flo
     return left, low, right, high
 
 
-def _put(axes: Axes, place: room.Place, colour: str, over_map: bool) -> None:
+def _put(axes: Axes, place: room.Spot, colour: str, over_map: bool) -> None:
     left, low, _, high = place.box
     share = 72 * np.array(_inches(axes))
     at = np.array([left, low + high / 2]) / share
@@ -148,7 +148,7 @@ def _put(axes: Axes, place: room.Place, colour: str, over_map: bool) -> None:
     text.set_gid(f"name: {place.label}")
 
 
-def _sides(place: room.Place) -> tuple[tuple[float, float], tuple[float, float]]:
+def _sides(place: room.Spot) -> tuple[tuple[float, float], tuple[float, float]]:
     """The lower left corner of a name, and its size."""
     return place.box[:2], place.box[2:]
 
@@ -158,7 +158,7 @@ def readable(colour: str) -> str:
 
     Example:
         >>> readable("#0072b2"), readable("#e69f00")
-        ('#0072b2', '#9b6b00')
+        ('#0072b2', '#996a00')
     """
     rgb = np.array(to_rgb(colour))
     while _contrast(rgb) < CONTRAST:

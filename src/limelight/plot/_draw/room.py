@@ -46,7 +46,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Place:
+class Spot:
     """Where a name stands: its lower left corner, its size, and the end of its leader."""
 
     label: str
@@ -63,7 +63,7 @@ def find(
     boxes: Sequence[tuple[float, float, float, float]] = (),
     *,
     crowd: float = 0.0,
-) -> list[Place]:
+) -> list[Spot]:
     """A place for each name, or nothing at all where one of them finds none.
 
     Args:
@@ -84,7 +84,7 @@ def find(
     every = np.logical_or.reduce([rest, *own]) if own else rest
     shaded = _sums(_shaded(shape, [*subjects, *others]))
     tried = [_candidates(shape, subject, away[i], shaded) for i, subject in enumerate(subjects)]
-    best: list[Place] = []
+    best: list[Spot] = []
     for order in islice(permutations(range(len(subjects))), ORDERS):
         taken, found = every.copy(), []
         for i in order:
@@ -99,7 +99,7 @@ def find(
     return best
 
 
-def _cost(places: Sequence[Place]) -> float:
+def _cost(places: Sequence[Spot]) -> float:
     return sum(place.cost for place in places)
 
 
@@ -215,7 +215,7 @@ def _anchors(
 
 def _choose(
     label: str, tried: _Tried, taken: np.ndarray, away: np.ndarray, crowd: float
-) -> Place | None:
+) -> Spot | None:
     """The cheapest box that covers nothing and is nearer to its own line than to another."""
     if not len(tried.boxes):
         return None
@@ -238,7 +238,7 @@ def _choose(
             continue
         cost = float(tried.costs[i])
         box = tuple(float(value) for value in tried.boxes[i, :4])
-        return Place(label, box, int(tried.boxes[i, 4]), anchor if leads else None, cost)  # pyright: ignore[reportArgumentType]
+        return Spot(label, box, int(tried.boxes[i, 4]), anchor if leads else None, cost)  # pyright: ignore[reportArgumentType]
     return None
 
 
