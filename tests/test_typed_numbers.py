@@ -147,6 +147,17 @@ def test_a_number_that_is_typed_is_found_and_one_that_is_given_is_not():
     ]
 
 
+@pytest.mark.parametrize(
+    "page",
+    sorted((ROOT / "docs").rglob("*.md")),
+    ids=lambda page: f"{page.parent.name}/{page.stem}",
+)
+def test_no_line_of_a_paragraph_begins_with_a_mark(page):
+    """Markdown would take such a line for HTML, and leave the maths in it as it is."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if re.match(r"<!-- = .*<!-- / -->", line)] == []
+
+
 def test_what_is_given_stands_on_its_page():
     papers = {f"docs/papers/{name}": reasons for name, reasons in GIVEN.items()}
     for name, reasons in (papers | GIVEN_ELSEWHERE).items():
