@@ -98,4 +98,5 @@ def test_a_name_as_long_as_a_system_allows_can_be_written(run):
     from limelight._core.files import write_whole
 
     write_whole(run / ("n" * 250 + ".html"), b"x")
-    write_whole(run / ("ü" * 120 + ".html"), b"x")
+    if sys.getfilesystemencoding() == "utf-8":
+        write_whole(run / ("ü" * 120 + ".html"), b"x")
