@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 import time
@@ -301,6 +302,12 @@ def test_a_machine_with_cores_to_spare_gives_the_same_table(monkeypatch, cores):
     axes = {"kind": ["plain", "odd", "even"], "sides": [2.0, 6.0]}
     table = run(make_plan(DoubleDice(), axes, trials=2))
     np.testing.assert_array_equal(table["value"], table["sides"] * (1 / 3))
+
+
+def test_a_worker_with_one_core_of_many_computes_one_chunk_at_a_time(monkeypatch):
+    for given, hands in (({0}, 1), ({0, 3}, 2)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, given=given: given)
+        assert device.hands(1000) == hands
 
 
 @pytest.mark.parametrize("hands", [1, 2])

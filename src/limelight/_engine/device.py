@@ -113,9 +113,11 @@ def room(bytes_a_trial: int, backend: str, memory: int) -> int:
 def hands(chunk: int) -> int:
     """Chunks of so many bytes that are computed at a time.
 
-    On a CPU two, where there are cores and memory: most of these programs keep one core busy.
+    On a CPU two, where there are cores and memory: most of these programs keep one core busy. A
+    worker that was given one core of many computes one.
     """
-    cores = os.cpu_count() or 1
+    given = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(given(0)) if given else os.cpu_count() or 1
     spare = jax.default_backend() == "cpu" and cores > 1 and 2 * chunk <= SHARE * memory()
     return 2 if spare else 1
 
