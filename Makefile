@@ -56,7 +56,8 @@ mutants: $(READY)  ## small faults put into the code: which of them does a test 
 	$(BIN)/python benchmarks/mutants.py map build/mutants.json
 	$(BIN)/python benchmarks/mutants.py run build/mutants.json results/benchmarks/mutants.json --as now
 
-machines: $(READY)  ## other Pythons, versions, users, locales, paths; needs uv, and root for some
+machines: $(READY)  ## other Pythons, versions, users, locales, paths, 8 GB; root for some: an hour
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/python -m tests.machines
 
 format: $(READY)

@@ -30,7 +30,15 @@ def fuzzed() -> str:
         refused, inputs = count.get("refused", 0), count.get("refused", 0) + count.get("taken", 0)
         took = f"{count['longest, ms'] / 1000:.1f} s"
         rows.append(f"| {kind} | {inputs:,} | {refused:,} | {took} |")
-    told = f"{record['inputs']:,} inputs, {record['tracebacks']} tracebacks. {_source(record)}"
+    told = f"{record['inputs']:,} inputs, {record['tracebacks']} tracebacks"
+    if "seed" in record:
+        told += f", seed {record['seed']}. One may take {record['seconds for one at most']:g} s;"
+        told += f" the process grew by {record['GB of growth']} GB"
+        told += f" ({record['GB of growth at most']:g} allowed)"
+        ended = record["kinds"].get("nearly right command lines", {})
+        codes = [f"{n:,} with {w[-1]}" for w, n in ended.items() if w.startswith("ended with")]
+        told += f". Lines that nearly work ended {', '.join(codes)}"
+    told += f". {_source(record)}"
     if shorter := _read("fuzz, shorter"):
         told += f" A shorter session since: {shorter['inputs']:,} inputs,"
         told += f" {shorter['tracebacks']} tracebacks. {_source(shorter)}"

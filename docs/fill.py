@@ -218,17 +218,18 @@ def machines() -> str:
     """Every place that was tried, and what came of it."""
     record = _benchmark("machines")
     rows = ["| place | Python, JAX, NumPy | commands | tests |", "| --- | --- | --- | --- |"]
-    for name, found in record["places"].items():
+    for name, found in record.get("places", record).items():  # earlier records are places alone
         if "not here" in found:
             rows.append(f"| {name} | | not tried: {found['not here']} | |")
             continue
         versions = ", ".join(found["versions"][n] for n in ("python", "jax", "numpy"))
         quiet = found["commands"] - len(found["faults"])
         commands = f"{quiet} of {found['commands']}" if found["commands"] else ""
-        most = f", {found['most memory, GB']} GB at most" if "most memory, GB" in found else ""
-        rows.append(f"| {name} | {versions} | {commands} | {found.get('tests', '')}{most} |")
-    made = f"*{record['date']}. Code: {record['commit'][:7]}.*"
-    return "\n" + "\n".join(rows) + f"\n\n{made}\n"
+        most = f"{found['most memory, GB']} GB at most" if "most memory, GB" in found else ""
+        told = ", ".join(filter(None, [found.get("tests"), most]))
+        rows.append(f"| {name} | {versions} | {commands} | {told} |")
+    made = f"\n*{record['date']}. Code: {record['commit'][:7]}.*\n" if "commit" in record else ""
+    return "\n" + "\n".join(rows) + f"\n{made}"
 
 
 def guided() -> str:

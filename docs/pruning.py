@@ -19,15 +19,16 @@ def pruned_rows(name: str) -> str:
     """Every row of a record: accuracy and its change, FLOPs, and how much faster."""
     rows = []
     for row in _pruned(name)["rows"]:
-        changed = ["", ""] if row["policy"] == "none" else [_points(row), _ends(row)]
-        faster = ["", ""] if row["policy"] == "none" else [_faster(row), _faster_ends(row)]
         low, high = (f"{100 * end:.1f}" for end in row["interval"])
-        flops = (f"{row[of] / 1e9:.3f}" for of in ("flops", "compiled_flops"))
-        accuracy = [f"{100 * row['accuracy']:.2f} %", f"{low} to {high}"]
-        cells = [row["policy"], f"{row['keep']:g}", f"{row['tokens']}", *accuracy, *changed]
-        rows.append([*cells, *flops, *faster])
-    head = ["policy", "keep", "tokens", "accuracy", "95 %", "change", "95 %", "GFLOPs", "by XLA"]
-    return _table([*head, "faster", "95 %"], rows)
+        accuracy = f"{100 * row['accuracy']:.2f} ({low} to {high})"
+        changed = f"{_points(row)} ({_ends(row)})", f"{_faster(row)} ({_faster_ends(row)})"
+        change, faster = ("", "") if row["policy"] == "none" else changed
+        counts = (row[of] / 1e9 for of in ("flops", "compiled_flops"))
+        flops = "{:.3f} ({:.3f})".format(*counts)
+        cells = [f"`{row['policy']}`", f"{row['keep']:g}", f"{row['tokens']}", accuracy]
+        rows.append([*cells, change, flops, faster])
+    head = ["policy", "keep", "tokens", "accuracy in % (95 %)", "change (95 %)"]
+    return _table([*head, "GFLOPs (by XLA)", "faster (95 %)"], rows)
 
 
 def pruned_speeds(name: str) -> str:

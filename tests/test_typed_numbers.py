@@ -18,7 +18,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "papers").glob("*/*.md"))
 GIVEN = json.loads((ROOT / "docs" / "papers" / "given.json").read_text(encoding="utf-8"))
-#: Pages that are no paper's. Errata print what papers print; the stopwatch is written whole.
+#: Pages that are no paper's. Errata print what papers print, the stopwatch is written whole, and
+#: design notes are dated: they say which of their numbers were measured once, on that day.
 OTHERS = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",

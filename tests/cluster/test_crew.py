@@ -53,7 +53,7 @@ def test_workers_of_an_earlier_and_larger_crew_are_found_and_cancelled(store):
 def test_a_record_that_is_none_is_passed_over(store, text):
     recorded(store, "a")
     (store / "workers" / "1.json").write_text(text, encoding="latin-1")
-    assert list(records.written_down(store)) == [0]
+    assert [told["number"] for told in records.written_down(store)] == [0]
     launcher = Fake(store)
     launcher.there = {"a": "running"}
     assert Crew(store, launcher, [["work"]] * 2).jobs == ["a", "job-0"]
@@ -312,6 +312,22 @@ def test_cancel_lets_local_workers_leave_and_ends_those_that_do_not(store, tmp_p
     assert [process.returncode for process in processes] == [75, -signal.SIGKILL]
     assert team.status().workers == {"ended": 2}
     assert status(store).workers == {}
+
+
+def test_a_run_that_goes_on_elsewhere_keeps_the_jobs_of_its_cluster(store):
+    recorded(store, "a", "b")  # they wait on a cluster
+    records.write_down(store, 0, "local", "1")
+    launcher = Fake(store)
+    launcher.there = {"a": "waiting", "b": "waiting"}
+    assert Crew(store, launcher, [["work"]] * 2).jobs == ["a", "b"]
+    assert not launcher.started
+
+
+def test_workers_of_code_that_cannot_be_found_are_refused_before_any_starts(store, monkeypatch):
+    """The run's experiment is a class of these tests, which no worker could import."""
+    monkeypatch.setattr(module, "Crew", lambda *_: pytest.fail("started"))
+    with pytest.raises(InputError, match="Walk"):
+        module.workers(store, count=2)
 
 
 def test_who_is_there_is_known_on_this_machine_alone(store, monkeypatch):

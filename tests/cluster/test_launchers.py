@@ -177,6 +177,7 @@ def test_a_machine_without_slurm_says_so(submitit, whole, tmp_path, monkeypatch)
     store = begun(whole, tmp_path / "run", 1)
     monkeypatch.setenv("PATH", str(tmp_path))
     submitit.arrays.append((0, {}))
+    monkeypatch.setattr("limelight._workers.crew._check_rebuilds", lambda *_: None)
     monkeypatch.setattr(submitit, "refuses", RuntimeError('Could not detect "srun"'))
     with pytest.raises(InputError, match='Could not detect "srun"'):
         workers(store, on="slurm")

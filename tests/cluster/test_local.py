@@ -104,5 +104,5 @@ def test_a_damaged_chunk_is_found_by_whoever_waits(scene, reference, monkeypatch
     table = ll.workers(scene.store, count=1, paper=str(PAPER)).wait()
     assert len(table) == TRIALS
     assert (scene.store / "chunks" / "000-00003.damaged0").exists()
-    assert json.loads((scene.store / "workers" / "0.json").read_text())["on"] == "local"
+    assert json.loads((scene.store / "workers" / "0.local.json").read_text())["on"] == "local"
     assert len(list((scene.store / "chunks").glob("*.parquet"))) == CHUNKS

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib
+import os
 import subprocess
 import sys
 import textwrap
@@ -165,6 +166,71 @@ def test_a_helper_in_another_module_of_the_user_counts(load, tmp_path):
         edited = load(helpers=HELPERS.replace(*change)).Mine()
         with pytest.raises(StoreError, match=r"helpers\.scaled"):
             edited.sweep(axes, trials=2, store=tmp_path / "runs")
+
+
+#: What an expression in a trial reaches in some other way than by a name, and what changes.
+HIDDEN = {
+    "an attribute by a word": ('getattr(helpers, "scaled")(1.0)', "helpers"),
+    "a global by a word": ('globals()["LEVEL"]', "LEVEL"),
+    "a module by a word": ('importlib.import_module("helpers").scaled(1.0)', "helpers"),
+    "the environment": ('float(os.environ["LIMELIGHT_TRIED"])', "environment"),
+    "the environment, by a default": ('float(os.getenv("LIMELIGHT_TRIED", 1))', "environment"),
+    "the environment, by a name": ("float(os.environ[ASKED])", "environment"),
+    "a file by its path": ('float(Path("number.txt").read_text())', "file"),
+    "a file by a global": ("float(PATH.read_text())", "file"),
+    "a file beside the code": ('float((Path(__file__).parent / "number.txt").read_text())', "file"),
+    "an installed package": ("plugin.number()", "package"),
+}
+
+
+@pytest.mark.parametrize("how", HIDDEN)
+def test_what_a_trial_reaches_unseen_counts(load, tmp_path, monkeypatch, how):
+    """Each of these once gave the numbers of before, without a word."""
+    expression, kind = HIDDEN[how]
+    head = 'import importlib, os\nfrom pathlib import Path\nASKED = "LIMELIGHT_TRIED"\n'
+    head += 'PATH = Path("number.txt")\n' + ("import plugin\n" if kind == "package" else "")
+    study = head + STUDY.replace('TABLE["a"]}', f'TABLE["a"] + {expression}}}')
+    installed = tmp_path / "installed"
+    monkeypatch.syspath_prepend(str(installed))
+    monkeypatch.chdir(tmp_path)
+    places = lambda name: str(installed)
+    monkeypatch.setattr(code.sysconfig, "get_path", places)
+
+    def lay_out(number):
+        monkeypatch.setenv("LIMELIGHT_TRIED", number)
+        (tmp_path / "number.txt").write_text(number)
+        os.utime(tmp_path / "number.txt", (1, 1))  # neither its time nor its size tells
+        about = installed / "plugin.dist-info"
+        about.mkdir(parents=True, exist_ok=True)
+        (installed / "plugin.py").write_text(f"def number():\n    return {number}\n")
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: plugin\nVersion: {number}\n")
+        sys.modules.pop("plugin", None)
+        code._version.cache_clear()
+        helpers = HELPERS.replace("2.0", f"{number}.0") if kind == "helpers" else HELPERS
+        level = f"LEVEL = {number}" if kind == "LEVEL" else "LEVEL = 0.5"
+        return load(study.replace("LEVEL = 0.5", level), helpers)
+
+    axes = {"sides": [1.0, 2.0]}
+    lay_out("1").Mine().sweep(axes, trials=2, store=tmp_path / "runs")
+    lay_out("1").Mine().sweep(axes, trials=2, store=tmp_path / "runs")  # nothing changed
+    fresh = lay_out("3")
+    with pytest.raises(StoreError, match=r"other (code|files).* changed since") as error:
+        fresh.Mine().sweep(axes, trials=2, store=tmp_path / "runs")
+    named = {"file": "number.txt", "package": "package plugin", "helpers": "helpers.scaled"}
+    assert named.get(kind, "mine.") in error.value.message
+    sys.modules.pop("plugin", None)
+
+
+def test_a_method_put_into_a_class_of_ours_counts(monkeypatch):
+    before = describe(Patterns())
+    real = Patterns.sample
+    for factor in (1, 2):
+        other = lambda self, *words, by=factor: real(self, *words) * by
+        monkeypatch.setattr(Patterns, "sample", other)
+        now = describe(Patterns())
+        assert now["is"] == "world.patterns"
+        assert changed_code(before, now) == ["Patterns.sample"]
+        before = now
 
 
 def test_what_an_object_holds_is_a_setting_not_code(load, tmp_path):

@@ -16,7 +16,7 @@ from limelight._core.errors import InputError, StoreError
 from limelight._engine import device
 from limelight._engine.plan import numerics
 from limelight._engine.reading import read_manifest
-from limelight._identity.inputs import files_read
+from limelight._identity.inputs import check_inputs, files_read
 from limelight.experiments import Encodings, Experiment
 from limelight.experiments.starts import Starts
 from limelight.models import Loaded
@@ -59,16 +59,28 @@ def test_a_run_does_not_go_on_with_another_file_behind_the_same_path(tmp_path):
     np.testing.assert_array_equal(sweep(file, store)["value"], before["value"])
 
 
-def test_a_finished_run_is_read_where_its_files_are_not(tmp_path):
+def test_a_finished_run_is_not_taken_for_one_of_other_files(tmp_path):
     file, store = tmp_path / "number", tmp_path / "run"
     file.write_text("1")
     before = sweep(file, store)
     file.write_text("2")
+    with pytest.raises(StoreError, match="other files: .*number changed since"):
+        sweep(file, store)  # the numbers of the old file would be taken for those of the new
+    file.write_text("1")
     np.testing.assert_array_equal(sweep(file, store)["value"], before["value"])
     (store / "chunks" / "000-00001.parquet").unlink()
     file.unlink()
     with pytest.raises((InputError, FileNotFoundError)):
         sweep(file, store)
+
+
+def test_a_finished_run_is_read_where_its_files_are_not():
+    def gone():
+        raise InputError("cannot read it")
+
+    check_inputs({"a": "1"}, gone, "run", needed=False)
+    with pytest.raises(InputError, match="cannot read"):
+        check_inputs({"a": "1"}, gone, "run")
 
 
 def pictures(folder, seed):

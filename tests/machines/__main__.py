@@ -12,8 +12,8 @@ from pathlib import Path
 
 from limelight._engine.device import commit
 from tests.machines.places import PLACES, ROOT, WHOLE, Unavailable
-from tests.machines.quick import COMMANDS, EVERYTHING, FIRST, NOTICING, TESTS, tried
-from tests.machines.versions import VERSIONS, named
+from tests.machines.quick import COMMANDS, DEMO, EVERYTHING, FIRST, NOTICING, TESTS, tried
+from tests.machines.versions import VERSIONS, WHEELS, named
 
 RESULTS = ROOT / "results" / "benchmarks" / "machines.json"
 
@@ -22,12 +22,14 @@ def main() -> int:
     """Read the words, go from place to place, write down; 1 if anything failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", help="some of the places, by a part of their names")
+    parser.add_argument("--but-not", nargs="*", default=[], help="places to leave out, likewise")
     parser.add_argument("--output", type=Path, default=RESULTS)
     words = parser.parse_args()
     record = begun(words.output)
     failed = False
     for name, (made, commands, tests) in ROWS.items():
-        if words.only and not any(part in name for part in words.only):
+        wanted = not words.only or any(part in name for part in words.only)
+        if not wanted or any(part in name for part in words.but_not):
             continue
         began = time.monotonic()
         say = lambda what: print(f"  {time.monotonic() - began:5.0f} s  {what}", flush=True)  # noqa: B023
@@ -42,6 +44,7 @@ def main() -> int:
         except Unavailable as error:
             record["places"][name] = {"not here": str(error)}
             say(f"not here: {error}")
+        record["places"] = {n: record["places"][n] for n in ROWS if n in record["places"]}
         words.output.write_text(json.dumps(record, indent=1) + "\n")
     return int(failed)
 
@@ -50,6 +53,7 @@ def main() -> int:
 ROWS = (
     {name: (made, FIRST, NOTICING) for name, made in PLACES.items()}
     | {name: (made, COMMANDS, TESTS) for name, made in VERSIONS.items()}
+    | {name: (made, DEMO, ()) for name, made in WHEELS.items()}
     | {name: (made, (), EVERYTHING) for name, made in WHOLE.items()}
 )
 

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 import tomllib
@@ -29,7 +30,7 @@ NAMED = ("jax", "equinox", "optax", "numpy", "scipy", "pyarrow", "typer", "rich"
 
 def uv(*words: str) -> str:
     """What uv says; it must be there."""
-    program = shutil.which("uv")
+    program = shutil.which("uv") or shutil.which("uv", path=Path(sys.executable).parent)
     if program is None:
         raise Unavailable("uv is not installed")
     done = subprocess.run([program, *words], cwd=ROOT, capture_output=True, encoding="utf-8")
@@ -106,4 +107,5 @@ VERSIONS = {
     f"Python {python}, {which}": partial(versions, python, which)
     for python in PYTHONS
     for which in RESOLUTIONS
-} | {f"wheel, Python {python}": partial(wheel, python) for python in PYTHONS}
+}
+WHEELS = {f"wheel, Python {python}": partial(wheel, python) for python in PYTHONS}

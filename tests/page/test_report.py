@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from limelight._core.errors import InputError
-from limelight._page.parts import DRAWN, outcome
+from limelight._page.parts import DRAWN, outcome, still
 from limelight._page.report import Illustration, Section, StudyCost, report, write_report
 from limelight.chart import of_picture
 from limelight.claims import Verdict
@@ -302,3 +302,17 @@ def test_a_bad_place_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="cannot write"):
         write_report(tmp_path / "missing" / "a.html", "T", [])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_still_keeps_the_white_of_its_ground():
+    """Few colours would tint it, which shows on a white page and on a dark one."""
+    rng = np.random.default_rng(0)
+    pixels = np.full((120, 160, 3), 255, np.uint8)
+    pixels[20:100, 20:140] = rng.integers(0, 256, (80, 120, 3))
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG", dpi=(96, 96))
+    data, width, height = still(buffer.getvalue(), density=1.0)
+    shown = np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+    assert (width, height) == (160, 120)
+    assert (shown[:15] == 255).all()
+    assert np.abs(shown[20:100, 20:140].astype(int) - pixels[20:100, 20:140]).max() > 0

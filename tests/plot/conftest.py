@@ -61,6 +61,25 @@ class Page:
         boxes = [Text.get_window_extent(name) for name in names]
         return bool(boxes) and not any(box.overlaps(frame) for box in boxes for frame in frames)
 
+    def named(self) -> set[str]:
+        """Labels that stand inside a panel, beside what they name."""
+        texts = [text for axes in self.figure.axes for text in axes.texts]
+        return {str(t.get_gid()).removeprefix("name: ") for t in texts if t.get_gid()}
+
+    def names_on_nothing(self) -> bool:
+        """Whether no name inside a panel covers a point of a line or a mark there."""
+        for axes in self.figure.axes:
+            names = [text for text in axes.texts if text.get_gid()]
+            boxes = [Text.get_window_extent(name) for name in names]
+            for line in axes.lines:
+                if line.get_transform() is not axes.transData:
+                    continue
+                places = axes.transData.transform(line.get_xydata())
+                places = places[np.isfinite(places).all(axis=1)]
+                if any(box.contains(*place) for box in boxes for place in places):
+                    return False
+        return True
+
     def legend_clear(self) -> bool:
         """Whether no legend covers any axes."""
         frames = [axes.get_window_extent() for axes in self.figure.axes]

@@ -56,9 +56,10 @@ def test_lines_bands_and_references_hold_what_was_given():
     assert len(axes.collections) == 4
     level = [line.get_ydata()[0] for line in axes.lines if len(line.get_xdata()) == 2]
     assert level == [0.926, 0.947]
-    assert beside(figure) == ["ceiling", "limit"]  # too close to others for all names
-    listed = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert listed == [series.label for series in roles()]
+    # Too close to each other for the margin: the lines are named inside the panel.
+    assert beside(figure)[:2] == ["ceiling", "limit"]
+    assert {*beside(figure)[2:]} == {series.label for series in roles()}
+    assert axes.get_legend() is None
     assert axes.get_ylim() == (0.3, 1.0)
     by_level = {line.get_ydata()[0]: line for line in axes.lines if len(line.get_xdata()) == 2}
     assert by_level[0.947].get_color() == drawn["all queries"].get_color()
@@ -72,7 +73,7 @@ def test_nothing_covers_the_data(page, width):
     )
     caption(figure, "small scale", "3 trials per cell")
     done = page(figure)
-    assert done.names_clear()
+    assert done.names_on_nothing()
     assert done.cut_off() == []
     assert done.crowded() == []
 
@@ -83,23 +84,52 @@ def ends(many, last=10.0, apart=1.0):
 
 
 @pytest.mark.parametrize(
-    ("series", "named"),
+    ("series", "inside", "listed"),
     [
-        (ends(4), True),
-        (ends(1), False),  # one line needs no name beside it
-        (ends(8), False),  # too many to read in a margin
-        ([*ends(5, apart=0), Series("far", [0, 10], [0, 9])], False),  # names far from lines
-        ([*ends(2), Series("short", [0, 3], [0, 1])], False),  # ends in the middle of the panel
-        ([*ends(2), Guide("dashed", [], [], colour="ink")], False),  # explained, not drawn
+        (ends(4), 0, []),
+        (ends(1), 1, []),
+        (ends(8), 8, []),  # too many to read in a margin
+        ([*ends(5, apart=0), Series("far", [0, 10], [0, 9])], 6, []),  # far from their lines
+        ([*ends(2), Series("short", [0, 3], [0, 1])], 3, []),  # ends in the middle of the panel
+        ([*ends(2), Guide("dashed", [], [], colour="ink")], 2, ["dashed"]),  # not drawn
     ],
 )
-def test_names_stand_beside_lines_where_all_of_them_fit(page, series, named):
+def test_every_line_has_its_name_beside_it(page, series, inside, listed):
     figure = curves(series, x_label="x", y_label="y", title="A title", width=4.6)
-    listed = figure.axes[0].get_legend()
-    assert bool(beside(figure)) == named
-    assert (listed is None) == named
-    assert page(figure).cut_off() == []
-    assert page(figure).crowded() == []
+    legend = figure.axes[0].get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == listed if legend else not listed
+    assert {*beside(figure)} == {one.label for one in series} - {*listed}
+    done = page(figure)
+    assert len(done.named()) == inside  # the others stand in the margin
+    assert done.names_on_nothing()
+    assert done.cut_off() == []
+    assert done.crowded() == []
+
+
+def test_a_name_stands_nearer_to_its_line_than_to_another(page):
+    """Against distances computed point by point."""
+    x = np.linspace(0, 10, 200)
+    waves = [Series(f"wave {i}", x, np.sin(x + i) + 1.5 * i) for i in range(4)]
+    parts = [Panel(name, waves) for name in ("left", "right")]
+    figure = panels(parts, x_label="x")
+    done = page(figure)
+    assert done.named() == {wave.label for wave in waves}
+    assert not figure.legends
+    for axes in figure.axes:
+        for text in axes.texts:
+            box = text.get_window_extent()
+            away = {
+                line.get_label(): _distance(axes.transData.transform(line.get_xydata()), box)
+                for line in axes.lines
+            }
+            assert min(away, key=away.__getitem__) == text.get_text()
+
+
+def _distance(places, box):
+    """From a box to the nearest of some places."""
+    x = np.maximum(np.maximum(box.x0 - places[:, 0], places[:, 0] - box.x1), 0)
+    y = np.maximum(np.maximum(box.y0 - places[:, 1], places[:, 1] - box.y1), 0)
+    return np.hypot(x, y).min()
 
 
 def test_logarithmic_axes_and_gaps(page):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from limelight.plot import Contour, Panel, Picture, Text, regions
+from limelight.plot._draw.direct import readable
 from limelight.plot.style import COLOURS
 
 
@@ -41,15 +42,14 @@ def test_only_regions_that_are_there_have_names_and_borders():
     assert not any(isinstance(m, Contour) for m in regions([1], [1], [[0]], ("a", "b")))
 
 
-def test_the_legend_of_a_contour_is_solid_as_the_contour_is():
+def test_a_contour_is_named_in_its_colour():
     values = np.arange(9.0).reshape(3, 3)
     contour = Contour("level", [1, 2, 3], [1, 2, 3], values, 4.0, colour=1)
     figure = Picture([Panel("", [contour])]).matplotlib()
-    legend = figure.axes[0].get_legend()
-    assert legend is not None
-    [entry] = legend.get_lines()
-    assert entry.get_linestyle() == "-"
-    assert entry.get_color() == COLOURS[1]
+    assert figure.axes[0].get_legend() is None
+    [name] = figure.axes[0].texts
+    assert name.get_text() == "level"
+    assert name.get_color() == readable(COLOURS[1])
 
 
 def test_a_name_too_wide_for_its_region_is_set_on_two_lines():

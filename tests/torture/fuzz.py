@@ -1,6 +1,7 @@
 """Inputs that nobody should send, as Hypothesis strategies, and a count of what became of them."""
 
 import contextlib
+import fcntl
 import json
 import os
 import resource
@@ -86,20 +87,30 @@ def counted(kind: str) -> Iterator[None]:
 
 
 def keep_counts() -> None:
-    """Add the count to the record, where one is wanted."""
-    if RECORD:
-        path = Path(RECORD)
+    """Add the count to the record, where one is wanted.
+
+    Kinds that another process tried with this commit and seed stay: all need not be tried at once.
+    """
+    if not RECORD:
+        return
+    path = Path(RECORD)
+    with open(path.with_name(path.name + ".lock"), "w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
         there = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        total = sum(count["taken"] + count["refused"] for count in COUNTS.values())
+        before = there.pop("fuzz, shorter", {})
+        alike = all(before.get(name) == value for name, value in (SOURCE | {"seed": SEED}).items())
+        kinds = (before["kinds"] if alike else {}) | {k: _rounded(c) for k, c in COUNTS.items()}
+        total = sum(count.get("taken", 0) + count.get("refused", 0) for count in kinds.values())
+        grown = round((_grown() - _START) / 1e9, 2)
         fuzz = {
             **SOURCE,
             "seed": SEED,
             "inputs": total,
-            "tracebacks": sum(count["faults"] for count in COUNTS.values()),
+            "tracebacks": sum(count.get("faults", 0) for count in kinds.values()),
             "seconds for one at most": LONGEST,
             "GB of growth at most": MOST_GROWTH / 1e9,
-            "GB of growth": round((_grown() - _START) / 1e9, 2),
-            "kinds": {kind: _rounded(count) for kind, count in COUNTS.items()},
+            "GB of growth": max(grown, before["GB of growth"]) if alike else grown,
+            "kinds": kinds,
         }
         name = "fuzz" if total >= WHOLE else "fuzz, shorter"
         path.write_text(json.dumps({**there, name: fuzz}, indent=2) + "\n", encoding="utf-8")

@@ -86,7 +86,7 @@ def test_manifests(place, data, enemy):
 
 
 @given(st.data())
-@many(0.17)
+@many(0.2)
 def test_chunks(place, data):
     """Refused, or nothing is different."""
     good = (place / "run" / "chunks" / "000-00000.parquet").read_bytes()
@@ -328,7 +328,7 @@ def good_place(place):
 
 
 @given(st.data(), st.sampled_from(LINES))
-@many(0.05)
+@many(0.02)
 def test_nearly_right_command_lines(good_place, data, line):
     """A line that works, with a few words lost, doubled, moved or replaced: most reach far."""
     words = list(line)

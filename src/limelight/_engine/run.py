@@ -166,6 +166,7 @@ class Engine:
                 if not waiting:
                     table = assemble(filter(None, parts.values()), self.keep.manifest)
                     self._prove_coverage(table)
+                    self._check_inputs(needed=False)
                     return table
                 self._lost(waiting)
         finally:
@@ -262,11 +263,12 @@ class Engine:
                 f"one trial takes {needed}, a device here has {there}", "smaller sizes"
             )
 
-    def _check_inputs(self) -> None:
+    def _check_inputs(self, needed: bool = True) -> None:
         """Refuse data and checkpoints that changed since the run was begun; once is enough."""
         there = self.keep.manifest.get("inputs", {})
         if there and not self.progress.computed:
-            check_inputs(there, self.plan.inputs, getattr(self.keep, "path", "this run"))
+            here = lambda: self.plan.inputs
+            check_inputs(there, here, getattr(self.keep, "path", "this run"), needed)
 
     def _compute(self, chunk: Chunk) -> dict[str, np.ndarray]:
         with jax.enable_x64(self.x64):  # a thread does not inherit the caller's choice

@@ -1,20 +1,24 @@
 """What a user's code does, as digests by name: a study must notice when its code changes.
 
 Starting from a class or a function, every function, class and constant that it reaches in the
-user's own modules is followed: methods, base classes, helpers, closures, defaults, global values.
-Comments, docstrings and line numbers do not count. Installed packages are named, not followed,
-except the one that the class or function itself comes from.
+user's own modules is followed: methods, base classes, helpers, closures, defaults, global values,
+also by a word in quotes (`getattr(helpers, "scaled")`). Comments, docstrings and line numbers do
+not count. Installed packages are named with their version, not followed, except the one that the
+class or function itself comes from. Variables of the environment count where a function asks for
+them. Files that the code names are the study's inputs (`inputs`).
 """
 
 import dataclasses
 import functools
 import hashlib
 import inspect
+import os
 import sys
 import sysconfig
 import types
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
@@ -67,6 +71,31 @@ def digests(part: Any) -> dict[str, str]:
     return _Walk(part).run()
 
 
+def files_named(part: Any) -> dict[str, Path]:
+    """Plain files that a part or its code names, by what they are called there.
+
+    Args:
+        part: A class, a function, or an object: then also what it holds.
+    """
+    plain = isinstance(part, type | types.FunctionType)
+    walk = _Walk(part if plain else type(part))
+    walk.run()
+    held = () if plain else attributes(part).values()
+    walk.words |= {str(value) for value in held if isinstance(value, str | PurePath)}
+    found = {}
+    for word in sorted(walk.words):
+        for place in (Path(), *sorted(walk.folders)):  # from here, or beside the code
+            path = place / word
+            # Python's own files are code, whose comments do not count.
+            if _may_be_path(word) and path.suffix != ".py" and path.is_file():
+                found.setdefault(word, path)
+    return found
+
+
+def _may_be_path(word: str) -> bool:
+    return 0 < len(word) < 1000 and word.isprintable()
+
+
 class _Walk:
     """One walk over the user's code, from one part."""
 
@@ -74,6 +103,9 @@ class _Walk:
         self.home = package(part)
         self.waiting: list[Any] = [part]
         self.met: dict[int, Any] = {}  # by identity; kept, so that no identity is used again
+        self.words: set[str] = set()  # in quotes, in the code or in what it reaches
+        self.folders: set[Path] = set()
+        self.packages: set[str] = set()
 
     def run(self) -> dict[str, str]:
         """Digests by name; several things of one name, such as lambdas, share an entry."""
@@ -84,6 +116,8 @@ class _Walk:
                 self.met[id(part)] = part
                 of = self._class if isinstance(part, type) else self._function
                 made.setdefault(name_of(part), []).append(_digest(of(part)))
+        for top in self.packages:
+            made[f"package {top}"] = [_digest(_version(top))]
         return {
             name: some[0] if len(some) == 1 else _digest(sorted(some))
             for name, some in sorted(made.items())
@@ -96,11 +130,16 @@ class _Walk:
     # --- what a part is made of; whatever it reaches is put in line ----------------------------
 
     def _function(self, function: Any) -> Any:
-        code = function.__code__
-        reached = [
-            (name, self._value(value))
-            for name, value in self._reached(_names(code), function.__globals__)
-        ]
+        code, scope = function.__code__, function.__globals__
+        words = set(_words(code))
+        self.words |= words
+        if scope.get("__file__"):
+            self.folders.add(Path(scope["__file__"]).parent)
+        found = list(self._reached(_names(code) | set(filter(_dotted, words)), scope))
+        reached = [(name, self._value(value)) for name, value in found]
+        if {"environ", "getenv"} & _names(code):
+            words |= {value for _, value in found if isinstance(value, str)}
+            reached += [(f"${word}", os.environ.get(word)) for word in words if "\0" not in word]
         held = [self._value(_held(cell)) for cell in function.__closure__ or ()]
         rest = self._value([function.__defaults__, function.__kwdefaults__, vars(function)])
         return _body(code), sorted(reached, key=lambda item: item[0]), held, rest
@@ -122,6 +161,7 @@ class _Walk:
 
     def _value(self, value: Any) -> Any:
         """A value in a form whose `repr` tells it from others."""
+        self._note(value)
         if isinstance(value, staticmethod | classmethod):
             value = value.__func__
         if isinstance(value, property):
@@ -144,6 +184,14 @@ class _Walk:
             return [name_of(value), *self._inside_library(value)]
         return self._data(value)
 
+    def _note(self, value: Any) -> None:
+        """The installed package that something comes from, if it is none of ours."""
+        named = isinstance(value, type | types.ModuleType) or callable(value)
+        top = package(value if named else type(value))
+        other = top != self.home and top not in LIBRARIES and top not in sys.stdlib_module_names
+        if other and top in sys.modules and _installed(top):
+            self.packages.add(top)
+
     def _inside_library(self, part: Any) -> list[Any]:
         """What a library's function closes over: the function and settings of a transform, say."""
         if isinstance(part, type) or id(part) in self.met:
@@ -160,7 +208,10 @@ class _Walk:
             return [type(value).__name__, *map(self._value, value)]
         if getattr(value, "ndim", None) is not None and hasattr(value, "dtype"):
             return _array(value)
-        if isinstance(value, int | float | complex | str | bytes | None | types.EllipsisType):
+        if isinstance(value, str | PurePath):
+            self.words.add(str(value))
+            return value if isinstance(value, str) else ["path", str(value)]
+        if isinstance(value, int | float | complex | bytes | None | types.EllipsisType):
             return value
         return [self._value(type(value)), getattr(value, "__name__", ""), self._state(value)]
 
@@ -226,6 +277,12 @@ def package(part: Any) -> str:
     return module.partition(".")[0]
 
 
+def is_foreign(part: Any) -> bool:
+    """Whether a class or function comes neither from the library nor from what it stands on."""
+    top = package(part)
+    return top not in LIBRARIES and top not in sys.stdlib_module_names
+
+
 @functools.cache
 def _installed(module: str) -> bool:
     """Whether a module is the library's, the language's, or of an installed package."""
@@ -242,6 +299,31 @@ def _installed(module: str) -> bool:
 def _names(code: types.CodeType) -> set[str]:
     inner = (c for c in code.co_consts if isinstance(c, types.CodeType))
     return set(code.co_names).union(*map(_names, inner))
+
+
+def _words(code: types.CodeType) -> Iterator[str]:
+    """What stands in quotes in a function and in those inside it; not the docstring."""
+    for constant in code.co_consts[1:] if _has_docstring(code) else code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _words(constant)
+        for word in constant if isinstance(constant, tuple | frozenset) else (constant,):
+            if isinstance(word, str):
+                yield word
+
+
+def _dotted(word: str) -> bool:
+    """Whether a word could name a module, or something in one."""
+    return all(part.isidentifier() for part in word.split("."))
+
+
+@functools.cache
+def _version(top: str) -> str:
+    """The version of an installed package, by the name it is imported by."""
+    try:
+        return metadata.version(top)
+    except metadata.PackageNotFoundError:
+        some = metadata.packages_distributions().get(top, ())
+        return ", ".join(f"{name} {metadata.version(name)}" for name in sorted(set(some)))
 
 
 def _body(code: types.CodeType) -> Any:

@@ -104,10 +104,21 @@ def _what(part: Any) -> dict[str, Any]:
     """A class or function: by kind where it is ours, else by name and code."""
     ours = kind_of(part)
     if ours is not None:
-        return {"is": ours}
+        put_in = _put_in(part)
+        return {"is": ours} | ({CODE: put_in, PYTHON: _python()} if put_in else {})
     if code.package(part) in code.LIBRARIES:
         return {"is": code.name_of(part)}
     return {"is": code.name_of(part), CODE: code.digests(part), PYTHON: _python()}
+
+
+def _put_in(part: Any) -> dict[str, str]:
+    """Methods of a class of ours that were put there from outside, each with its digest."""
+    found = {}
+    for cls in part.__mro__ if isinstance(part, type) else ():
+        for name, value in vars(cls).items() if code.package(cls) in code.LIBRARIES else ():
+            if isinstance(value, types.FunctionType) and code.is_foreign(value):
+                found[f"{cls.__qualname__}.{name}"] = digest(code.digests(value))
+    return found
 
 
 def _describe_callable(value: Any) -> Any:

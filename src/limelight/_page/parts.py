@@ -250,7 +250,7 @@ def still(picture: Any, density: float = ALONE) -> tuple[bytes, int, int]:
     Lossless WebP of few colours: thin lines and words stay sharp, and it takes five sixths of the
     bytes of the same dots as PNG. What loses detail (WebP, AVIF) is larger at an equal look.
     """
-    from PIL import Image
+    from PIL import Image, ImageChops
 
     if not isinstance(picture, bytes):
         from limelight.plot.files import render
@@ -268,8 +268,12 @@ def still(picture: Any, density: float = ALONE) -> tuple[bytes, int, int]:
     if size[0] < image.width:
         image = image.resize(size, Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
-    few = image.quantize(SHADES, method=Image.Quantize.FASTOCTREE)
-    few.convert("RGB").save(buffer, "WEBP", lossless=True)
+    few = image.quantize(SHADES, method=Image.Quantize.FASTOCTREE).convert("RGB")
+    # Few colours make white a little less so, which shows on a white page: it stays as it was.
+    white = ImageChops.darker(*image.split()[:2]), image.getchannel(2)
+    mask = ImageChops.darker(*white).point(lambda value: 255 * (value == 255))
+    few.paste((255, 255, 255), mask=mask)
+    few.save(buffer, "WEBP", lossless=True)
     return buffer.getvalue(), width, height
 
 

@@ -7,7 +7,7 @@ call: workers that outlived it are found and kept.
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -85,10 +85,22 @@ def workers(
             "limelight resume goes on with it",
         )
     start = launcher(on, place, options)
+    _check_rebuilds(manifest, place, paper)
     count = count or start.usual
     there = str(Path(paper).resolve()) if paper else None
     rest = {"grace": start.grace, "stall": start.stall, "paper": there, "same_code": same_code}
     return Crew(place, start, [command(place, n, count, **rest) for n in range(count)])
+
+
+def _check_rebuilds(manifest: Mapping[str, Any], store: Path, paper: str | None) -> None:
+    """Refuse now what every worker would refuse, perhaps hours later: code that it cannot find."""
+    from limelight.papers._outside import from_path
+    from limelight.papers.published import rebuild, recipe_of
+
+    if isinstance(manifest.get("paper"), str):
+        recipe_of(manifest, store, from_path(paper) if paper else None)
+    else:
+        rebuild(manifest["configuration"]["experiment"])
 
 
 class Since:
@@ -205,7 +217,7 @@ class Crew:
         if not self.launcher.outlives:
             return []
         known, name = written_down(self.store), self.launcher.name
-        posts = [Post(n, told["job"]) for n, told in known.items() if told["on"] == name]
+        posts = [Post(told["number"], told["job"]) for told in known if told["on"] == name]
         there = self.launcher.poll([post.job for post in posts])
         if there is None:
             raise RunError(

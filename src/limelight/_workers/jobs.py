@@ -1,7 +1,8 @@
 """What is written down of the workers that were started, and which of them are there now.
 
-One file per worker, `workers/NUMBER.json`: where it was started, under which name, by whom.
-Anybody who sees the run folder may read it.
+One file per worker, `workers/NUMBER.PLACE.json`: where it was started, under which name, by whom.
+Anybody who sees the run folder may read it. A run that goes on elsewhere does not forget the jobs
+that still wait on the cluster where it was begun.
 """
 
 import contextlib
@@ -21,13 +22,16 @@ from limelight._workers.slurm import queued
 def write_down(store: Path, number: int, on: str, job: str) -> None:
     """Keep what a worker is called, for whoever looks for it later."""
     facts = {"on": on, "job": job, "started": now(), "by": holder(), "user": os.getuid()}
-    write_whole(store / "workers" / f"{number}.json", (json.dumps(facts) + "\n").encode())
+    write_whole(store / "workers" / f"{number}.{on}.json", (json.dumps(facts) + "\n").encode())
 
 
-def written_down(store: Path) -> dict[int, dict[str, Any]]:
-    """The workers that were started on a run, by number; what is no such record is passed over."""
-    found = {}
-    for file in (store / "workers").glob("*.json"):
+def written_down(store: Path) -> list[dict[str, Any]]:
+    """The workers that were started on a run; what is no such record is passed over.
+
+    Earlier releases left the place out of the name.
+    """
+    found = []
+    for file in sorted((store / "workers").glob("*.json")):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             told = json.loads(read_regular(file, 2**16))
             facts = {"on": str(told["on"]), "job": str(told["job"]), "user": None, "by": {}}
@@ -35,8 +39,8 @@ def written_down(store: Path) -> dict[int, dict[str, Any]]:
                 facts["user"] = told["user"]
             if isinstance(told.get("by"), Mapping):
                 facts["by"] = told["by"]
-            found[int(file.stem)] = facts
-    return dict(sorted(found.items()))
+            found.append({"number": int(file.name.partition(".")[0]), **facts})
+    return sorted(found, key=lambda told: told["number"])
 
 
 def there(store: Path) -> dict[str, int] | None:
@@ -45,7 +49,7 @@ def there(store: Path) -> dict[str, int] | None:
     SLURM is asked. Workers of a machine are processes of it; an actor of Ray waits or runs as long
     as the process does that started it.
     """
-    known = written_down(store).values()
+    known = written_down(store)
     states = Counter()
     for user in {told["user"] for told in known}:
         jobs = [t["job"] for t in known if t["on"] == "slurm" and t["user"] == user]

@@ -12,6 +12,8 @@ from limelight.plot import Picture
 
 #: What a picture shows: a claim's name, a finding in words of its own, or several.
 Findings = str | Finding | Iterable[str | Finding]
+#: Words with which a further finding goes on with the sentence; without one it stands below.
+GOES_ON = ("and", "but", "while", "though")
 
 
 def titled(
@@ -32,9 +34,26 @@ def titled(
     """
     if picture.title:
         return picture
-    words = "; ".join(filter(None, (_words(one, decide) for one in found)))
+    words, further = _message([*filter(None, (_words(one, decide) for one in found))])
     about = "; ".join(filter(None, (f"{_capital(drawn)}" if words else "", setting)))
-    return picture.titled(_capital(words or drawn), about.replace("?; ", "? "))
+    about = " ".join([*(f"{_capital(one)}." for one in further), about.replace("?; ", "? ")])
+    return picture.titled(_capital(words or drawn), about)
+
+
+def _message(words: list[str]) -> tuple[str, list[str]]:
+    """One message: the first finding and those that go on with it; and the findings beside it.
+
+    Example:
+        >>> _message(["It grows", "but not for ever", "Fails: it stops"])
+        ('It grows, but not for ever', ['Fails: it stops'])
+        >>> _message(["but not for ever"])
+        ('not for ever', [])
+    """
+    first, *others = words or [""]
+    while first.partition(" ")[0] in GOES_ON:
+        first = first.partition(" ")[2]
+    joined = [one for one in others if one.partition(" ")[0] in GOES_ON]
+    return ", ".join([first, *joined]), [one for one in others if one not in joined]
 
 
 def several(found: Findings) -> list[Finding]:

@@ -18,10 +18,10 @@ from: the caption (scale, trials) is added by whoever calls it, before the pictu
     draw(table).save("loss.png")
 
 **Ready-made pictures.** `lines` is one panel of lines with bands, laws as `guides`, and reference
-lines; `panels` is a grid of panels under one legend; `phase` and `phase_diagram` show where trials
-succeed; `mass_by_role` and `similarity_maps` show attention; `example` is one example of a world,
-`parts` the arrays of a model. `over_cells` and `band` read lines off
-a table; `regions` names the parts of a map.
+lines; `panels` is a grid of panels with one set of names; `phase` and `phase_diagram` show where
+trials succeed; `mass_by_role` and `similarity_maps` show attention; `example` is one example of a
+world, `parts` the arrays of a model. `over_cells` and `band` read lines off a table; `regions`
+names the parts of a map.
 
 **Everything else** is a `Picture` of `Panel`s with `Axis` and marks:
 
@@ -40,13 +40,14 @@ Marks: `Series` (line and band), `Points` (marks and error bars, also horizontal
 thin line), `Bundle` (one thin line per run), `Bars`, `Reference` (a straight line), `Span` (a
 shaded strip), `Text`, `Map` (coloured cells with a colour bar), `Contour`, `Image`.
 
-**Looks follow labels.** A label has one colour, marker and dash in the whole picture and one entry
-in the legend. `Points("A", ...)` and `Guide("A", ...)` together are marks on their law, with one
-entry that shows both. Give `colour=` (a place in the palette, "ink" or "muted"), `marker=` or
+**Looks follow labels.** A label has one colour, marker and dash in the whole picture and one name,
+which stands beside it. `Points("A", ...)` and `Guide("A", ...)` together are marks on their law,
+with one name for both. Give `colour=` (a place in the palette, "ink" or "muted"), `marker=` or
 `dash=` only where they mean something, such as one colour for each noise level and one dash for
 each number of clusters; then explain them by marks without points:
-`Guide("C = 2", [], [], colour="ink", dash=1)`. A mark without a label is muted and not listed.
-NaN is a gap; an infinite or NaN end of an interval is open, and reaches the frame or is an arrow.
+`Guide("C = 2", [], [], colour="ink", dash=1)`. These alone have a legend.
+A mark without a label is muted. NaN is a gap; an infinite or NaN end of an interval is open, and
+reaches the frame or is an arrow.
 
 **Rows with names** (one per arm or setting) are an `Axis(categories=[...])` with `Points` at 0, 1,
 2, ...; `share="y"` writes the names once. **Movies** are pictures with `frames`.

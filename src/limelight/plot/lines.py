@@ -1,4 +1,4 @@
-"""Pictures of lines and points: one panel, or several under one legend."""
+"""Pictures of lines and points: one panel, or several with one set of names."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,7 @@ def lines(
 ) -> Picture:
     """One panel of lines over x, each with the band of its interval.
 
-    The legend stands over the panel and the names of the reference lines beside it, so neither
-    covers data.
+    Names stand in the right margin or inside the panel, beside their lines, and cover no data.
 
     Args:
         series: The lines; `(label, x, y)` will do for one without a band. `Points` are separate

@@ -22,12 +22,12 @@ Marker = int | str | None
 class Series:
     """A line through what was measured, with marks at the points and the band of its interval.
 
-    Marks with one label have one colour, marker and dash in the whole picture and one entry in its
-    legend, which shows a line, a marker or both. A mark without a label is muted and has no entry.
-    One without points has an entry only: that is how a legend explains colours and dashes apart.
+    Marks with one label have one colour, marker and dash in the whole picture and one name, which
+    stands beside them. A mark without a label is muted and has no name. One without points has an
+    entry in a legend: that is how colours and dashes are explained apart.
 
     Args:
-        label: Its name in the legend.
+        label: Its name, which stands beside it.
         x: Where it was measured.
         y: The mean, median or estimate; NaN where it could not be formed.
         low: Lower ends; 0, minus infinity or NaN where the interval is open.
@@ -143,7 +143,7 @@ class Reference:
     """A straight line across the panel to read the rest against: a ceiling, a bound, a floor.
 
     A horizontal one is named in the right margin where the picture has one panel; otherwise the
-    name stands in the legend.
+    name stands beside it in a panel.
 
     Args:
         label: Its name.

@@ -82,13 +82,13 @@ class Panel:
 
 @dataclass(frozen=True, repr=False)
 class Picture:
-    """Panels in a grid, under one legend, over one caption.
+    """Panels in a grid, with one set of names, over one caption.
 
     Args:
         panels: The panels, row by row.
         columns: Panels in a row; all in one row when not given.
         width: Inches.
-        height: Inches; follows from the width and the legend when not given.
+        height: Inches; follows from the width when not given.
         title: What it shows, over everything.
         subtitle: The setting in which it shows that, under the title.
         note: Facts for the caption that only the picture knows, each a short phrase.

@@ -14,7 +14,7 @@ from limelight.table import Table
 #: Columns that every table has; they are drawn only when asked for.
 BOOKKEEPING = ("cell", "trial", "diverged", "steps")
 #: More lines than this in one panel cannot be told apart: they become a map.
-MOST_LINES = 6
+MOST_LINES = 4
 #: An axis whose largest value is this many times its smallest is drawn on a logarithmic scale.
 WIDE_RANGE = 20
 

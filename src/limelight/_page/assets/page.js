@@ -131,6 +131,7 @@
       if (view) await view.signal(name, value).runAsync();
       live.dataset.took = Math.round(performance.now() - began);
     };
+    const still = live.closest("figure").querySelector(".still :is(img, svg)");
     const show = async () => {
       const room = live.clientWidth;
       if (!room || room === width) return;
@@ -139,6 +140,7 @@
       for (let less = 0, tries = 0; tries < 4; tries++) {
         const spec = laid(JSON.parse(coloured(text, renderer)), room - less);
         for (const param of spec.params) if (param.name in state) param.value = state[param.name];
+        spec.description = still?.alt || still?.getAttribute("aria-label") || "";  // for who hears it
         view?.finalize();
         const found = await vegaEmbed(plot, spec, {
           ast: true, actions: false, renderer, defaultStyle: false,

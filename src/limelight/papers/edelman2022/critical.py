@@ -158,6 +158,7 @@ def draw_success(table: Table) -> plot.Picture:
         x_label="training examples $m$",
         y_label="share of trials above 99 % accuracy",
         limits=(-0.03, 1.03),
+        x_ticks=table.values(SIZE) if len(table.values(SIZE)) == 1 else None,
         note=(iterations(table), BANDS),
     )
 
@@ -169,16 +170,20 @@ def draw_critical(table: Table) -> plot.Picture:
     star = np.where(np.isinf(found.values), np.nan, found.values)
     half = [(t.value if t.resolved else np.nan, *t.open_ends) for t in found.thresholds]
     off = ", ".join(f"{length:g}" for length in T[np.isinf(found.values)])
-    return plot.lines(
-        [
-            plot.Series("$m^*$ (first $m$ above one half)", T, star, *found.interval),
-            plot.Series("$m_{50}$ (likelihood)", T, *np.array(half).T),
-            plot.Series("any consistent learner", T, reference(table)),
-        ],
-        guides=_laws(T, star),
+    first = plot.Series("$m^*$ (first $m$ above one half)", T, star, *found.interval, colour=0)
+    measured = [
+        first,
+        plot.Series("$m_{50}$ (likelihood)", T, *np.array(half).T, colour=1),
+        plot.Series("any consistent learner", T, reference(table), colour=2),
+    ]
+    y = plot.Axis("critical number of examples")
+    parts = [plot.Panel("measured", measured, y), plot.Panel("laws", [first, *_laws(T, star)], y)]
+    return plot.panels(
+        parts[: 2 if np.isfinite(star).sum() > 2 else 1],
         x_label="context length $T$",
-        y_label="critical number of examples",
         log_x=True,
+        share=True,
+        height=2.4,
         note=(
             iterations(table),
             f"$m^*$ in steps of {np.diff(found.sizes).max(initial=0)}",
@@ -195,8 +200,8 @@ def _laws(T: np.ndarray, star: np.ndarray) -> list[plot.Guide]:
     names: dict[str, LawName] = {r"$a + b \ln T$": "logarithmic", "$a + b T$": "linear"}
     fitted = {name: fit.fit_law(law, T[use], star[use]) for name, law in names.items()}
     return [
-        plot.Guide(f"{name}, $R^2$ = {law.r_squared:.2f}", T, law.predict(T))
-        for name, law in fitted.items()
+        plot.Guide(f"{name}, $R^2$ = {law.r_squared:.2f}", T, law.predict(T), colour=3 + i)
+        for i, (name, law) in enumerate(fitted.items())
     ]
 
 

@@ -58,13 +58,12 @@ def draw(table: Table) -> plot.Picture:
         done, noise = right(rows), float(at[NOISE])
         floor = -sum(p * np.log(p) for p in (noise, 1 - noise) if p > 0)
         marks = [
-            plot.Bundle("not learned", when, rows["trace.loss"][~done], colour=1, width=0.7),
-            plot.Bundle("learned", when, rows["trace.loss"][done], colour=0, width=0.7),
+            *fig3.bundles(when, rows["trace.loss"], done),
             plot.Reference("chance", np.log(2)),
             plot.Reference("the true parity", floor),
         ]
         title = f"noise {noise:g}: {done.sum()} of {len(rows)}"
-        loss = plot.Axis("batch loss", limits=(0.0, 0.75))
+        loss = plot.Axis("batch loss", limits=(0.0, 0.85))
         parts.append(plot.Panel(title, marks, loss, across))
     return plot.Picture(
         parts,

@@ -26,13 +26,13 @@ figure = replace(
     ),
     summary=fig3.learned_lines,
     findings={
-        "loss": "runs.abrupt",
+        "loss": Finding("runs.abrupt", holds=fig3.FALLS),
         "times": (
-            "runs.slower",
+            Finding("runs.slower", holds="More bits take longer"),
             Finding(
                 "runs.learned",
-                holds="every run learns",
-                fails="not every run learns: {value:.0%} at the hardest length",
+                holds="and every run learns",
+                fails="but not every run learns: {value:.0%} at the hardest length",
             ),
         ),
     },

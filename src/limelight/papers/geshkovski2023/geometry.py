@@ -182,7 +182,7 @@ figure = Figure(
     findings={
         "geometry": (
             Finding("geometry.vertices", holds="With V = I tokens end at their leaders"),
-            Finding("geometry.planes", holds="with one largest eigenvalue on three planes at most"),
+            Finding("geometry.planes", holds="and with one largest eigenvalue on three planes"),
         )
     },
     summary=summary,

@@ -115,7 +115,7 @@ figure = Figure(
     findings={
         "single": (
             Finding("single.weak", holds="With strengths up to 1 tokens are one cluster by t = 30"),
-            Finding("single.strong", fails="with strengths from 4 on they are not"),
+            Finding("single.strong", fails="but with strengths from 4 on they are not"),
         )
     },
     summary=summary,

@@ -154,7 +154,7 @@ def draw(table: Table) -> Picture:
                 kept, middle = traces.over_seeds(rows["trace.exact"], rows["trace.error"])
                 exact.append(Series(label, t, kept[1:]))
                 error.append(Series(label, t, middle[1:]))
-        title = f"step rule {mode}"
+        title = traces.RULES.get(mode, mode)
         shown += [
             Panel(title, exact, "share of seeds exact"),
             Panel(title, error, Axis("test error, median", log=True)),

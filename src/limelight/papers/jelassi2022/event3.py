@@ -188,7 +188,7 @@ figure = Figure(
     findings={
         name: (
             Finding("event3-beta1", fails="alpha does not rise again at a diagonal of 1"),
-            Finding("event3-large", holds="it does at diagonals of 4 and 5"),
+            Finding("event3-large", holds="but it does at diagonals of 4 and 5"),
         )
         for name in ("event3", "courses")
     },

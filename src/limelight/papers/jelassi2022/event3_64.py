@@ -86,7 +86,9 @@ figure = replace(
     findings={
         "event3-64": (
             Finding("event3-64-beta1", fails="alpha does not rise again at a diagonal of 1"),
-            Finding("event3-64-large", holds="it rises {value:.2f}-fold at diagonals of 4 and 5"),
+            Finding(
+                "event3-64-large", holds="but it rises {value:.2f}-fold at diagonals of 4 and 5"
+            ),
         )
     },
     summary=summary,

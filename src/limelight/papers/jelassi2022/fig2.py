@@ -159,7 +159,7 @@ figure = Figure(
                 "fig2.error",
                 fails="The student's error is {value:.2f} times the linear rule's",
             ),
-            Finding("fig2.association", holds="it has not learned the sets"),
+            Finding("fig2.association", holds="though it has not learned the sets"),
         )
     },
     summary=summary,

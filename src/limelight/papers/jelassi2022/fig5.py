@@ -163,7 +163,7 @@ figure = Figure(
     findings={
         "accuracy": (
             Finding("fig5.vit", holds="Shuffled cells move a ViT by at most 2 points"),
-            Finding("fig5.cnn-falls", holds="a CNN loses {value:.0f} points on the smallest"),
+            Finding("fig5.cnn-falls", holds="while a CNN loses {value:.0f} points"),
         ),
         "similarity": "fig5.similarity",
     },

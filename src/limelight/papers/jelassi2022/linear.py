@@ -179,7 +179,7 @@ figure = Figure(
             ),
             Finding(
                 "thm3.1-monotone",
-                holds="above a hidden condition thresholds err at least 1/8 of the time",
+                holds="and above a hidden condition thresholds err at least 1/8 of the time",
             ),
         )
     },

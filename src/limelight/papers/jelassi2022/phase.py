@@ -13,7 +13,18 @@ from limelight.fit.estimates import highest, lowest, median, share
 from limelight.models.positional import Positional
 from limelight.papers.jelassi2022 import traces
 from limelight.papers.recipe import Figure, Finding, Scale, claim, claims, scales
-from limelight.plot import TWO_COLUMNS, Axis, Bundle, Map, Panel, Picture, Series, Text, panels
+from limelight.plot import (
+    TWO_COLUMNS,
+    Axis,
+    Bundle,
+    Map,
+    Panel,
+    Picture,
+    Points,
+    Series,
+    Text,
+    panels,
+)
 from limelight.table import Table
 from limelight.theory.jelassi2022.linear import linear_error
 from limelight.train.descent import Descent
@@ -195,7 +206,10 @@ def draw_phase(table: Table) -> Picture:
         )
         x = Axis("step", limits=(0, t[known][-1]))
         # Not a series, which is sorted by x: the step need not fall as the sample grows.
-        line = Bundle("stopping step, median over seeds", stops, [row], colour=1, width=1.6)
+        name = "stopping step, median over seeds"
+        line = Bundle(name, stops, [row], colour=1, width=1.6)
+        if len(stops) == 1:
+            line = Points(name, stops, row, [-0.5], [0.5], colour=1, width=1.6, marker="")
         place = {"x": t, "y": row, "high": 1}
         share_map = Map(exact, "share of seeds exact", low=0, **place)
         error_map = Map(error / linear, "error / linear error", low=0.05, scale="log", **place)

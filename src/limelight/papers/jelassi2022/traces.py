@@ -77,6 +77,10 @@ def columns_at(
     }
 
 
+#: Step rules in words.
+RULES = {"curvature": "curvature steps", "two_rate": "constant rates"}
+
+
 def step_rules(table: Table) -> str:
     """How much faster attention moved than the value vector, for every step rule."""
     if "descent.mode" not in table.axes:
@@ -87,10 +91,10 @@ def step_rules(table: Table) -> str:
 
 def _step_rule(mode: str, rows: Table) -> str:
     if "trace.logit_rate" not in rows.columns:
-        return f"step rule {mode}"
+        return RULES.get(mode, mode)
     ratio = (rows["trace.logit_rate"] / rows["trace.value_rate"]).ravel()
     low, middle, high = (rough(float(r)) for r in np.nanpercentile(ratio, [5, 50, 95]))
-    words = f"step rule {mode}: the rate of A is {middle} times that of v"
+    words = f"{RULES.get(mode, mode)}: the rate of A is {middle} times that of v"
     return f"{words} (5 to 95 %: {low} to {high})" if mode == "curvature" else words
 
 

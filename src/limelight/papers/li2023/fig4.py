@@ -130,8 +130,8 @@ figure = Figure(
             Finding("4.rise", holds="Attention on the label-relevant tokens rises by {value:.2f}"),
             Finding(
                 "4.one",
-                holds="it comes to {value:.0%} of what any weights can reach",
-                fails="it stops at {value:.0%} of what any weights can reach",
+                holds="and comes to {value:.0%} of what any weights can reach",
+                fails="but stops at {value:.0%} of what any weights can reach",
             ),
         ),
         "roles": Finding(

@@ -66,8 +66,8 @@ figure = Figure(
             Finding("5.attention", holds="Removing the least attended tokens lowers the loss"),
             Finding(
                 "5.random",
-                holds="removing at random moves it by {value:+.0%}, within a quarter",
-                fails="removing at random moves it by {value:+.0%}",
+                holds="while removing at random moves it by {value:+.0%}, within a quarter",
+                fails="while removing at random moves it by {value:+.0%}",
             ),
         )
     },

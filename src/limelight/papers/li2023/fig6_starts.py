@@ -32,9 +32,10 @@ def draw_accuracy(table: Table) -> plot.Picture:
     panel = plot.Panel(
         "",
         [
-            plot.Bars("test accuracy", x, accuracy),
-            plot.Points("chance", x, chance, x_low=x - 0.32, x_high=x + 0.32, marker="", width=1.6),
-            plot.Guide("chance", [], [], dash=0),
+            plot.Bars("", x, accuracy, colour=0),
+            plot.Points(
+                "chance", x, chance, colour=1, x_low=x - 0.32, x_high=x + 0.32, marker="", width=1.6
+            ),
         ],
         y=plot.Axis("test accuracy, %", limits=(0, 100)),
         x=plot.Axis(categories=[f"{which} start" for which in table["starts.which"]]),

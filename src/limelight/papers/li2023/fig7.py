@@ -107,8 +107,8 @@ figure = Figure(
             ),
             Finding(
                 "7.one.m20",
-                holds="it comes to {value:.0%} of what any weights can reach",
-                fails="it stops at {value:.0%} of what any weights can reach",
+                holds="and comes to {value:.0%} of what any weights can reach",
+                fails="but stops at {value:.0%} of what any weights can reach",
             ),
         ),
         "roles": Finding(

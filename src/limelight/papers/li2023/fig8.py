@@ -60,8 +60,8 @@ figure = replace(
             ),
             Finding(
                 f"8.random.m{patterns}",
-                holds="removing at random moves it by {value:+.0%}, within a quarter",
-                fails="removing at random moves it by {value:+.0%}",
+                holds="while removing at random moves it by {value:+.0%}, within a quarter",
+                fails="while removing at random moves it by {value:+.0%}",
             ),
         )
         for name, patterns in (("loss", 10), ("most", 20))

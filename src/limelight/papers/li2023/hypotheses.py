@@ -262,11 +262,11 @@ figure = Figure(
     pictures={"times": draw_times},
     findings={
         "times": (
-            "T1.rate",
+            Finding("T1.rate", holds="Iterations go as one over the step size"),
             Finding(
                 "T1.patterns",
-                holds="they grow with the number of patterns",
-                fails="three times the patterns take only {value:.2f} times as many",
+                holds="and they grow with the number of patterns",
+                fails="but three times the patterns take only {value:.2f} times as many",
             ),
         )
     },

@@ -86,7 +86,7 @@ figure = Figure(
     findings={
         "lucky": (
             Finding("L3.literal", fails="Read literally, Lemma 3 finds too few lucky neurons"),
-            Finding("L3.argmax", holds="by the largest product there are enough"),
+            Finding("L3.argmax", holds="but by the largest product there are enough"),
         ),
         "kept": (
             Finding(
@@ -94,7 +94,7 @@ figure = Figure(
                 holds="At least 95 % of lucky neurons stay lucky",
                 fails="{value:.0%} of lucky neurons stay lucky",
             ),
-            Finding("L4.argmax.signed", holds="with the right output sign 95 % do"),
+            Finding("L4.argmax.signed", holds="but with the right output sign 95 % do"),
         ),
         "envelope": Finding(
             "D1.envelope",

@@ -156,7 +156,7 @@ def draw_samples(table: Table) -> plot.Picture:
         y_label="training examples $N$",
         edge=line("N50, 95 % interval", edge, counted(table, edge) ** -2.0),
         top=(r"$\alpha_*$", np.round(x, 2)),
-        bar_label=f"share of trials with accuracy of at least {level:.1%}",
+        bar_label=f"share of trials with accuracy of at least {100 * level:g} %",
     )
 
 

@@ -188,7 +188,7 @@ figure = Figure(
     findings={
         "directions": (
             "directions.frobenius",
-            Finding("directions.floor", holds="the notebooks' steps stop on the way"),
+            Finding("directions.floor", holds="but the notebooks' steps stop on the way"),
         )
     },
     summary=summary,

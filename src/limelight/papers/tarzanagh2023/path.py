@@ -110,7 +110,7 @@ figure = Figure(
     findings={
         "path": (
             "path.rate",
-            Finding("path.rate-cosine", holds="the cosine about its square"),
+            Finding("path.rate-cosine", holds="and the cosine about its square"),
         )
     },
     summary=summary,

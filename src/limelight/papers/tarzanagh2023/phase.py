@@ -288,7 +288,7 @@ figure = Figure(
         "phase": "phase.not-sure",
         "plane": (
             Finding("phase.d", holds="Dimensions help descent to find the best tokens"),
-            Finding("phase.n", holds="samples hinder it"),
+            Finding("phase.n", holds="while samples hinder it"),
         ),
     },
     summary=summary,

@@ -1,5 +1,7 @@
 r"""Ranks of the Frobenius and the nuclear solution; infeasible draws are no ranks."""
 
+import re
+
 import numpy as np
 
 from limelight.claims import Above, Estimate, Undecided
@@ -61,25 +63,35 @@ def draw(table: Table) -> Picture:
     """Ranks and shares of infeasible draws over d."""
     left, right = [], []
     for at, rows in table.cells("line"):
+        left.append([])
         d = rows.values("world.dimension")
         parts = [rows.where(world__dimension=v) for v in d]
         with np.errstate(all="ignore"):
             for column, form in (("rank", Points), ("rank.nuclear", Series)):
                 known = [p[column][np.isfinite(p[column])] for p in parts]
                 y = [v.mean() if len(v) else np.nan for v in known]
-                left.append(form(f"$(n, T)$ = {at['line']}", d, y))
+                left[-1].append(form(f"$(n, T)$ = {at['line']}", d, y))
         shares = [share(~yes(p, "feasible")) for p in parts]
-        right.append(Series(f"$(n, T)$ = {at['line']}", d, [e.value for e in shares]))
+        right.append([Series(f"$(n, T)$ = {at['line']}", d, [e.value for e in shares])])
     across = Axis("dimension $d$", log=True, ticks=table.values("world.dimension"))
-    return Picture(
-        [
-            Panel("ranks", left, Axis("mean rank, feasible draws"), across),
-            Panel("infeasible", right, Axis("share of draws", limits=(-0.03, 1.03)), across),
-        ],
-        width=TWO_COLUMNS,
-        height=3.2,
-        note="left: marks Frobenius, lines nuclear",
+    ranks, share_of = (
+        Axis("mean rank, feasible draws"),
+        Axis("share of draws", limits=(-0.03, 1.03)),
     )
+    lines = [tuple(map(int, re.findall(r"\d+", str(at["line"])))) for at, _ in table.cells("line")]
+    parts = []
+    for words, which in (("more samples", 0), ("more tokens", 1)):
+        # The pairs in which only this number is not the smallest.
+        here = [i for i, pair in enumerate(lines) if pair[1 - which] == lines[0][1 - which]]
+        if len(here) > 1 or not parts:
+            parts += [
+                Panel(f"ranks, {words}", [m for i in here for m in left[i]], ranks, across),
+                Panel(
+                    f"infeasible, {words}", [m for i in here for m in right[i]], share_of, across
+                ),
+            ]
+    size = {"columns": 2, "width": TWO_COLUMNS, "height": 0.2 + 1.45 * len(parts)}
+    return Picture(parts, **size, note="left: marks Frobenius, lines nuclear")
 
 
 def summary(table: Table) -> list[str]:

@@ -3,6 +3,7 @@ r"""Ratio curves: what one attention step leaves of the noise, beside every law 
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -172,17 +173,16 @@ def draw_strength(table: Table) -> plot.Picture:
     small = [at for at, _ in soft.cells(*POINT) if at["world.dimension"] < LARGE]
     [(base, _)] = Counter(tuple(at[p] for p in swept) for at in small).most_common(1)
     soft = soft.rows(np.all([soft[p] == v for p, v in zip(swept, base, strict=True)], axis=0))
-    panels = [
-        _over_strength(rows)
-        for _, rows in soft.cells("world.sigma")
-        if len(rows.values("model.strength")) > 3
-    ]
+    swept = [r for _, r in soft.cells("world.sigma") if len(r.values("model.strength")) > 3]
+    panels = [_over_strength(rows, bounds) for bounds in (False, True) for rows in swept]
     world = "C = {}, $m_k$ = {}, d = {}".format(*base)
     note = (world, r"T2′, T2″: certificates at $\delta$ = 0.05")
-    return plot.Picture(panels, width=plot.TWO_COLUMNS, height=2.75, note=note, share="y")
+    size: dict[str, Any] = {"width": plot.TWO_COLUMNS, "height": 4.6, "columns": len(swept)}
+    return plot.Picture(panels, note=note, share="both", **size)
 
 
-def _over_strength(rows: Table) -> plot.Panel:
+def _over_strength(rows: Table, bounds: bool) -> plot.Panel:
+    """What is measured with its laws, or with its certificates."""
     lam = rows.values("model.strength")
     first = rows.where(model__strength=lam[0])
     model = model_of(first)
@@ -190,21 +190,25 @@ def _over_strength(rows: Table) -> plot.Panel:
     sharp = prediction.softmax(model, fine)
     forms: Sequence[tuple[str, certificates.Form]] = (("T2′", "triangle"), ("T2″", "quadrature"))
     low, _, smallest = printed.softmax_window(model.tokens, model.sizes[0], model.sigma, 1e9)
+    laws = (
+        law("limit law", fine, limit.softmax_ratio(model, fine)),
+        law("prediction", fine, np.where(sharp.valid, sharp.ratio, np.nan)),
+    )
     digits, exponent = f"{smallest:.1e}".split("e")
     ask = rf"printed: $d \geq {digits} \cdot 10^{{{int(exponent)}}}$"
     return plot.Panel(
-        f"$\\sigma$ = {model.sigma:g}",
+        "" if bounds else f"$\\sigma$ = {model.sigma:g}",
         [
             marks(rows, "model.strength"),
-            law("limit law", fine, limit.softmax_ratio(model, fine)),
-            law("prediction", fine, np.where(sharp.valid, sharp.ratio, np.nan)),
             *(
                 law(name, fine, certificates.softmax_ratio(model, fine, form=form))
                 for name, form in forms
+                if bounds
             ),
+            *(() if bounds else laws),
             plot.Reference("printed bound, 1/2", 0.5),
             plot.Span(r"$\lambda$ allowed as printed", low, np.inf),
-            plot.Text(ask, "upper right"),
+            *([plot.Text(ask, "upper right")] if bounds else ()),
         ],
         y=plot.Axis(RATIO, log=True, limits=(0.09, 9), ticks=(0.1, 0.2, 0.5, 1, 2, 5)),
         x=plot.Axis(r"logit scale $\lambda$", log=True, ticks=(1, 10)),

@@ -157,7 +157,9 @@ figure = Figure(
         "neighbours": (
             Finding("theorem1.edge", holds="Up to K = m_k neighbours improve every token"),
             Finding(
-                "theorem1.beyond", holds="from 2 m_k on too", fails="from 2 m_k on they do not"
+                "theorem1.beyond",
+                holds="and from 2 m_k on too",
+                fails="but from 2 m_k on they do not",
             ),
         )
     },

@@ -224,8 +224,8 @@ figure = Figure(
             "patches.clean",
             Finding(
                 "patches.corrupted",
-                holds="it repairs the perturbed ones better too",
-                fails="it repairs the perturbed ones worse",
+                holds="and it repairs the perturbed ones better too",
+                fails="but it repairs the perturbed ones worse",
             ),
         )
     },

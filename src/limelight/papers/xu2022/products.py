@@ -111,7 +111,7 @@ figure = Figure(
             Finding(
                 "lemma2.printed", holds="Lemma 2 holds as printed", fails="Lemma 2 fails as printed"
             ),
-            Finding("lemma2.pairs", holds="for two different tokens it holds"),
+            Finding("lemma2.pairs", holds="but for two different tokens it holds"),
         )
     },
     summary=summary,

@@ -163,6 +163,7 @@ def draw(table: Table) -> plot.Picture:
     note = (
         "d = $10^6$",
         r"lines: limit law; marks: measured, each size at its own $\tilde\lambda$",
+        "crosses: without the diagonal (x) and with the nearest $m_k$ (+), on the same law",
         f"{len(shown)} of {len(sigmas)} noise levels",
     )
     return plot.Picture(panels, width=plot.TWO_COLUMNS, height=2.7, share="y", note=note)
@@ -182,12 +183,9 @@ def _cluster(table: Table, softmax: dict, c: int, shown: list[float]) -> list[pl
         seen = [measured(rows).value for _, rows in cells]
         found.append(plot.Guide(name, fine, law, colour=colour, dash=0))
         found.append(plot.Points(name, at, seen, colour=colour))
-    named = zip(OTHERS, ("diagonal masked", r"kNN, $K = m_k$"), "x+", strict=True)
-    for operator, name, marker in named:
+    for operator, marker in zip(OTHERS, "x+", strict=True):
         others = {sigma: cells for (k, sigma), cells in series(table, operator).items() if k == c}
         others = {sigma: cells for sigma, cells in others.items() if sigma in shown}
-        if others:
-            found.append(plot.Points(name, [], [], colour="ink", marker=marker))
         for sigma, cells in others.items():
             at = [where["world.size"] for where, _ in cells]
             seen = [measured(rows).value for _, rows in cells]

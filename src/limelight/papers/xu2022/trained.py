@@ -254,8 +254,8 @@ figure = Figure(
             Finding("trained.clean", holds="Trained attention beats a CNN on clean patches"),
             Finding(
                 "trained.corrupted",
-                holds="it does on the perturbed ones too",
-                fails="it loses on the perturbed ones",
+                holds="and it does on the perturbed ones too",
+                fails="but it loses on the perturbed ones",
             ),
         )
     },

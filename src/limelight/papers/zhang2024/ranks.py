@@ -78,17 +78,15 @@ def draw(table: Table) -> Picture:
         marks = [*lines_at(law.levels, (100, last)), *seeds(small, law.levels[at["last"] or d])]
         across = Axis("time", log=True, limits=(100, last))
         above.append(Panel(f"$R = {R}$", marks, Axis("loss"), across))
-        stays: list = [
-            Points("$R$ divides $m$", [], [], colour=1, marker="o"),
-            Points("$R$ does not", [], [], colour="muted", marker="o", hollow=True),
-        ]
+        stays: list = []
         for m in range(1, (at["last"] or d)):
             s, stay = by_scale(rows, dwells(m))
             middle = np.median(stay, axis=0)
             look: dict = {"colour": "muted" if m % R else 1}
             stays.append(Guide("", 1 / s, middle, dash=0, **look))
             look |= {"hollow": bool(m % R), "marker": "o", "size": 4}
-            stays.append(Points("", 1 / s, middle, **look))
+            name = "$R$ does not divide $m$" if m % R else "$R$ divides $m$"
+            stays.append(Points(name, 1 / s, middle, **look))
         upwards = Axis("time at level $m$", log=True, limits=(1, 1e6))
         below.append(Panel("", stays, upwards, Axis("$1/s$", log=True)))
     smallest = table.values("model.scale")[0]

@@ -78,7 +78,7 @@ def draw(table: Table) -> Picture:
         x, y = part["flow.time"].ravel(), part["time"].ravel()
         right.append(Points(label, x, y, size=3, opacity=0.6, marker=marker))
     span = np.array([15.0, 4000.0])
-    right.append(Guide("the flow's", span, span, colour="ink"))
+    right.append(Guide("", span, span, colour="ink"))
     return Picture(
         [
             Panel(
@@ -96,7 +96,7 @@ def draw(table: Table) -> Picture:
         ],
         width=TWO_COLUMNS,
         height=3.2,
-        note="left: means and 95 % intervals; right: every drop of every seed",
+        note="left: means and 95 % intervals; right: every drop of every seed, line: equal times",
     )
 
 

@@ -175,8 +175,8 @@ figure = Figure(
     findings={
         "shift": (
             Finding("shift.task", holds="Shifted tasks are survived"),
-            Finding("shift.query", holds="so are shifted queries"),
-            Finding("shift.covariate", holds="shifted covariates are not"),
+            Finding("shift.query", holds="and so are shifted queries"),
+            Finding("shift.covariate", holds="but shifted covariates are not"),
         )
     },
     summary=summary,

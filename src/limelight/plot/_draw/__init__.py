@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from limelight.plot import style
-from limelight.plot._draw import frame, lines, maps, names
+from limelight.plot._draw import direct, frame, lines, maps, names
 from limelight.plot._looks import Look, look_of, looks_of
 from limelight.plot.marks import (
     Bars,
@@ -63,14 +63,16 @@ def draw(picture: Picture) -> Figure:
     for axes in grid[len(picture.panels) :]:
         axes.remove()
     maps.draw_colour_bars(figure, drawn)
-    alone = len(picture.panels) == 1
-    written = names.beside(grid[0], picture.panels[0], looks) if alone else []
-    entries = _entries(marks, looks, {name.label for name in written})
-    if alone:
-        names.write(grid[0], written)
-        _legend_above(picture, grid[0], entries)
     if picture.facts:
         style.caption(figure, *picture.facts)
+    alone = len(picture.panels) == 1
+    written = names.beside(grid[0], picture.panels[0], looks) if alone else []
+    names.write(grid[0], written)
+    beside = {name.label for name in written}
+    beside |= direct.write(grid, picture.panels, looks, beside)
+    entries = _entries(marks, looks, beside)
+    if alone:
+        _legend_above(picture, grid[0], entries)
     style.head(figure, picture.title, picture.subtitle, () if alone else entries)
     return figure
 

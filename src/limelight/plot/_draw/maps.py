@@ -84,7 +84,8 @@ def draw_contour(axes: Axes, contour: Contour, look: Look) -> None:
     if not (np.nanmin(values) < level < np.nanmax(values)):
         return
     shown = {"colors": look.colour, "linewidths": 1.4, "linestyles": "-", "zorder": 2.2}
-    axes.contour(flat(contour.x), flat(contour.y), values, levels=[level], **shown)
+    drawn = axes.contour(flat(contour.x), flat(contour.y), values, levels=[level], **shown)
+    drawn.set_label(contour.label)
 
 
 def draw_image(axes: Axes, image: Image) -> None:
