@@ -25,7 +25,7 @@ NAMES = {
 
 
 def trained(table: Table) -> Table:
-    """Networks behind their training."""
+    """Trained networks."""
     return table.where(trained=True) if "trained" in table.axes else table
 
 
@@ -64,7 +64,7 @@ def recipe(key: str, words: str, **parts) -> Figure:
         fixed=fixed,
     )
     def pure(table: Table) -> Estimate:
-        """Similarity behind the last block of attention alone, mean over images; lowest network."""
+        """Similarity after the last block of attention alone, mean over images; lowest network."""
         found = ((at, average(course(rows, "pure", i)[:, -1])) for at, rows, i in networks(table))
         return lowest(found)
 
@@ -76,7 +76,7 @@ def recipe(key: str, words: str, **parts) -> Figure:
         fixed=fixed,
     )
     def skips(table: Table) -> Estimate:
-        """Similarity behind the last block of the whole network; highest network."""
+        """Similarity after the last block of the whole network; highest network."""
         found = ((at, average(course(rows, "full", i)[:, -1])) for at, rows, i in networks(table))
         return highest(found)
 
@@ -88,7 +88,7 @@ def recipe(key: str, words: str, **parts) -> Figure:
         fixed=fixed,
     )
     def rises(table: Table) -> Estimate:
-        """Similarity behind the last block less that behind the first, paired; lowest network."""
+        """Similarity after the last block less that after the first, paired; lowest network."""
         return lowest((at, trend(rows, i, "full")) for at, rows, i in networks(table))
 
     @claim(
@@ -148,7 +148,7 @@ def draw(table: Table) -> Picture:
     right = []
     for where, colour in (("stream", 0), ("normed", 1)):
         for how, dash in (("signed", 0), ("absolute", 1)):
-            words = "residual stream" if where == "stream" else "behind the norm"
+            words = "residual stream" if where == "stream" else "after the norm"
             mean = every(f"{where}.patches.{how}").mean(axis=0)
             label = f"{words}, {how}"
             right.append(Series(label, blocks, mean, colour=colour, dash=dash))
