@@ -25,6 +25,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import peers
+from peers import DROP, EVERY, HEADS, HOLDOUT, WIDTH, on_gpu
 from timing import about, copy_rate, seconds
 
 from limelight._engine.plan import make_plan
@@ -32,95 +33,8 @@ from limelight.experiments.sparse_and import IN_FLIGHT, SparseAnd
 from limelight.models import decoder
 from limelight.worlds import SparseBoolean
 
-WIDTH, HEADS, HIDDEN, HOLDOUT, EVERY, DROP = 64, 16, 256, 10_000, 10, 0.1
 #: Lengths and sizes of a run without `--at`.
 USUAL = {"cpu": [(100, 100)], "gpu": [(100, 100), (400, 100), (800, 200)]}
-#: Inputs in which the ordinary loop may walk through the holdout; the fastest that fits counts.
-PARTS = (50, 100, 250, 1000, 2500)
-#: Bytes of its scores at a time, at most.
-SCORES = 4e9
-
-
-def on_gpu() -> bool:
-    return jax.default_backend() == "gpu"
-
-
-# --- the ordinary way -----------------------------------------------------------------------------
-
-
-def ordinary(length: int, examples: int, steps: int = 3) -> float:
-    """Seconds a trial-iteration of a stock PyTorch loop, its share of a look included."""
-    import torch
-    from torch import nn
-
-    device = "cuda" if on_gpu() else "cpu"
-    torch.manual_seed(0)
-
-    class Stock(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.tokens = nn.Embedding(3, WIDTH)
-            self.positions = nn.Parameter(torch.zeros(1, length + 1, WIDTH))
-            self.first, self.second, self.last = (nn.LayerNorm(WIDTH) for _ in range(3))
-            self.query, self.key, self.value, self.project = (
-                nn.Linear(WIDTH, WIDTH) for _ in range(4)
-            )
-            self.mlp = nn.Sequential(
-                nn.Linear(WIDTH, HIDDEN), nn.GELU(), nn.Linear(HIDDEN, WIDTH), nn.Dropout(DROP)
-            )
-            self.head = nn.Linear(WIDTH, 2, bias=False)
-            self.drop, self.drop_weights, self.drop_residual = (nn.Dropout(DROP) for _ in range(3))
-            mask = torch.tril(torch.ones(length + 1, length + 1))
-            self.register_buffer("mask", mask[None, None] == 0)
-
-        def forward(self, words):
-            x = self.drop(self.tokens(words) + self.positions)
-            z, (b, n, _) = self.first(x), x.shape
-            split = lambda t: t.view(b, n, HEADS, -1).transpose(1, 2)
-            q, k, v = split(self.query(z)), split(self.key(z)), split(self.value(z))
-            score = (q @ k.transpose(-2, -1)) / (WIDTH // HEADS) ** 0.5
-            weight = self.drop_weights(score.masked_fill(self.mask, -torch.inf).softmax(-1))
-            mixed = (weight @ v).transpose(1, 2).reshape(b, n, WIDTH)
-            x = x + self.drop_residual(self.project(mixed))
-            x = x + self.mlp(self.second(x))
-            return self.head(self.last(x))[:, -1]
-
-    model = Stock().to(device)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=1e-4)
-    words = torch.randint(0, 2, (examples, length + 1), device=device)
-    words[:, -1] = 2
-    labels = words[:, :3].prod(1)
-    wait = torch.cuda.synchronize if device == "cuda" else lambda: None
-
-    def train() -> None:
-        optimiser.zero_grad()
-        nn.functional.cross_entropy(model(words), labels).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-
-    def spent(task, repeat: int) -> float:
-        task()
-        wait()
-        began = time.perf_counter()
-        for _ in range(repeat):
-            task()
-        wait()
-        return (time.perf_counter() - began) / repeat
-
-    def look(part: int) -> float:
-        """Seconds for the whole holdout in parts of one size."""
-        rows = torch.randint(0, 2, (part, length + 1), device=device)
-        rows[:, -1] = 2
-        model.eval()
-        with torch.no_grad():
-            found = spent(lambda: model(rows), 2)
-        model.train()
-        return found * HOLDOUT / part
-
-    fitting = SCORES / (4 * HEADS * (length + 1) ** 2)
-    parts = [part for part in PARTS if part <= max(fitting, PARTS[0])]
-    return spent(train, steps) + min(map(look, parts)) / EVERY
-
 
 # --- ours -----------------------------------------------------------------------------------------
 
@@ -218,9 +132,10 @@ def measure(
 ) -> dict:
     """One length and size; `limit` is the rate of memory traffic in bytes a second."""
     loop = bool(find_spec("torch"))
-    slow = ordinary(length, examples) if loop else np.inf
+    ordinary = lambda: peers.loop(length, examples, fused=False, steps=3)
+    slow = ordinary() if loop else np.inf
     fast, trials = ours(length, examples, trials, iterations)
-    slow = min(slow, ordinary(length, examples)) if loop else None
+    slow = min(slow, ordinary()) if loop else None
     counted, least = counts(length, examples), floor(length)
     a_token = 1e9 * fast / (examples * (length + 1))
     moved = sum(value for name, value in counted.items() if name.startswith("our_bytes"))

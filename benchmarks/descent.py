@@ -5,13 +5,15 @@
 FLOPs of the formula count matrix products, two for a multiply and an add: 4NDd + 6ND^2 a step with
 constant rates, 2ND^2 more where the steps follow the curvature; 4NDd with attention still. Beside
 them stands XLA's own count of one step before compilation, everything elementwise included. Time is
-per trial and step, many trials in one program, without drawing the data. The share of the
+per trial and step, many trials in one program and on a CPU two programs at a time, as the engine
+runs them, without drawing the data. The share of the
 memory-bandwidth limit counts only the two passes over the patches, 8NDd bytes, over the rate at
 which a large array is read and written, measured in the same run.
 """
 
 import json
 import sys
+import threading
 from pathlib import Path
 
 import jax
@@ -19,6 +21,8 @@ import jax.numpy as jnp
 import jax.random as jr
 from timing import about, copy_rate, seconds
 
+from limelight._core.patience import side_by_side
+from limelight._engine import device
 from limelight._engine.cost import xla_flops
 from limelight.models import Positional
 from limelight.train.descent import Descent, Sample, train, tune
@@ -55,13 +59,18 @@ def measure(kind: str, D: int, N: int, d: int, trials: int, limit: float) -> dic
     with jax.default_matmul_precision("highest"):
         z = jnp.zeros((trials, N, D))
         counted = xla_flops(jax.jit(jax.vmap(one)), nets, samples, z)
-        spent = seconds(jax.jit(jax.vmap(many)), nets, samples) / STEPS / trials
+        program = jax.jit(jax.vmap(many)).lower(nets, samples).compile()
+        hands = device.hands(samples.tokens.nbytes)
+        call = lambda _: jax.block_until_ready(program(nets, samples))
+        both = lambda: side_by_side(call, range(hands), hands, threading.Event())
+        spent = seconds(both) / STEPS / trials / hands
     return {
         "step": kind,
         "patches": D,
         "examples": N,
         "dimension": d,
         "trials": trials,
+        "programs": hands,
         "formula_flops": formula,
         "xla_flops_over_formula": counted / trials / formula,
         "microseconds_per_trial_step": 1e6 * spent,

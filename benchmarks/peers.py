@@ -3,7 +3,8 @@
 Every function returns the seconds of one trial-iteration: a full-batch step with dropout, AdamW and
 a clipped gradient, and a tenth of a look at the holdout.
 
-- `loop`: one trial after another, as minGPT does, with PyTorch's fused attention.
+- `loop`: one trial after another and every row, as minGPT does, with attention written out or by
+  PyTorch's fused kernel.
 - `vmapped`: many trials at once by `torch.func.vmap` of a gradient, compiled by `torch.compile`.
 - `plain_jax`: many trials at once by `jit(vmap(scan))`, bfloat16, masks from a hash of a counter.
 
@@ -24,7 +25,7 @@ import optax
 WIDTH, HEADS, HIDDEN, HOLDOUT, EVERY, DROP = 64, 16, 256, 10_000, 10, 0.1
 SIZE = WIDTH // HEADS
 #: Inputs in which the loop may walk through the holdout; the fastest that fits counts.
-PARTS = (250, 1000, 2500)
+PARTS = (50, 100, 250, 1000, 2500)
 #: Bytes of the largest array of a part.
 ROOM = 4e9
 
@@ -60,42 +61,50 @@ def _spent(task: Callable[[], object], repeat: int) -> float:
     return (time.perf_counter() - began) / repeat
 
 
-def loop(length: int, examples: int, steps: int = 5) -> float:
-    """One trial after another, every row of the decoder, attention by a fused kernel."""
+def loop(length: int, examples: int, fused: bool, steps: int = 5) -> float:
+    """One trial after another, every row of the decoder; attention written out, or fused."""
     import torch
     from torch import nn
 
-    device = "cuda" if on_gpu() else "cpu"
+    device, n = "cuda" if on_gpu() else "cpu", length + 1
     torch.manual_seed(0)
 
     class Decoder(nn.Module):
         def __init__(self):
             super().__init__()
             self.tokens = nn.Embedding(3, WIDTH)
-            self.positions = nn.Parameter(torch.zeros(1, length + 1, WIDTH))
+            self.positions = nn.Parameter(torch.zeros(1, n, WIDTH))
             self.first, self.second, self.last = (nn.LayerNorm(WIDTH) for _ in range(3))
             self.qkv, self.project = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
             self.mlp = nn.Sequential(
                 nn.Linear(WIDTH, HIDDEN), nn.GELU(), nn.Linear(HIDDEN, WIDTH), nn.Dropout(DROP)
             )
             self.head = nn.Linear(WIDTH, 2, bias=False)
-            self.drop, self.drop_residual = nn.Dropout(DROP), nn.Dropout(DROP)
+            self.drop, self.drop_weights, self.drop_residual = (nn.Dropout(DROP) for _ in range(3))
+            self.register_buffer("later", torch.ones(n, n, dtype=torch.bool).triu(1))
+
+        def mix(self, q, k, v):
+            if fused:
+                drop = DROP if self.training else 0.0
+                return nn.functional.scaled_dot_product_attention(
+                    q, k, v, dropout_p=drop, is_causal=True
+                )
+            score = (q @ k.transpose(-2, -1)) * SIZE**-0.5
+            return self.drop_weights(score.masked_fill(self.later, -torch.inf).softmax(-1)) @ v
 
         def forward(self, words):
             x = self.drop(self.tokens(words) + self.positions)
-            b, n, _ = x.shape
+            b = len(x)
             q, k, v = self.qkv(self.first(x)).view(b, n, 3, HEADS, SIZE).permute(2, 0, 3, 1, 4)
-            mixed = nn.functional.scaled_dot_product_attention(
-                q, k, v, dropout_p=DROP if self.training else 0.0, is_causal=True
-            )
-            x = x + self.drop_residual(self.project(mixed.transpose(1, 2).reshape(b, n, WIDTH)))
+            mixed = self.mix(q, k, v).transpose(1, 2).reshape(b, n, WIDTH)
+            x = x + self.drop_residual(self.project(mixed))
             return self.head(self.last(x + self.mlp(self.second(x))))[:, -1]
 
     model = Decoder().to(device)
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=1e-3, weight_decay=1e-4, fused=device == "cuda"
     )
-    words = torch.randint(0, 2, (examples, length + 1), device=device)
+    words = torch.randint(0, 2, (examples, n), device=device)
     words[:, -1] = 2
     labels = words[:, :3].prod(1)
 
@@ -106,6 +115,7 @@ def loop(length: int, examples: int, steps: int = 5) -> float:
         optimiser.step()
 
     def look(part: int) -> float:
+        """Seconds for the whole holdout in parts of one size."""
         rows = words[torch.arange(part, device=device) % examples]
         model.eval()
         with torch.no_grad():
@@ -113,7 +123,8 @@ def loop(length: int, examples: int, steps: int = 5) -> float:
         model.train()
         return found * HOLDOUT / part
 
-    fitting = [part for part in PARTS if 4 * part * (length + 1) * 8 * WIDTH <= ROOM] or PARTS[:1]
+    largest = 4 * n * (8 * WIDTH if fused else HEADS * n)  # bytes an input
+    fitting = [part for part in PARTS if part * largest <= ROOM] or PARTS[:1]
     return _spent(train, steps) + min(map(look, fitting)) / EVERY
 
 
@@ -323,7 +334,7 @@ def measured(length: int, examples: int, trials: Sequence[int]) -> dict[str, flo
 
     many = [(count,) for count in trials]
     return {
-        "loop_ms": least(loop, ()),
+        "loop_ms": least(loop, (True,)),
         "vmapped_ms": least(vmapped, *many),
         "plain_jax_ms": least(plain_jax, *many),
     }

@@ -32,7 +32,9 @@ def fuzzed() -> str:
         rows.append(f"| {kind} | {inputs:,} | {refused:,} | {took} |")
     told = f"{record['inputs']:,} inputs, {record['tracebacks']} tracebacks"
     if "seed" in record:
-        told += f", seed {record['seed']}. One may take {record['seconds for one at most']:g} s;"
+        told += (
+            f", seed {record['seed']}. One may compute for {record['seconds for one at most']:g} s;"
+        )
         told += f" the process grew by {record['GB of growth']} GB"
         told += f" ({record['GB of growth at most']:g} allowed)"
         ended = record["kinds"].get("nearly right command lines", {})

@@ -88,6 +88,45 @@ def decoder() -> str:
     return _table([*head, "$10^9$ FLOPs, loop and limelight"], rows)
 
 
+#: Who trains the decoder of edelman2022's Figure 2, as records name their times.
+PEERS = {
+    "ordinary_ms": "PyTorch loop",
+    "loop_ms": "its attention fused",
+    "vmapped_ms": "`torch.func.vmap`, compiled",
+    "plain_jax_ms": "plain JAX, `vmap`",
+    "our_ms": "limelight",
+}
+
+
+def peers() -> str:
+    """One trial-iteration of that figure beside stronger ways than a loop."""
+    rows = []
+    for name, device in (("cpu", "2 CPU cores"), ("h200", "one H200")):
+        for row in _record(f"decoder-{name}")["rows"]:
+            if "ratio_to_best_peer" in row:
+                times = [f"{_three(row[of])} ms" if row[of] else "fails" for of in PEERS]
+                size = f"{device}, {row['length']} and {row['examples']}"
+                rows.append([size, *times, _three(row["ratio_to_best_peer"])])
+    return _table(["device, $T$ and $m$", *PEERS.values(), "over the best of them"], rows)
+
+
+def growth() -> str:
+    """How cost grows, from `growth-cpu`: fitted powers with their intervals."""
+
+    def power(row: dict, of: str) -> str:
+        if row[of] is None:
+            return "too little to tell"
+        return in_text(f"{row[of]:.2f} [{row[f'{of}_low']:.2f}, {row[f'{of}_high']:.2f}]")
+
+    rows = []
+    for row in _record("growth-cpu")["rows"]:
+        values = f"{row['values'][0]:,} to {row['values'][-1]:,}"
+        powers = (power(row, of) for of in ("time", "memory"))
+        rows.append([row["name"], values, row["expected"], *powers])
+    head = ["what grows", "from, to", "power expected of time", "of CPU time", "of memory"]
+    return _table(head, rows)
+
+
 def weights_over_tokens(name: str) -> str:
     """Bytes of weights over bytes of tokens that an iteration moves, at the shortest length."""
     row = _record(name)["rows"][0]

@@ -48,6 +48,27 @@ def test_nonsense_is_refused(decoder, monkeypatch, capsys, bad):
     assert "error:" in capsys.readouterr().err
 
 
+# --- growth ---------------------------------------------------------------------------------------
+
+
+def test_powers_are_found_and_drawn(monkeypatch, tmp_path):
+    """Times with known powers; the least of several counts, and memory too small is left out."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    growth = __import__("growth")
+    powers = {name: place / 3 for place, name in enumerate(growth.LINES)}
+    rows = []
+    for name, power in powers.items():
+        one = lambda v, p=power: {"cpu": 0.1 * v**p, "bytes": 3e6 * v, "most": 1e9}
+        slow = {"cpu": 1e9, "bytes": 1e15, "most": 1e15}
+        points = {v: [slow, one(v)] for v in growth.LINES[name].values}
+        rows.append(growth.fitted(name, points))
+        assert rows[-1]["time"] == pytest.approx(power, abs=1e-6)
+        assert rows[-1]["memory"] == pytest.approx(1.0)
+    few = {v: [{"cpu": 1.0, "bytes": 10.0, "most": 1e9}] for v in growth.LINES["chunks"].values}
+    assert growth.fitted("chunks", few)["memory"] is None
+    growth.draw(rows).save(tmp_path / "growth.png")
+
+
 # --- the first five minutes ---------------------------------------------------------------------
 
 

@@ -97,6 +97,17 @@ def test_a_mark_is_filled_in_from_the_tables():
     assert fill.written(page).startswith(f"It has <!-- = tables xu2022 -->{len(found)} tables, ")
 
 
+def test_counts_of_lines_stand_while_they_are_nearly_right():
+    now = fill.ASKED["lines"]("worlds/prompts.py")
+    count = int(now.replace(",", ""))
+    page = "<!-- = lines worlds/prompts.py -->{:,}<!-- / -->"
+    near, far = (page.format(round(count * part)) for part in (1.08, 1.3))
+    assert fill.written(near) == near
+    assert fill.written(far) == page.format(count)
+    table = fill.ASKED["made_of"]()
+    assert fill.same_size(table.replace("zhang2024", "someone"), table) is False
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_is_empty_or_unfinished(page):
     text = (ROOT / page).read_text()

@@ -7,6 +7,7 @@ once, one trial after another).
 
 import importlib.util
 import os
+import threading
 import time
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,6 +18,8 @@ import numpy as np
 
 from limelight._core.backend import on_gpu
 from limelight._core.keys import trial_key
+from limelight._core.patience import side_by_side
+from limelight._engine import device
 from limelight._engine.batch import program
 from limelight._engine.grid import assign
 from limelight._engine.plan import make_plan
@@ -80,9 +83,10 @@ def _engine(study: Study, axes, trials: int) -> tuple[float, float, float]:
     run = jax.jit(program(plan.groups[0])).lower(*chunks[0]).compile()
     compiling = time.perf_counter() - began
     jax.block_until_ready(run(*chunks[0]))
+    hands = device.hands(plan.memory) if plan.cost.free else 1  # as the engine does
+    call = lambda arguments: jax.block_until_ready(run(*arguments))
     began = time.perf_counter()
-    for arguments in chunks:
-        jax.block_until_ready(run(*arguments))
+    side_by_side(call, chunks, hands, threading.Event())
     # The padding of the last chunk is computed but not counted.
     rate = plan.rows / (time.perf_counter() - began)
     return rate, compiling, plan.cost.bytes

@@ -247,7 +247,7 @@ def test_tables_that_are_missing_damaged_or_foreign(call, copy, tmp_path, monkey
     assert_refused(call("cite", tmp_path / "table.parquet"), "table.parquet")
     Table({"a": np.arange(3)}).save(tmp_path / "table.parquet")
     assert_refused(call("plot", tmp_path / "table.parquet"), "nothing to draw over")
-    assert_refused(call("cite", tmp_path / "table.parquet"), "does not belong")
+    assert call("cite", tmp_path / "table.parquet").out.startswith("@software{limelight")
     assert call("report", tmp_path / "table.parquet", "-o", tmp_path / "a.html").code == 0
     (tmp_path / "empty").mkdir()
     for command in ("plot", "report", "cite", "resume"):

@@ -178,8 +178,28 @@ def test_commands_that_do_not_need_a_plugin_do_not_load_it(call):
     site = Path("site").resolve()
     write_package(site / "coins_f", "coins2028")
     install(site, "coins-f", "coins2028", "coins_f:paper")
-    assert call("show", "li2023", "theorem1").code == 0
-    assert "coins_f" not in sys.modules
+    run = ("run", "li2023", "fig1a", "--scale", "smoke", "--store", "own")
+    for words in (
+        ("show", "li2023"),
+        ("show", "li2023", "theorem1"),
+        ("cite", "li2023"),
+        (*run, "--dry-run"),
+        run,
+        ("status", "own"),
+        ("resume", "own"),
+        ("plot", "own", "-o", "own.png"),
+        ("report", "own", "-o", "own.html"),
+        ("cite", "own"),
+        ("publish", "own", "-o", "told"),
+        ("verify", "li2023", "--results", "told"),
+        ("verify", "--results", "told"),
+        ("site", "told", "-o", "pages"),
+        ("new", "study", "needle.py"),
+    ):
+        assert call(*words).code == 0, words
+        assert "coins_f" not in sys.modules, words
+    assert call("papers").code == 0  # this one lists them, so it must
+    assert "coins_f" in sys.modules
 
 
 def test_a_broken_package_is_one_line_and_harms_no_other(call):

@@ -192,7 +192,8 @@ def test_what_a_trial_reaches_unseen_counts(load, tmp_path, monkeypatch, how):
     study = head + STUDY.replace('TABLE["a"]}', f'TABLE["a"] + {expression}}}')
     installed = tmp_path / "installed"
     monkeypatch.syspath_prepend(str(installed))
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere" if "beside" in how else tmp_path)
     places = lambda name: str(installed)
     monkeypatch.setattr(code.sysconfig, "get_path", places)
 

@@ -1,5 +1,7 @@
 """Flows of tokens against known numbers, another solver, and slow loops."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -61,6 +63,25 @@ def test_two_planes():
     assert found[0, 4, 0] == pytest.approx(-2.0722235, abs=1e-6)
     ends = np.where(np.isin(np.arange(8), (0, 3, 5)), 2.10156, -2.07222)
     np.testing.assert_allclose(found[1, :, 0], ends, atol=0.003)
+
+
+def test_the_power_of_a_layer_where_little_is_left():
+    """The first u below a millionth by a plain loop; there the next layer obeys its law."""
+    for n, beta, skip, step in ((16, 2.0, 0.0, 1.0), (16, 2.0, 1.0, 0.5), (8, 0.0, 0.0, 1.0)):
+        world = Sphere(n, n, start="equiangular")
+        model = SphereAttention(strength=beta, skip=skip, step=step)
+        read = jax.jit(AngleFlow(world, model, layers=3).trial)(jr.key(0))
+        u, layers = 1.0, 0
+        while u >= 1e-6:
+            e = np.exp(-beta * u)
+            own, other = (1 - e) / (1 + (n - 1) * e), e / (1 + (n - 1) * e)
+            p, q, s = skip + step * own, step * other, n - (n - 1) * u
+            u, layers = p**2 * u / (p**2 + 2 * p * q * s + n * q**2 * s), layers + 1
+        assert int(read["below"]) == layers
+        assert float(read["power"]) < 1e-5
+    far = AngleFlow(Sphere(8, 8, start="equiangular"), SphereAttention(strength=20.0), layers=3)
+    unread = jax.jit(far.trial)(jr.key(0))  # e^20 / 8 layers are more than a million
+    assert np.isnan([float(unread["below"]), float(unread["power"])]).all()
 
 
 def test_six_tokens_on_the_circle():
@@ -142,3 +163,21 @@ def test_the_released_picture_of_low_rank_has_no_attention_in_its_flow():
     moved = solved("plane", SPIRAL, [1.0, 2.0])
     still = [rank(jnp.asarray(SPIRAL), t) for t in (1.0, 2.0)]
     assert still != [rank(jnp.asarray(z), t) for z, t in zip(moved, (1.0, 2.0), strict=True)]
+
+
+def test_steps_of_a_tenth_are_of_order_four():
+    """Error at t = 4 against steps of 1/160, 32 tokens in space, the strengths of the figures."""
+
+    @functools.partial(jax.jit, static_argnums=2)
+    def at_four(x, strength, steps):
+        moves = SphereAttention(strength=strength).init(jr.key(0), Sphere(32, 3), None)
+        unit = lambda y: y / jnp.linalg.norm(y, axis=1, keepdims=True)
+        step = lambda x, _: (unit(runge_kutta(moves.velocity, x, 4 / steps)), None)
+        return jax.lax.scan(step, x, None, length=steps)[0]
+
+    for strength in (1.0, 4.0, 16.0):
+        x = Sphere(32, 3).sample(jr.key(7), None, jnp.array(0)).tokens
+        fine = at_four(x, strength, 640)
+        tenth, half = (float(jnp.abs(at_four(x, strength, n) - fine).max()) for n in (40, 80))
+        assert tenth < 3.8e-6
+        assert half < tenth / 8

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import beta, binom, multinomial
 
 from limelight._core.errors import InputError
-from limelight.fit import exact, mean_interval, paired_interval, wilson
+from limelight.fit import exact, mean_interval, newcombe, paired_interval, wilson
 
 
 def test_wilson_by_hand():
@@ -106,3 +106,26 @@ def test_paired_covers_by_enumeration(loss, gain):
 def test_paired_refuses_more_changes_than_trials():
     with pytest.raises(InputError):
         paired_interval(6, 6, 10)
+
+
+def test_newcombe_as_printed():
+    # Newcombe (1998), Table II, method 10: 56/70 less 48/80, 9/10 less 3/10, 10/10 less 0/20.
+    for counts, ends in (
+        ((56, 70, 48, 80), (0.0524, 0.3339)),
+        ((9, 10, 3, 10), (0.1705, 0.8090)),
+        ((10, 10, 0, 20), (0.6791, 1.0)),
+    ):
+        np.testing.assert_allclose(newcombe(*counts), ends, atol=5e-5)
+    low, high = newcombe(56, 70, 48, 80)
+    np.testing.assert_allclose(newcombe(48, 80, 56, 70), (-high, -low))
+
+
+@pytest.mark.parametrize(("p", "q"), [(0.95, 0.9), (0.5, 0.45), (0.3, 0.05)])
+def test_newcombe_covers_by_enumeration(p, q):
+    n, m = 30, 40
+    inside = 0.0
+    for a in range(n + 1):
+        for b in range(m + 1):
+            low, high = newcombe(a, n, b, m)
+            inside += (low <= p - q <= high) * binom.pmf(a, n, p) * binom.pmf(b, m, q)
+    assert inside > 0.93

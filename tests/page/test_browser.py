@@ -310,6 +310,10 @@ def test_a_page_can_be_read_without_seeing_it(browser, pages):
         told = strips.first.get_attribute("aria-label") or ""
         assert re.match(r"measured .* \(95% interval .*\); holds ", told)
         assert page.locator("img:not([alt]), img[alt='']").count() == 0
+        page.locator(".live[data-ready]").first.wait_for()
+        drawn = page.locator("figure.alive:has(.still img)").first
+        label = drawn.locator("[role='graphics-document']").first.get_attribute("aria-label")
+        assert label == drawn.locator(".still img").get_attribute("alt")
         assert page.evaluate(
             "[...document.querySelectorAll('table')].every((t) => t.querySelector('caption'))"
         )

@@ -18,7 +18,7 @@ CARDS = json.loads((files("limelight.papers") / "cards.json").read_text(encoding
 INSIDE = {
     "li2023/fig6-starts": "images, batches and the first weights of each start",
     "jelassi2022/fig1a": "200 fresh positions beside a checkpoint",
-    "geshkovski2023/deit-tiny": "128 images beside a checkpoint",
+    "geshkovski2023/deit-tiny": "1,000 images beside a checkpoint",
     "zhang2024/prompt": "a million prompts",
     "zhang2024/shift": "a hundred thousand prompts",
     "zhang2024/shift-random": "four hundred thousand prompts",

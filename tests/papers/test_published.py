@@ -15,6 +15,7 @@ from limelight._engine.run import Engine
 from limelight.papers import KEYS, load
 from limelight.papers.pages import illustrations, section, write_page
 from limelight.papers.published import (
+    _repeated,
     decide_published,
     decide_running,
     default_store,
@@ -174,3 +175,10 @@ def test_every_paper_and_the_software_can_be_cited():
         found = entries(load(key), *software, "nobody1900")
         assert list(found) == [key, *software]
         assert all(text.startswith("@") and text.endswith("}") for text in found.values())
+
+
+def test_a_published_command_does_not_say_where_it_ran():
+    said = "python benchmarks/publish.py --seed 1 paper /home/me/out li2023/fig1a"
+    assert _repeated(said) == ("python benchmarks/publish.py --seed 1 paper out li2023/fig1a")
+    said = "limelight run li2023 fig1a --store=/shared/a --on slurm --with account=me"
+    assert _repeated(said) == "limelight run li2023 fig1a"

@@ -78,8 +78,11 @@ def test_a_figure_made_of_another_does_not_inherit_its_findings():
 
 
 def test_a_picture_of_several_findings_joins_them_and_one_without_says_what_is_drawn():
-    both = figure(findings={"first": (WORDS, "rises")})
-    assert both.plot(table(0.5)).title == "Up by 50 %; The mean of y is above 0"
+    both = figure(findings={"first": (WORDS, Finding("rises", holds="and above 0"))})
+    assert both.plot(table(0.5)).title == "Up by 50 %, and above 0"
+    beside = figure(findings={"first": (WORDS, "rises")}).plot(table(0.5))
+    assert beside.title == "Up by 50 %"  # one message
+    assert beside.subtitle.startswith("The mean of y is above 0. Loss over x;")
     assert both.plot(table(0.5), "second").title == "One point. And more words that nobody needs"
 
 

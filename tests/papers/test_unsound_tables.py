@@ -170,15 +170,15 @@ def published(name, lost, settings):
 
 
 def elsewhere(settings):
-    """A run with a scale that its picture does not know of."""
+    """A run with heads that its picture does not know of."""
     figure, found = published("collapse", [], settings)
-    moved = {**found.columns, "world.scale": np.full(len(found), 1e38)}
+    moved = {**found.columns, "model.heads": np.full(len(found), 7)}
     return figure, Table(moved, found.axes, found.manifest)
 
 
 def test_a_recipe_that_stumbles_over_other_settings_says_so():
-    figure, found = elsewhere({"world.scale": "1e38"})
-    with pytest.raises(InputError, match=r"not made for world.scale=1e38"):
+    figure, found = elsewhere({"model.heads": "7"})
+    with pytest.raises(InputError, match=r"not made for model.heads=7"):
         figure.plot(found)
 
 
@@ -197,7 +197,7 @@ def test_what_overflowed_is_counted_and_decides_nothing():
     assert figure.marked(found).diverged.all()
     verdicts = figure.verdict(found)
     assert {verdict.verdict for verdict in verdicts} == {"inconclusive"}
-    assert all("3072 of 3072 trials diverged" in verdict.note for verdict in verdicts)
+    assert all("30720 of 30720 trials diverged" in verdict.note for verdict in verdicts)
 
 
 @pytest.mark.parametrize("claim", ["collapse.bound", "collapse.paths", "ascent.bound"])

@@ -70,7 +70,8 @@ class Page:
         """Whether no name inside a panel covers a point of a line or a mark there."""
         for axes in self.figure.axes:
             names = [text for text in axes.texts if text.get_gid()]
-            boxes = [Text.get_window_extent(name) for name in names]
+            # Less the white around the letters.
+            boxes = [Text.get_window_extent(name).padded(-2.5) for name in names]
             for line in axes.lines:
                 if line.get_transform() is not axes.transData:
                     continue

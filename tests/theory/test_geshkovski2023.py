@@ -183,3 +183,18 @@ def test_a_decay_that_is_printed_from_time_zero_on_begins_later():
     printed = np.exp(2 / 3) / 2
     assert 1 - angles.cosine_after(0.0, 2, 0.0) == pytest.approx(1.0)
     assert printed == pytest.approx(0.97, abs=0.005)
+
+
+def test_the_exponent_and_the_prefactor_of_merging():
+    """Slopes of ln T and of ln(βT) between β = 16 and 25, by SciPy's quadrature."""
+    rate = lambda g, beta: 2 * (1 - g**2) / (1 + np.exp(beta * (1 - g)))
+    known = {0.0: (0.950, 0.9994), -0.5: (1.453, 1.5023), 0.5: (0.442, 0.4920)}
+    for start, (plain, scaled) in known.items():
+        times = [merge_time(beta, start) for beta in (16.0, 25.0)]
+        for beta, time in zip((16.0, 25.0), times, strict=True):
+            slow = quad(lambda g, beta=beta: 1 / rate(g, beta), start, 0.999, limit=500)[0]
+            assert time == pytest.approx(slow, rel=1e-6)
+        grown = np.log(times[1] / times[0])
+        assert grown / 9 == pytest.approx(plain, abs=1e-3)
+        assert (grown + np.log(25 / 16)) / 9 == pytest.approx(scaled, abs=1e-4)
+    assert merge_time(16.0) == pytest.approx(2.8e5, rel=1e-2)

@@ -6,8 +6,10 @@ from types import SimpleNamespace
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from limelight._core.errors import InputError
+from limelight.papers import load
 from limelight.theory.geshkovski2023 import statements as clusters
 from limelight.theory.tarzanagh2023 import statements as selections
 from limelight.theory.zhang2024 import statements as prompts
@@ -49,6 +51,49 @@ def test_high_dimension_by_its_formula():
     found = clusters.high_dimension(2, 3, 1.0, 0.01)
     by_hand = 2 * math.exp(10 * 2 * 0.01) * math.sqrt(math.log(3) / 3)
     assert found.value == pytest.approx(by_hand, rel=1e-12)
+
+
+def test_high_dimension_asks_for_a_dimension_that_nobody_can_draw():
+    """d / ln d against 16 c² / γ(1/n)², γ by SciPy's solver."""
+    n, beta = 32, 1.0
+    rate = lambda _, g: 2 * (1 - g) * ((n - 1) * g + 1) / (np.exp(beta * (1 - g)) + n - 1)
+    cosine = solve_ivp(rate, (0, 1 / n), [0.0], rtol=1e-10, atol=1e-14).y[0, -1]
+    least = 16 * math.exp(20) / cosine**2
+    asked = lambda d: next(
+        c for c in clusters.high_dimension(n, d, beta).conditions if c.name == "ln(d / ln d)"
+    )
+    assert asked(10**6).right == pytest.approx(math.log(least), rel=1e-7)
+    assert not asked(10**7).holds
+    beyond = math.ceil(least * 60)  # ln d is below 60 there
+    assert asked(beyond).holds
+    assert asked(beyond).left == pytest.approx(math.log(beyond / math.log(beyond)))
+
+
+def test_gamma_repairs_the_bound_of_rank_collapse_layer_by_layer():
+    """Three layers of r -> 4bHΓ r³ / √d, one after another."""
+    size, b, width, heads, slack = 0.1, 1.3, 64, 2, 2.1
+    left = size
+    for _ in range(3):
+        left = 4 * b * heads * slack * left**3 / math.sqrt(width)
+    found = clusters.rank_collapse(size, b, width, 3, heads, factor=slack)
+    assert found.value == pytest.approx(left, rel=1e-9)
+    assert found.applies
+    printed = clusters.rank_collapse(size, b, width, 3, heads)
+    assert found.quantities["as printed, without Gamma"] == pytest.approx(math.log10(printed.value))
+    assert printed.value < found.value
+    assert not clusters.rank_collapse(factor=0.5).applies  # no such ratio is below 1
+
+
+def test_uneven_scores_can_turn_the_gradient_round():
+    inside = selections.divergence(low=0.9, seed=3)
+    assert inside.applies
+    assert inside.value < 0
+    outside = selections.divergence(low=0.9, seed=3, spread=3.0)
+    assert not outside.applies
+    assert outside.value > 0
+    pair = selections.divergence(tokens=2, spread=3.0)  # one other token: nothing to differ from
+    assert pair.applies
+    assert pair.value < 0
 
 
 @pytest.mark.parametrize(
@@ -94,3 +139,17 @@ def test_a_layer_that_is_principal_component_regression_is_seen_as_such():
         found = Watcher._cosines(SimpleNamespace(law=law), jnp.asarray(matrix))
         regressions = [np.diag(np.where(np.arange(4) < k, best, 0)) for k in (1, 2, 3)]
         np.testing.assert_allclose(found, [cosine(matrix, r) for r in regressions], rtol=1e-5)
+
+
+#: Statements that are known to stand in the papers, though not word by word.
+READ = {"infimum", "regularisation-path", "local", "feasible", "prompt"}
+
+
+@pytest.mark.parametrize("key", ["tarzanagh2023", "zhang2024", "geshkovski2023"])
+def test_what_was_recalled_says_so(key):
+    """A statement is ours, or was read, or its note says that it was not."""
+    for statement in load(key).statements:
+        found = statement.evaluate({})
+        ours = "(ours)" in statement.title or found.reference.startswith("limelight")
+        told = any("recalled" in note for note in found.notes)
+        assert told or ours or statement.label in READ, statement.label

@@ -266,3 +266,29 @@ def test_statements_say_what_they_need():
     assert joint.quantities["the same as a fixed point"] == pytest.approx(
         joint.quantities["norm of the prompt's SVM"]
     )
+
+
+def test_the_first_gradient_of_an_arrangement_raises_every_gap():
+    """And yet short steps end elsewhere: x3 of `test_what_the_statements_leave_out`."""
+    keys, scores, _ = Arrangements("x3").arrays()
+    pull = statements.loss_and_pull(keys, ONES, scores, np.zeros((2, 1)))[1].ravel()
+    gaps = (keys[0, :1] - keys[0, 1:]) @ pull / np.linalg.norm(pull)
+    assert gaps.min() == pytest.approx(0.5429, abs=5e-5)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_true_of_every_solution(seed):
+    n, d = 3, 4
+    tokens, queries, scores = statements.drawn_world(n, 5, d, seed)
+    where = svm.constraints(tokens, queries, scores.argmax(axis=1))
+    solved = svm.least_norm(where.rows)
+    W = solved.weights.reshape(d, d)
+    assert solved.multipliers.sum() == pytest.approx(np.linalg.norm(W) ** 2)
+    assert np.linalg.matrix_rank(W, tol=1e-8) <= min(n, d)
+    least = nuclear.nuclear_margin(where, solved)
+    assert least.norm <= np.linalg.norm(W, "nuc") * (1 + 1e-7)
+    for other in np.random.default_rng(seed).normal(size=(20, d, d)) + 3 * W / np.linalg.norm(W):
+        size = np.linalg.norm(other)
+        rho = (where.rows @ other.ravel()).min() / size * np.linalg.norm(W)
+        if rho > 0:
+            assert (other * W).sum() / size / np.linalg.norm(W) >= rho - 1e-9

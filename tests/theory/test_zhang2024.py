@@ -144,3 +144,15 @@ def test_statements_say_when_they_do_not_apply():
     assert statements.query_shift().value == pytest.approx(0.0085, abs=5e-4)
     assert statements.abrupt_drop().value == near(dynamics.half_way(4, 0.25, 31, 1e-3))
     assert statements.long_plateaus().value == 3
+
+
+def test_sentences_on_the_layer_and_its_limits():
+    eye = np.eye(5)
+    for N in (5, 17):
+        layer = np.diag(1 / gamma(np.ones(5), N))
+        # Trained and tested at N = M = d: d(d+1)/(2d+1), where least squares errs by 0.
+        assert population.risk(layer, eye, eye, eye, N) == pytest.approx(5 * 6 / (N + 6))
+        # Covariates of twice the covariance: exactly twice the trace, for every N = M.
+        assert population.risk(layer, 2 * eye, 2 * eye, eye, N) == pytest.approx(2 * 5)
+    for spectrum in (np.ones(4), np.array([0.4, 0.3, 0.2, 0.1])):
+        assert prediction.useless_length(spectrum, 10**8) == pytest.approx(5, rel=1e-6)  # d + 1

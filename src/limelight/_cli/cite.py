@@ -13,7 +13,7 @@ def cite(
     paper: str | None = PaperAt,
     json: bool = Json,
 ) -> None:
-    """Print BibTeX for the paper and the software behind a run.
+    """Print BibTeX for the paper and the software behind a run; a study of yours has no paper.
 
     Examples:
       limelight cite li2023
@@ -33,7 +33,7 @@ def cite(
 
 
 def _paper_of(place: str, paper):
-    """The paper behind a run or a table."""
+    """The paper behind a run or a table; none behind a study of somebody's own."""
     from pathlib import Path
 
     from limelight._core.errors import InputError, suggest
@@ -46,5 +46,7 @@ def _paper_of(place: str, paper):
             suggest(place, known()),
         )
     manifest = open_manifest(place)
+    if paper is None and "paper" not in manifest:
+        return None
     recipe_of(manifest, place, paper)
     return paper or load(manifest["paper"])

@@ -35,6 +35,8 @@ _KINDS = {
 ALONE, BEHIND = 1.75, 1.5
 #: The colours that a still picture keeps. With 24, bands of confidence vanish.
 SHADES = 64
+#: From here on the lightest colour of a picture is its white ground.
+WHITE = 240
 #: Dots per inch of a picture that is drawn for the page, and of a file that does not say its own.
 DRAWN = 300
 
@@ -250,7 +252,7 @@ def still(picture: Any, density: float = ALONE) -> tuple[bytes, int, int]:
     Lossless WebP of few colours: thin lines and words stay sharp, and it takes five sixths of the
     bytes of the same dots as PNG. What loses detail (WebP, AVIF) is larger at an equal look.
     """
-    from PIL import Image, ImageChops
+    from PIL import Image
 
     if not isinstance(picture, bytes):
         from limelight.plot.files import render
@@ -268,12 +270,15 @@ def still(picture: Any, density: float = ALONE) -> tuple[bytes, int, int]:
     if size[0] < image.width:
         image = image.resize(size, Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
-    few = image.quantize(SHADES, method=Image.Quantize.FASTOCTREE).convert("RGB")
-    # Few colours make white a little less so, which shows on a white page: it stays as it was.
-    white = ImageChops.darker(*image.split()[:2]), image.getchannel(2)
-    mask = ImageChops.darker(*white).point(lambda value: 255 * (value == 255))
-    few.paste((255, 255, 255), mask=mask)
-    few.save(buffer, "WEBP", lossless=True)
+    few = image.quantize(SHADES, method=Image.Quantize.FASTOCTREE)
+    # The lightest of few colours is not quite white, which shows on a page: it is made so.
+    palette = few.getpalette() or []
+    colours = [palette[i : i + 3] for i in range(0, len(palette), 3)]
+    lightest = max(range(len(colours)), key=lambda i: min(colours[i]))
+    if min(colours[lightest]) >= WHITE:
+        palette[3 * lightest : 3 * lightest + 3] = [255, 255, 255]
+        few.putpalette(palette)
+    few.convert("RGB").save(buffer, "WEBP", lossless=True)
     return buffer.getvalue(), width, height
 
 

@@ -29,6 +29,8 @@ from limelight.worlds.sphere import Sphere
 
 #: A late rate is read off distances in this range, over this many units of time.
 RANGE, UNITS = (1e-11, 1e-3), 3.0
+#: Where a power is read off the map of layers, and after how many layers it is given up.
+SMALL, MOST = 1e-6, 1_000_000
 
 
 @kind("experiment.angle_flow")
@@ -40,7 +42,10 @@ class AngleFlow(Experiment):
     `after` later. Leaves `apart`, the largest distance of a cosine from the law at any look;
     `apart.mean`, that of the mean cosine; `landed`, that of the lowest cosine from .999 where
     quadrature puts it; `late`, the rate at which the lowest cosine nears 1; `drift` of the norms;
-    `energy`, its smallest increment; and `trace.lowest` where it is asked for.
+    `energy`, its smallest increment; and `trace.lowest` where it is asked for. Of layers it also
+    leaves how many the map of one number takes to $u = 1 - \cos < 10^{-6}$ (`below`), and there
+    the relative distance of $u'$ from $(\beta/n)^2u^3$, or with a skip connection from
+    $u/(1+\eta)^2$ (`power`); no numbers where it takes more than a million.
 
     Args:
         world: The tokens at their start.
@@ -59,7 +64,10 @@ class AngleFlow(Experiment):
     """
 
     double: ClassVar[bool] = True
-    gaps: ClassVar[tuple[str, ...] | None] = ("drift", "energy", "landed", "late", "reached")
+    gaps: ClassVar[tuple[str, ...] | None] = (
+        *("drift", "energy", "landed", "late", "reached"),
+        *("below", "power"),
+    )
 
     world: Sphere = Sphere()
     model: SphereAttention = SphereAttention()
@@ -104,6 +112,7 @@ class AngleFlow(Experiment):
             "energy": jnp.min(jnp.diff(seen["energy"])),
             "finished": tries < self.steps,
             "reached": times[-1],
+            **dict.fromkeys(("below", "power"), jnp.array(jnp.nan)),
             **self._trace(seen),
         }
 
@@ -132,12 +141,9 @@ class AngleFlow(Experiment):
         }
 
     def _through_layers(self, moves: SphereMoves, x: Array, away: Scalar) -> dict[str, Array]:
-        m = self.model
-
         def step(carry, _):
             x, u = carry
-            x = moves.layer(x)
-            u = equal_layer(u, self.world.tokens, m.strength, m.skip, m.step)
+            x, u = moves.layer(x), self._map(u)
             return (x, u), self._beside(x, 1 - u)
 
         _, seen = jax.lax.scan(step, (x, away), None, length=self.layers)
@@ -146,8 +152,23 @@ class AngleFlow(Experiment):
             "apart": jnp.max(seen["apart"]),
             "apart.mean": jnp.max(seen["mean"]),
             "finished": jnp.array(True),
+            **self._power(away),
             **self._trace(seen),
         }
+
+    def _map(self, away: Scalar) -> Scalar:
+        m = self.model
+        return equal_layer(away, self.world.tokens, m.strength, m.skip, m.step)
+
+    def _power(self, away: Scalar) -> dict[str, Array]:
+        """Layers until little is left, and how far the next one is from its power."""
+        m, n = self.model, self.world.tokens
+        more = lambda at: (at[0] >= SMALL) & (at[1] < MOST)
+        u, layer = jax.lax.while_loop(more, lambda at: (self._map(at[0]), at[1] + 1), (away, 0))
+        law = jnp.where(m.skip > 0, u / (1 + m.step) ** 2, (m.strength / n) ** 2 * u**3)
+        off = jnp.where(law > 0, jnp.abs(self._map(u) / law - 1), u)  # strength 0: nothing is left
+        there = lambda value: jnp.where(u < SMALL, value, jnp.nan)
+        return {"below": there(layer), "power": there(off)}
 
     def _trace(self, seen: dict[str, Array]) -> dict[str, Array]:
         return {"trace.lowest": seen["lowest"].astype(jnp.float32)} if self.traced else {}

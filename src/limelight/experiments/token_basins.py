@@ -108,7 +108,7 @@ class TokenBasins(Experiment):
             assert isinstance(start, MergedSelector)
             alpha = chosen_tokens(batch, self._descend(batch, start.weights))
             choice = choice_of(batch, alpha)
-            return alpha, choice, choice.local & ~jnp.all((alpha == best) | ~batch.used)
+            return alpha, choice, choice.feasible & ~jnp.all((alpha == best) | ~batch.used)
         order = jnp.argsort(jnp.where(batch.kept, -batch.scores, jnp.inf), axis=1)
         ranks = 2 if self.which == "local" else self.world.tokens
         shape = (self.tries, len(best))

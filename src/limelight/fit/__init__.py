@@ -16,7 +16,7 @@
 from limelight.fit.comparison import Candidate, compare_predictors
 from limelight.fit.critical import CriticalSizes, critical_sizes, nearest_interval
 from limelight.fit.edge import Edge, successes, threshold
-from limelight.fit.intervals import exact, mean_interval, paired_interval, wilson
+from limelight.fit.intervals import exact, mean_interval, newcombe, paired_interval, wilson
 from limelight.fit.laws import LAWS, Law, fit_law, squares_left
 from limelight.fit.listing import tabulate
 from limelight.fit.resample import (
@@ -33,6 +33,7 @@ __all__ = [  # noqa: RUF022
     "exact",
     "mean_interval",
     "median_interval",
+    "newcombe",
     "paired_interval",
     "wilson",
     # how many examples are needed

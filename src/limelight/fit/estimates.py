@@ -7,14 +7,14 @@ to say. Where a table has nothing to say the estimate is not a number and says w
 that a summary can still be written; a claim then stays undecided.
 
 - Over trials: `share`, `mean`, `median`, `paired`, `paired_shares`, `of_means`.
-- Of two estimates: `difference`, `ratio`.
-- Of several cells: `lowest`, `highest`, `hull`, `largest`; tests at many points are in `families`.
+- Of two estimates, or two groups: `difference`, `ratio`, `share_gap`.
+- Of several cells: `together`, then `lowest`, `highest`, `hull`; `largest` of exact values.
 - Of curves (in `curves`): `crossing`, `slopes`, and `law`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import stdtrit
@@ -251,6 +251,23 @@ def difference(first: Estimate, second: Estimate, note: str = "") -> Estimate:
     return Estimate(first.value - second.value, ends, min(first.n, second.n), note)
 
 
+def share_gap(
+    first: Numbers, second: Numbers, *, level: float = LEVEL, least: int = LEAST, note: str = ""
+) -> Estimate:
+    """The share of successes of first less that of second, on other trials (Newcombe).
+
+    Example:
+        >>> [round(end, 4) for end in share_gap([1] * 56 + [0] * 14, [1] * 48 + [0] * 32).interval]
+        [0.0524, 0.3339]
+    """
+    one, other = np.asarray(first, bool), np.asarray(second, bool)
+    if not min(len(one), len(other)):
+        return missing(note)
+    counts = int(one.sum()), len(one), int(other.sum()), len(other)
+    ends, value = intervals.newcombe(*counts, level), float(one.mean() - other.mean())
+    return enough(Estimate(value, ends, min(len(one), len(other)), note, level), least)
+
+
 def ratio(first: Estimate, second: Estimate, note: str = "") -> Estimate:
     """First over second, both positive, as large and as small as both intervals allow.
 
@@ -271,6 +288,22 @@ def ends_of(estimate: Estimate) -> tuple[float, float]:
 # --- of several cells ---------------------------------------------------------------------------
 
 Cells = Iterable[tuple[str, Estimate]]
+
+
+def together(
+    cells: Iterable[tuple[str, Any]], estimate: Callable[..., Estimate], **options
+) -> list[tuple[str, Estimate]]:
+    """One estimate per cell, each at its part of the error (Bonferroni): the worst may be chosen.
+
+    Example:
+        >>> ((_, first), _) = together({"a": [1] * 9 + [0], "b": [1] * 10}.items(), share)
+        >>> [round(end, 3) for end in first.interval], first.level, first.family
+        ([0.547, 0.985], 0.95, 2)
+    """
+    found = list(cells)
+    part = 1 - (1 - LEVEL) / max(len(found), 1)
+    shared = ((name, estimate(values, level=part, **options)) for name, values in found)
+    return [(name, replace(one, level=LEVEL, family=len(found))) for name, one in shared]
 
 
 def lowest(cells: Cells, note: str = "") -> Estimate:

@@ -111,6 +111,28 @@ def paired_interval(
     return np.asarray((c - b) / np.maximum(n, 1)), np.asarray(low), np.asarray(high)
 
 
+def newcombe(
+    successes: int, trials: int, others: int, other_trials: int, level: float = 0.95
+) -> tuple[float, float]:
+    """Newcombe's interval of a difference of two shares of different trials, from Wilson's two.
+
+    Reference: Newcombe (1998), method 10.
+
+    Example:
+        >>> [round(end, 4) for end in newcombe(56, 70, 48, 80)]
+        [0.0524, 0.3339]
+    """
+    shares = successes / trials, others / other_trials
+    (low, high), (under, over) = (
+        wilson(count, n, level) for count, n in ((successes, trials), (others, other_trials))
+    )
+    gap = shares[0] - shares[1]
+    return (
+        gap - float(np.hypot(shares[0] - low, over - shares[1])),
+        gap + float(np.hypot(high - shares[0], shares[1] - under)),
+    )
+
+
 def mean_interval(values: Numbers, level: float = 0.95, draws: int = DRAWS, seed: int = 0) -> Ends:
     r"""Bootstrap interval for means over trials.
 

@@ -267,14 +267,14 @@ def decide_running(
     return list(figure.verdict(table)), None
 
 
-def entries(paper: Paper, *others: str) -> dict[str, str]:
-    """BibTeX entries by key: a paper's, and those of others by their keys."""
+def entries(paper: Paper | None, *others: str) -> dict[str, str]:
+    """BibTeX entries by key: a paper's if there is one, and those of others by their keys."""
     text = (importlib.resources.files("limelight.papers") / "references.bib").read_text(
         encoding="utf-8"
     )
     ours = {key: entry for entry, key in re.findall(r"(?ms)^(@\w+\{(\w+),.*?^\})", text)}
-    ours |= {paper.key: paper.bibtex} if paper.bibtex else {}
-    return {key: ours[key] for key in (paper.key, *others) if key in ours}
+    ours |= {paper.key: paper.bibtex} if paper and paper.bibtex else {}
+    return {key: ours[key] for key in (*([paper.key] if paper else []), *others) if key in ours}
 
 
 def cost_of_run(store: str | Path, table: Table) -> StudyCost:
@@ -292,7 +292,7 @@ def cost_of_run(store: str | Path, table: Table) -> StudyCost:
 
 
 def _repeated(command: str) -> str:
-    """A command without the words that say where it ran: folders, clusters and their addresses."""
+    """A command without what says where it ran: folders, clusters and their addresses."""
     try:
         words = iter(shlex.split(command))
     except ValueError:
@@ -301,7 +301,7 @@ def _repeated(command: str) -> str:
     for word in words:
         name, given, _ = word.partition("=")
         if name not in ("--store", "--on", "--workers", "--with"):
-            kept.append(word)
+            kept.append(Path(word).name if Path(word).is_absolute() else word)
         elif not given:
             next(words, None)
     return shlex.join(kept)

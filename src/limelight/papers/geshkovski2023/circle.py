@@ -1,11 +1,13 @@
 r"""Metastable clusters on the circle: how many are left, over time and strength."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from limelight.claims import AtMost, Estimate, Finding, Undecided
 from limelight.experiments.cluster_flow import ClusterFlow, look_times
 from limelight.fit import tabulate
-from limelight.fit.estimates import highest
+from limelight.fit.estimates import highest, together
 from limelight.papers.geshkovski2023.reading import SPHERE, average, near
 from limelight.papers.recipe import Figure, Scale, claims, scales
 from limelight.plot import TWO_COLUMNS, Axis, Guide, Panel, Picture, Series
@@ -39,15 +41,21 @@ def root(table: Table, time: int) -> Estimate:
     if times(table)[-1] < time:
         raise Undecided(f"the flow ends at t = {times(table)[-1]:g}, before t = {time}")
     look = int(np.argmin(np.abs(times(table) - time)))
-    found = []
-    for at, rows in near(table, BETA, *JUDGED).cells(BETA):
-        off = average(rows["trace.clusters"][:, look] - np.sqrt(at[BETA]))
-        low, high = sorted(np.abs(off.interval or (np.nan, np.nan)))
-        low = 0.0 if (off.interval or (0, 0))[0] * (off.interval or (0, 0))[1] < 0 else low
-        found.append(
-            (f"strength {at[BETA]:g}", Estimate(abs(off.value), (low, high), off.n, "", off.level))
-        )
-    return highest(found)
+    cells = near(table, BETA, *JUDGED).cells(BETA)
+    off = (
+        (f"strength {at[BETA]:g}", rows["trace.clusters"][:, look] - np.sqrt(at[BETA]))
+        for at, rows in cells
+    )
+    return highest((name, _distance(found)) for name, found in together(off, average))
+
+
+def _distance(off: Estimate) -> Estimate:
+    """From 0, on either side."""
+    ends = off.interval or (np.nan, np.nan)
+    low, high = sorted(abs(float(end)) for end in ends)
+    return replace(
+        off, value=abs(off.value), interval=(0.0 if ends[0] * ends[1] < 0 else low, high)
+    )
 
 
 def draw(table: Table) -> Picture:

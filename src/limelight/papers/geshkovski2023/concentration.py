@@ -5,7 +5,7 @@ import numpy as np
 from limelight.claims import AtLeast, AtMost, Estimate, Inside, Undecided
 from limelight.experiments.angle_flow import AngleFlow
 from limelight.fit import tabulate
-from limelight.fit.estimates import hull, largest, lowest
+from limelight.fit.estimates import highest, hull, largest, lowest, together
 from limelight.models.sphere_attention import SphereAttention
 from limelight.papers.geshkovski2023.reading import SPHERE, average, over, rate
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -44,8 +44,9 @@ def slope(table: Table) -> Estimate:
         y = np.stack([np.log(part["apart"][np.argsort(part["trial"])]) for part in parts], axis=1)
         x = np.log(dims.astype(float))
         off = x - x.mean()
-        found.append((f"strength {cell[BETA]:g}", average(y @ off / (off @ off))))
-    return hull(found, -0.5, ", ".join(f"{name}: {e.value:.3f}" for name, e in found))
+        found.append((f"strength {cell[BETA]:g}", y @ off / (off @ off)))
+    each = together(found, average)
+    return hull(each, -0.5, ", ".join(f"{name}: {e.value:.3f}" for name, e in each))
 
 
 @claim(
@@ -58,10 +59,11 @@ def slope(table: Table) -> Estimate:
 )
 def short_form(table: Table) -> Estimate:
     """Share of draws whose largest distance is below it, d at least 512; lowest cell."""
-    return lowest(
-        (at(cell), rate(rows["apart"] <= np.sqrt(np.log(cell[D]) / cell[D])))
+    cells = (
+        (at(cell), rows["apart"] <= np.sqrt(np.log(cell[D]) / cell[D]))
         for cell, rows in moderate(table, 512).cells(BETA, D)
     )
+    return lowest(together(cells, rate))
 
 
 @claim(
@@ -69,10 +71,25 @@ def short_form(table: Table) -> Estimate:
     "From dimension 2,048 on the mean cosine follows the flow of equal angles within .05.",
     AtMost(0.05),
     at=f"limelight, for {SPHERE}, the theorem for high dimension",
-    fixed="pilot",
+    fixed="after",
 )
 def mean_follows(table: Table) -> Estimate:
-    """Largest distance of the mean cosine, d at least 2048; largest draw."""
+    """Largest distance of the mean cosine at any time, d at least 2048, mean over draws; highest
+    cell.
+    """
+    cells = moderate(table, 2048).cells(BETA, D)
+    return highest(together(((at(cell), rows["apart.mean"]) for cell, rows in cells), average))
+
+
+@claim(
+    "concentration.every",
+    "From dimension 2,048 on the mean cosine of every draw stays within .05 of that flow.",
+    AtMost(0.05),
+    at=f"limelight, for {SPHERE}, the theorem for high dimension",
+    fixed="pilot",
+)
+def every_draw_follows(table: Table) -> Estimate:
+    """Largest distance of the mean cosine at any time, d at least 2048; largest draw."""
     cells = moderate(table, 2048).cells(BETA, D)
     return largest({at(cell): rows["apart.mean"].max() for cell, rows in cells})
 
@@ -90,14 +107,15 @@ def late(table: Table) -> Estimate:
     known = rows.rows(np.isfinite(rows["late"]))
     if 2 * len(known) < len(rows):
         raise Undecided(f"read in {len(known)} of {len(rows)} draws", len(known))
-    return hull(((at(cell), average(part["late"])) for cell, part in known.cells(BETA, D)), 2.0)
+    cells = ((at(cell), part["late"]) for cell, part in known.cells(BETA, D))
+    return hull(together(cells, average), 2.0)
 
 
 def draw(table: Table) -> Picture:
     """The largest distance over the dimension, and the same over the root of (ln d)/d."""
     left, right = [], []
     dims = table.values(D).astype(float)
-    for beta in table.values(BETA):
+    for beta in table.values(BETA)[-3:]:  # no attention and a weak one look alike
         rows = table.where(**{"model__strength": beta})
         parts = [rows.where(**{"world__dimension": d}) for d in dims]
         found = [average(part["apart"]) for part in parts]
@@ -139,10 +157,10 @@ figure = Figure(
     trial=AngleFlow(Sphere(32), SphereAttention(), looks=64, after=6.0),
     grid={
         "world.tokens": [32],
-        BETA: [0.0, 1.0, 4.0],
+        BETA: [0.0, 1.0, 4.0, 6.0],
         D: [32, 128, 512, 2048, 10_000, 100_000, 1_000_000],
     },
-    trials=128,
+    trials=256,
     scales=scales(
         smoke=Scale(
             trials=2,
@@ -151,12 +169,12 @@ figure = Figure(
         ),
         small=Scale(trials=32, grid={BETA: [1.0, 4.0], D: [32, 128, 512, 2048, 100_000]}),
     ),
-    claims=(slope, short_form, mean_follows, late),
+    claims=(slope, short_form, mean_follows, every_draw_follows, late),
     pictures={"concentration": draw},
     summary=summary,
     reference=f"{SPHERE}, the theorem for high dimension",
-    sizes="ours, for two cores: 32 tokens, strengths up to 4 and 128 draws, where 128 tokens, a"
-    " strength of 6 and 256 draws were meant; up to a million dimensions, as meant",
+    sizes="ours: 32 tokens, up to a million dimensions, 256 draws per cell; 128 tokens, which cost"
+    " sixty times as much, are left to a GPU",
     departures="the theorem's own bounds, a constant to the power nt and exponential decay with"
     " unnamed constants, are empty at every dimension here: what is measured is the distance"
     " itself. Runs end 6 units of time after a cosine of .999",

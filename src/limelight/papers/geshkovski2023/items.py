@@ -79,6 +79,7 @@ ITEMS = (
         "claim:concentration.rate",
         "claim:concentration.log",
         "claim:concentration.mean",
+        "claim:concentration.every",
         "claim:reduction.flow",
         "erratum:E12",
     ),

@@ -1,12 +1,14 @@
 r"""Do ViTs over-smooth? The similarity of patches by block, with and without skips and MLPs."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from limelight.claims import Above, AtLeast, AtMost, Below, Estimate, Undecided
 from limelight.experiments.classify import Classify
 from limelight.experiments.oversmoothing import ABLATIONS, DEFINED, Oversmoothing
 from limelight.fit import tabulate
-from limelight.fit.estimates import highest, lowest
+from limelight.fit.estimates import highest, lowest, together
 from limelight.models.vit import Vision
 from limelight.papers.geshkovski2023.reading import COLLAPSE, average
 from limelight.papers.recipe import Figure, Scale, claim, scales
@@ -46,10 +48,20 @@ def networks(table: Table):
         yield f"network {row + 1}" if len(rows) > 1 else "all images", rows, row
 
 
-def trend(rows: Table, row: int, name: str) -> Estimate:
-    """The last similarity less that entering the second block, paired over images."""
+def each(table: Table, read: Callable[[Table, int], np.ndarray]) -> list[tuple[str, Estimate]]:
+    """The mean over images of what is read of every network."""
+    return together(((at, read(rows, i)) for at, rows, i in networks(table)), average)
+
+
+def last(rows: Table, row: int, name: str) -> np.ndarray:
+    """Similarities after the last block."""
+    return course(rows, name, row)[:, -1]
+
+
+def trend(rows: Table, row: int, name: str) -> np.ndarray:
+    """The last similarity less that entering the second block, image by image."""
     path = course(rows, name, row)
-    return average(path[:, -1] - path[:, 1])
+    return path[:, -1] - path[:, 1]
 
 
 def recipe(key: str, words: str, **parts) -> Figure:
@@ -65,8 +77,7 @@ def recipe(key: str, words: str, **parts) -> Figure:
     )
     def pure(table: Table) -> Estimate:
         """Similarity after the last block of attention alone, mean over images; lowest network."""
-        found = ((at, average(course(rows, "pure", i)[:, -1])) for at, rows, i in networks(table))
-        return lowest(found)
+        return lowest(each(table, lambda rows, i: last(rows, i, "pure")))
 
     @claim(
         f"{key}.skips",
@@ -77,8 +88,7 @@ def recipe(key: str, words: str, **parts) -> Figure:
     )
     def skips(table: Table) -> Estimate:
         """Similarity after the last block of the whole network; highest network."""
-        found = ((at, average(course(rows, "full", i)[:, -1])) for at, rows, i in networks(table))
-        return highest(found)
+        return highest(each(table, lambda rows, i: last(rows, i, "full")))
 
     @claim(
         f"{key}.trend",
@@ -89,7 +99,7 @@ def recipe(key: str, words: str, **parts) -> Figure:
     )
     def rises(table: Table) -> Estimate:
         """Similarity after the last block less that after the first, paired; lowest network."""
-        return lowest((at, trend(rows, i, "full")) for at, rows, i in networks(table))
+        return lowest(each(table, lambda rows, i: trend(rows, i, "full")))
 
     @claim(
         f"{key}.definitions",
@@ -102,7 +112,8 @@ def recipe(key: str, words: str, **parts) -> Figure:
         """Definitions whose decided trend is not that of the first; network with most."""
         most, note = 0, ""
         for at, rows, i in networks(table):
-            signs = {name: _sign(trend(rows, i, name)) for name in DEFINED}
+            trends = together(((name, trend(rows, i, name)) for name in DEFINED), average)
+            signs = {name: _sign(found) for name, found in trends}
             other = [name for name, sign in signs.items() if sign * signs[DEFINED[0]] < 0]
             if len(other) >= most:
                 most, note = len(other), f"{at}: {', '.join(other) or 'none'}"
@@ -117,10 +128,8 @@ def recipe(key: str, words: str, **parts) -> Figure:
     )
     def mlp(table: Table) -> Estimate:
         """Last similarity of the whole network less that without perceptrons; highest network."""
-        return highest(
-            (at, average(course(rows, "full", i)[:, -1] - course(rows, "no_mlp", i)[:, -1]))
-            for at, rows, i in networks(table)
-        )
+        gap = lambda rows, i: last(rows, i, "full") - last(rows, i, "no_mlp")
+        return highest(each(table, gap))
 
     return Figure(
         claims=(pure, skips, rises, agree, mlp),

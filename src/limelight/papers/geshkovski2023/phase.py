@@ -5,7 +5,7 @@ import numpy as np
 from limelight.claims import AtLeast, AtMost, Estimate, Finding, Inside, Undecided
 from limelight.experiments.cluster_flow import ClusterFlow, look_times
 from limelight.fit import tabulate
-from limelight.fit.estimates import hull, lowest
+from limelight.fit.estimates import hull, lowest, together
 from limelight.papers.geshkovski2023.reading import SPHERE, average, near, rate
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.plot import TWO_COLUMNS, Axis, Guide, Map, Mark, Panel, Picture
@@ -37,7 +37,7 @@ def edges(table: Table, low: int, high: float, most: float):
 
 def edge(table: Table, low: int, high: float, most: float) -> Estimate:
     """Mean time over that of the flow of equal angles."""
-    found = [(name, average(ratio)) for name, ratio in edges(table, low, high, most)]
+    found = together(edges(table, low, high, most), average)
     if not found:
         raise Undecided("not in this table")
     values = [e.value for _, e in found]
@@ -82,7 +82,8 @@ def edge_low(table: Table) -> Estimate:
 def never_back(table: Table) -> Estimate:
     """Share of draws in which the number of clusters never rises after t = 5; lowest dimension."""
     cells = plain(table).cells("world.dimension")
-    return lowest((f"d = {at['world.dimension']}", rate(rows["rise"] <= 0)) for at, rows in cells)
+    found = ((f"d = {at['world.dimension']}", rows["rise"] <= 0) for at, rows in cells)
+    return lowest(together(found, rate))
 
 
 @claim(
@@ -121,7 +122,9 @@ def draw(table: Table) -> Picture:
         else:
             law, words = [merge_time(b) for b in betas], "two clusters at right angles"
         inside = np.array(law) <= until
-        marks.append(Guide(words, np.array(law)[inside], betas[inside], colour="ink", dash=d < n))
+        marks.append(
+            Guide(words, np.array(law)[inside], betas[inside], colour="ink", dash=int(d < n))
+        )
         across = Axis("time $t$", limits=(0, until))
         panels.append(Panel(f"$d = {d}$", marks, r"strength $\beta$", across))
     note = (f"n = {n}, mean over draws", "lines: exact times to a cosine of .999")
@@ -184,7 +187,8 @@ figure = Figure(
     },
     summary=summary,
     reference=f"{SPHERE}, the diagram of time and strength",
-    sizes="the paper's 90 strengths, 256 draws per cell; 30 looks for its 200",
+    sizes="the paper's 90 strengths, 256 draws per cell; 30 looks for its 200; 64 and 512"
+    " dimensions, where 32, 128 and 1,024 were meant",
     departures="the Runge-Kutta method in steps of .1 where the released code takes normalised"
     " Euler steps of .1; clusters are connected components, not the rank of a thresholded matrix;"
     " pairs are of two different tokens",

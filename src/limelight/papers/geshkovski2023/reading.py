@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from limelight.claims import Estimate, Undecided
+from limelight.claims import LEVEL, Estimate, Undecided
 from limelight.fit.estimates import mean, share
 from limelight.table import Table
 
@@ -10,14 +10,14 @@ SPHERE = "Geshkovski, Letrouit, Polyanskiy and Rigollet (2024)"
 COLLAPSE = "Dong, Cordonnier and Loukas (2021)"
 
 
-def rate(good: np.ndarray, note: str = "") -> Estimate:
+def rate(good: np.ndarray, level: float = LEVEL) -> Estimate:
     """A share of draws, Clopper and Pearson's interval."""
-    return share(good, method="exact", note=note)
+    return share(good, level=level, method="exact")
 
 
-def average(values: np.ndarray, note: str = "") -> Estimate:
+def average(values: np.ndarray, level: float = LEVEL) -> Estimate:
     """A mean over draws, Student's interval."""
-    return mean(values, note=note)
+    return mean(values, level=level)
 
 
 def over(rows: Table) -> Table:

@@ -2,7 +2,7 @@ r"""Equal angles and two clusters: all tokens as one number, as a flow and layer
 
 import numpy as np
 
-from limelight.claims import AtMost, Estimate
+from limelight.claims import AtMost, Estimate, Undecided
 from limelight.experiments.angle_flow import AngleFlow
 from limelight.fit import tabulate
 from limelight.fit.estimates import largest
@@ -15,12 +15,11 @@ from limelight.theory.geshkovski2023.angles import equal_layer, merge_law, merge
 from limelight.worlds.sphere import Sphere
 
 RUN = ("world.start", "model.normalise", "layers", "model.skip", "model.step")
+CELL = (*RUN, "world.tokens", "model.strength", "world.cosine")
 #: Skip and step of the layers.
 SKIPS = ((0.0, 1.0), (1.0, 0.1), (1.0, 0.5), (1.0, 1.0))
 #: The start of the exponents of merging, and the strengths between which they are read.
 STARTS, BETWEEN = (0.0, -0.5, 0.5), (16.0, 25.0)
-#: Where a power is read off the map of layers, and after how many layers it is given up.
-SMALL, MOST = 1e-6, 5_000
 
 
 def parts(table: Table):
@@ -74,23 +73,14 @@ def layers(table: Table) -> Estimate:
 )
 def powers(table: Table) -> Estimate:
     """Largest relative distance of u'/u³ from (β/n)², and of u'/u from (1+η)⁻², at u < 1e-6."""
-    found, late = {}, 0
-    for n in table.values("world.tokens"):
-        for beta in table.values("model.strength"):
-            for skip, step in SKIPS:
-                if beta == 0 and not skip:
-                    found[f"n = {n}, strength 0"] = float(equal_layer(1.0, n, 0.0))  # u' = 0
-                    continue
-                u = first_below(int(n), float(beta), skip, step)
-                if u is None:
-                    late += 1
-                    continue
-                after = equal_layer(u, n, beta, skip, step)
-                law = u / (1 + step) ** 2 if skip else (beta / n) ** 2 * u**3
-                words = f"n = {n}, strength {beta:g}, skip {skip:g}, step {step:g}"
-                found[words] = abs(after / law - 1)
-    worst = [*found][np.argmax([*found.values()])]
-    return Estimate(found[worst], None, len(found), f"at {worst}; {late} need over {MOST} layers")
+    found = {words: rows["power"].max() for at, words, rows in parts(table) if at["layers"]}
+    late = [words for words, power in found.items() if np.isnan(power)]
+    known = {words: power for words, power in found.items() if words not in late}
+    if not known:
+        raise Undecided("no layers in this table")
+    worst = max(known, key=lambda words: known[words])
+    note = f"at {worst}; {len(late)} of {len(found)} cells need over a million layers"
+    return Estimate(known[worst], None, len(known), "; ".join([note, *late]))
 
 
 @claim(
@@ -108,16 +98,6 @@ def merge(table: Table) -> Estimate:
         slope = float((high - low) / (BETWEEN[1] - BETWEEN[0]))
         found[f"start {start:g}"] = abs(slope - (1 - start))
     return largest(found)
-
-
-def first_below(n: int, beta: float, skip: float, step: float) -> float | None:
-    """The first u below 1e-6 from orthonormal tokens; nothing where it takes too long."""
-    u = 1.0
-    for _ in range(MOST):
-        u = float(equal_layer(u, n, beta, skip, step))
-        if u < SMALL:
-            return u
-    return None
 
 
 def draw(table: Table) -> Picture:
@@ -160,37 +140,48 @@ def summary(table: Table) -> list[str]:
     return tabulate(table, by, columns, title="tokens beside one number")
 
 
+FLOWS = [
+    ("equiangular", "softmax", 0, 1.0, 1.0),
+    ("equiangular", "sum", 0, 1.0, 1.0),
+    ("groups", "softmax", 0, 1.0, 1.0),
+]
+LAYERS = [("equiangular", "softmax", 12, *pair) for pair in SKIPS]
+
+
+def grid(runs: list[tuple], tokens, strengths) -> list[tuple]:
+    """Every run at every size and strength, from three cosines: half the least one, 0 and .5."""
+    return [
+        (*run, n, beta, cosine)
+        for run in runs
+        for n in tokens
+        for beta in strengths
+        for cosine in (-0.5 / (n - 1), 0.0, 0.5)
+    ]
+
+
 figure = Figure(
     statement="do tokens at equal angles, or in two groups, obey one exact number?",
     trial=AngleFlow(Sphere(start="equiangular", dimension=1024), SphereAttention(), looks=16),
     grid={
-        RUN: [
-            ("equiangular", "softmax", 0, 1.0, 1.0),
-            ("equiangular", "sum", 0, 1.0, 1.0),
-            ("groups", "softmax", 0, 1.0, 1.0),
-            *(("equiangular", "softmax", 12, *pair) for pair in SKIPS),
-        ],
-        "world.tokens": [8, 32, 64],
-        "model.strength": [0.0, 1.0, 2.0, 4.0, 9.0],
-        "world.cosine": [-0.007, 0.0, 0.5],
+        CELL: [
+            *grid(FLOWS, (8, 32), (0.0, 1.0, 2.0, 4.0, 9.0, 16.0)),
+            *grid(FLOWS, (128,), (0.0, 1.0, 2.0, 4.0, 9.0)),
+            *grid(LAYERS, (8, 32, 128, 1024), (0.0, 1.0, 2.0, 4.0, 9.0, 16.0)),
+        ]
     },
     trials=1,
     scales=scales(
         smoke=Scale(
-            grid={
-                RUN: [("equiangular", "softmax", 0, 1.0, 1.0)],
-                "world.tokens": [8],
-                "model.strength": [1.0, 4.0],
-                "world.cosine": [0.0],
-            },
-            settings={"looks": 4},
+            grid={CELL: [(*FLOWS[0], 8, beta, 0.0) for beta in (1.0, 4.0)]}, settings={"looks": 4}
         ),
-        small=Scale(grid={"world.tokens": [8, 32], "model.strength": [0.0, 1.0, 4.0, 9.0]}),
+        small=Scale(grid={CELL: grid([*FLOWS, *LAYERS], (8, 32), (0.0, 1.0, 4.0, 9.0))}),
     ),
     claims=(flow, layers, powers, merge),
     pictures={"reduction": draw},
     summary=summary,
     reference="limelight",
-    sizes="ours, for two cores: 8 to 64 tokens, strengths up to 9, where 1,024 and 16 were meant",
+    sizes="ours: layers of up to 1,024 tokens and strengths up to 16; flows of up to 128 tokens,"
+    " with a strength of 16 of up to 32. Flows of 1,024 tokens were meant too: one takes half a"
+    " minute on two cores at a strength of 1 and hours at 16, so that they are left to a GPU",
     departures="ours, derived; nothing is random",
 )

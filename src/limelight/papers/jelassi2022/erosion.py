@@ -8,7 +8,7 @@ import numpy as np
 from limelight.claims import Above, AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.recovery import Recovery
 from limelight.fit import tabulate
-from limelight.fit.estimates import ends_of, joined, lowest, mean, share
+from limelight.fit.estimates import joined, lowest, mean, share, share_gap
 from limelight.models.positional import Positional
 from limelight.papers.jelassi2022 import traces
 from limelight.papers.recipe import Figure, Scale, claims, scales
@@ -110,17 +110,10 @@ def gain_of_samples(table: Table, mode: str) -> Estimate:
     cells = {size: rows for rule, size, rows in parts(table) if rule == mode}
     if len(cells) < 2:
         raise Undecided(f"no two sample sizes under {mode}")
-    few, most = (
-        share(cells[size]["trace.exact"][:, -1] == 1.0) for size in (min(cells), max(cells))
-    )
-    (under, over), (low, high) = ends_of(few), ends_of(most)
-    value = most.value - few.value
-    ends = (
-        value - float(np.hypot(most.value - low, over - few.value)),
-        value + float(np.hypot(high - most.value, few.value - under)),
-    )
-    note = f"{few.value:g} at {min(cells)} D^2, {most.value:g} at {max(cells)} D^2"
-    return noted(table, Estimate(value, ends, few.n + most.n, note))
+    few, most = (cells[size]["trace.exact"][:, -1] == 1.0 for size in (min(cells), max(cells)))
+    note = f"{few.mean():g} at {min(cells)} D^2, {most.mean():g} at {max(cells)} D^2"
+    found = share_gap(most, few, note=note)
+    return noted(table, replace(found, n=len(few) + len(most)))
 
 
 def summary(table: Table) -> list[str]:

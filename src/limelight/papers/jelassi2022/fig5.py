@@ -114,7 +114,7 @@ def draw(table: Table) -> Picture:
 
     def spread(part: Table) -> tuple[float, float, float]:
         points = 100 * part["accuracy"]
-        return points.mean(), points.min(), points.max()
+        return float(points.mean()), float(points.min()), float(points.max())
 
     *shuffled, plain = cells(table)
     return lines(

@@ -162,7 +162,7 @@ figure = Figure(
     charts={"phase": EXPLORER.chart},
     summary=boundary.summary,
     reference="Figure 1(a)",
-    remark="A power of -2 fails and the same power of alpha_* less an offset holds: close to the "
+    remark="A power of -2 can fail where the same power of alpha_* less an offset fits: near the "
     "offset a small step of alpha_* is a large part of what is left, which a pure power can only "
     "follow with a steep exponent.",
     sizes="the paper's sizes (width 1,000, 100 tokens, sigma 0.1, delta 0.2) and more trials "

@@ -197,6 +197,7 @@ figure = Figure(
     " its own. (K, Q) is judged by its margin ratio, since nuclear solutions are nearly not unique",
     remark="the nuclear solution is nearly not unique: a full margin goes with many directions, so"
     " that (K, Q) can pass by its margin and fail by its cosine",
-    sizes="ours: n = 6, T = 8, d = 10, as in the released notebooks; 1,000 worlds",
+    sizes="ours: n = 6, T = 8, d = 10, as in the released notebooks; 1,000 worlds, looked at"
+    " 20 times, where 50 were meant",
     shared=ARM,
 )

@@ -5,7 +5,7 @@ import numpy as np
 from limelight.claims import Above, AtLeast, Estimate
 from limelight.experiments.token_selection import TokenSelection
 from limelight.fit import tabulate
-from limelight.fit.estimates import lowest
+from limelight.fit.estimates import lowest, together
 from limelight.papers.recipe import Figure, Finding, Scale, claim, scales
 from limelight.papers.tarzanagh2023.reading import PAPER, share, yes
 from limelight.plot import WIDE, Axis, Panel, Picture, Points
@@ -30,8 +30,8 @@ def from_moderate(table: Table) -> Estimate:
     cells = []
     for name in ("many tokens", "two tokens"):
         rows = table.where(line=name, model__scale=1.0)
-        cells.append((name, share(yes(rows, "global")[yes(rows, "feasible")], family=2)))
-    return lowest(cells)
+        cells.append((name, yes(rows, "global")[yes(rows, "feasible")]))
+    return lowest(together(cells, share))
 
 
 @claim(

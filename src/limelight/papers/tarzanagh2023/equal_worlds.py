@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from limelight.fit.estimates import together
 from limelight.papers.recipe import Scale, scales
 from limelight.papers.tarzanagh2023 import equal
 from limelight.papers.tarzanagh2023.equal import SIZE, SIZES
@@ -20,16 +21,18 @@ SMOKE, SMALL = (equal.figure.scales[name] for name in ("smoke", "small"))
 
 def draw(table: Table) -> Picture:
     """The share of separable worlds that end with the best tokens, beside the level."""
-    names, found = [], []
-    for where, rows in table.cells(*SIZE):
-        names.append("$n = {}$, $T = {}$, $d = {}$".format(*(where[name] for name in SIZE[1:])))
-        found.append(share(yes(rows, "global")[yes(rows, "feasible")], family=2))
+    words = lambda where: "$n = {}$, $T = {}$, $d = {}$".format(*(where[n] for n in SIZE[1:]))
+    cells = (
+        (words(where), yes(rows, "global")[yes(rows, "feasible")])
+        for where, rows in table.cells(*SIZE)
+    )
+    names, found = zip(*together(cells, share), strict=True)
     ends = np.array([e.interval or (np.nan, np.nan) for e in found])
     marks = [
         Points("worlds", np.arange(len(found)), [e.value for e in found], *ends.T),
         Reference("level of the claim", equal.LEVEL),
     ]
-    across = Axis(categories=names, limits=(-0.6, len(names) - 0.4))
+    across = Axis(categories=list(names), limits=(-0.6, len(names) - 0.4))
     return Picture(
         [Panel("", marks, "share that ends with all best tokens", across)],
         width=ONE_COLUMN,

@@ -5,7 +5,7 @@ import numpy as np
 from limelight.claims import AtLeast, AtMost, Estimate, Undecided
 from limelight.experiments.mixed_selection import MixedSelection
 from limelight.fit import tabulate
-from limelight.fit.estimates import highest
+from limelight.fit.estimates import highest, together
 from limelight.papers.recipe import Figure, Finding, Scale, claim, scales
 from limelight.papers.tarzanagh2023.reading import PAPER, median, share, yes
 from limelight.plot import TWO_COLUMNS, Axis, Panel, Picture, Points, Series
@@ -33,10 +33,9 @@ def kept(rows: Table) -> np.ndarray:
 )
 def survivors(table: Table) -> Estimate:
     """Share of seeds that survive the notebook's filter; highest d."""
-    return highest(
-        (f"d = {at['world.dimension']:g}", share(kept(rows)))
-        for at, rows in table.cells("world.dimension")
-    )
+    cells = table.cells("world.dimension")
+    named = ((f"d = {at['world.dimension']:g}", kept(rows)) for at, rows in cells)
+    return highest(together(named, share))
 
 
 @claim(

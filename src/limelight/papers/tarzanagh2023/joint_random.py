@@ -5,7 +5,7 @@ import numpy as np
 from limelight.claims import AtLeast, AtMost, Estimate
 from limelight.experiments.joint_selection import JointSelection
 from limelight.fit import tabulate
-from limelight.fit.estimates import lowest
+from limelight.fit.estimates import lowest, together
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.tarzanagh2023.joint import COLUMNS
 from limelight.papers.tarzanagh2023.reading import share, yes
@@ -28,10 +28,11 @@ def usable(rows: Table) -> Table:
 )
 def interpolated(table: Table) -> Estimate:
     """Share with cosine of at least .99 to the interpolated SVM, usable worlds; lowest step."""
-    return lowest(
-        (f"head step {at['head_rate']:g}", share(usable(rows)["cosine.interpolated"] >= 0.99))
+    cells = (
+        (f"head step {at['head_rate']:g}", usable(rows)["cosine.interpolated"] >= 0.99)
         for at, rows in table.cells("head_rate")
     )
+    return lowest(together(cells, share))
 
 
 @claim(

@@ -5,7 +5,7 @@ import numpy as np
 from limelight.claims import Above, AtLeast, AtMost, Below, Estimate, Undecided
 from limelight.experiments.token_selection import TokenSelection
 from limelight.fit import tabulate
-from limelight.fit.estimates import difference, lowest
+from limelight.fit.estimates import lowest, share_gap, together
 from limelight.papers.recipe import Figure, Finding, Scale, claim, claims, scales
 from limelight.papers.tarzanagh2023.reading import PAPER, USABLE, share, yes
 from limelight.plot import TWO_COLUMNS, Axis, Map, Panel, Picture, Points
@@ -68,7 +68,9 @@ def not_sure(table: Table) -> Estimate:
     cases=({"name": "d", "what": "dimensions", "moves": "raise", "sign": 1.0},),
 )
 def rises(table: Table, name: str, sign: float) -> Estimate:
-    """Share at the last value of the line less that at the first, from zero; all of {name}."""
+    """Share at the last value of the line less that at the first, from zero, Newcombe's interval;
+    all of {name}.
+    """
     return _ends(table, name)
 
 
@@ -81,16 +83,17 @@ def rises(table: Table, name: str, sign: float) -> Estimate:
     cases=({"name": "n", "what": "samples"}, {"name": "T", "what": "tokens"}),
 )
 def falls(table: Table, name: str) -> Estimate:
-    """Share at the last value of the line less that at the first, from zero; all of {name}."""
+    """Share at the last value of the line less that at the first, from zero, Newcombe's interval;
+    all of {name}.
+    """
     return _ends(table, name)
 
 
 def _ends(table: Table, name: str) -> Estimate:
-    cells = along(table, name)
-    last, first = (share(yes(cells[i][1], "global")) for i in (-1, 0))
-    return difference(
-        last, first, f"{name} = {cells[0][0]}: {first.value:.3g}, {cells[-1][0]}: {last.value:.3g}"
-    )
+    (low, one), *_, (high, other) = along(table, name)
+    first, last = yes(one, "global"), yes(other, "global")
+    note = f"{name} = {low}: {first.mean():.3g}, {high}: {last.mean():.3g}"
+    return share_gap(last, first, least=USABLE, note=note)
 
 
 @claim(
@@ -102,21 +105,13 @@ def _ends(table: Table, name: str) -> Estimate:
     fixed="pilot",
 )
 def monotone(table: Table) -> Estimate:
-    """Smallest difference of neighbours along d, intervals at a tenth of the error each."""
-    cells = along(table, "d")
-    steps = []
-    for (low, one), (high, other) in zip(cells[:-1], cells[1:], strict=True):
-        a, b = yes(one, "global"), yes(other, "global")
-        n, gap = min(len(a), len(b)), float(b.mean() - a.mean())
-        half = 2.807 * np.sqrt(
-            a.mean() * (1 - a.mean()) / len(a) + b.mean() * (1 - b.mean()) / len(b) + 1 / n**2
-        )
-        steps.append(
-            (f"{low} to {high}", Estimate(gap, (gap - half, gap + half), n, family=len(cells) - 1))
-        )
-    if min(e.n for _, e in steps) < USABLE:
-        raise Undecided("fewer than 20 trials", len(table))
-    return lowest(steps)
+    """Smallest difference of neighbours along d, Newcombe's intervals at a tenth of the error."""
+    cells = [(d, yes(rows, "global")) for d, rows in along(table, "d")]
+    steps = [
+        (f"{low} to {high}", (more, less))
+        for (low, less), (high, more) in zip(cells[:-1], cells[1:], strict=True)
+    ]
+    return lowest(together(steps, lambda pair, level: share_gap(*pair, level=level, least=USABLE)))
 
 
 @claims(

@@ -1,13 +1,14 @@
 r"""Ranks of the Frobenius and the nuclear solution; infeasible draws are no ranks."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 
 from limelight.claims import Above, Estimate, Undecided
 from limelight.experiments.margin_ranks import MarginRanks
 from limelight.fit import tabulate
-from limelight.fit.estimates import lowest
+from limelight.fit.estimates import lowest, together
 from limelight.papers.recipe import Figure, Scale, claim, scales
 from limelight.papers.tarzanagh2023.reading import PAPER, mean, share, yes
 from limelight.plot import TWO_COLUMNS, Axis, Panel, Picture, Points, Series
@@ -38,8 +39,8 @@ def named(at) -> str:
 def lower(table: Table) -> Estimate:
     """Mean rank, Frobenius less nuclear, certified solves; lowest cell with n at most d."""
     found = [(at, rows) for at, rows in table.cells(*SIZE) if at["samples"] <= at[D]]
-    gaps = [(named(at), (rows["rank"] - rows["rank.nuclear"])) for at, rows in found]
-    return lowest((name, mean(gap[np.isfinite(gap)], family=len(gaps))) for name, gap in gaps)
+    gaps = ((named(at), (rows["rank"] - rows["rank.nuclear"])) for at, rows in found)
+    return lowest(together(((name, gap[np.isfinite(gap)]) for name, gap in gaps), mean))
 
 
 @claim(
@@ -52,11 +53,11 @@ def lower(table: Table) -> Estimate:
 )
 def dropped(table: Table) -> Estimate:
     """Share of infeasible draws; the cell with most of them, d at least 2."""
-    cells = [(at, yes(rows, "feasible")) for at, rows in table.cells(*SIZE) if at[D] >= 2]
+    cells = [(named(at), ~yes(rows, "feasible")) for at, rows in table.cells(*SIZE) if at[D] >= 2]
     if not cells:
         raise Undecided("not in this table")
-    at, worst = min(cells, key=lambda cell: cell[1].mean())
-    return share(~worst, f"the worst cell, (n, T) = {named(at)}", family=len(cells))
+    name, worst = max(together(cells, share), key=lambda cell: cell[1].value)
+    return replace(worst, note=f"the worst cell, (n, T) = {name}")
 
 
 def draw(table: Table) -> Picture:

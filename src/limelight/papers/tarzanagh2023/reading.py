@@ -1,7 +1,5 @@
 """What several figures of tarzanagh2023 read off their tables."""
 
-from dataclasses import replace
-
 from limelight.claims import LEVEL, Estimate
 from limelight.fit import estimates
 from limelight.table import Table
@@ -12,20 +10,14 @@ USABLE = 20
 PAPER = "tarzanagh2023"
 
 
-def share(good, note: str = "", family: int = 1) -> Estimate:
-    """A share of at least twenty trials; one of a family, whose intervals hold together."""
-    return _shared(estimates.share, good, note, family)
+def share(good, note: str = "", level: float = LEVEL) -> Estimate:
+    """A share of at least twenty trials."""
+    return estimates.share(good, level=level, least=USABLE, note=note)
 
 
-def mean(values, note: str = "", family: int = 1) -> Estimate:
-    """A mean of at least twenty trials; one of a family, as in `share`."""
-    return _shared(estimates.mean, values, note, family)
-
-
-def _shared(estimate, values, note: str, family: int) -> Estimate:
-    """Each of a family at its part of the error (Bonferroni), so that the worst may be chosen."""
-    found = estimate(values, level=1 - (1 - LEVEL) / family, least=USABLE, note=note)
-    return replace(found, level=LEVEL, family=family)
+def mean(values, note: str = "", level: float = LEVEL) -> Estimate:
+    """A mean of at least twenty trials."""
+    return estimates.mean(values, level=level, least=USABLE, note=note)
 
 
 def median(values, note: str = "") -> Estimate:

@@ -63,8 +63,9 @@ def course(rows: Table, level: Real) -> tuple[np.ndarray, np.ndarray]:
 
 def lines_at(levels: np.ndarray, times: tuple[Real, Real]) -> list[Guide]:
     """The levels that theory gives, drawn across."""
+    across = [float(time) for time in times]
     return [
-        Guide("levels $L_m$" if not m else "", times, (level, level), colour="muted", dash=1)
+        Guide("" if m else "levels $L_m$", across, [float(level)] * 2, colour="muted", dash=1)
         for m, level in enumerate(levels)
     ]
 

@@ -32,6 +32,8 @@ from limelight.plot.picture import Panel
 CONTRAST = 4.5
 #: The widths, in inches, that a name is broken to where it finds no room on one line.
 WIDTHS = (9.0, 1.1, 0.7)
+#: The radius of a mark, in points, unless it is larger.
+DOT = 2.6
 #: Lines of a bundle that are looked at.
 MOST = 60
 #: What it costs per name to stand in a later panel, and at which cost no other panel is tried.
@@ -244,7 +246,8 @@ def _add(subject: room.Subject, axes: Axes, mark: Mark) -> None:
                         subject.bands.append(np.concatenate([lower, upper[::-1]]))
             if not isinstance(mark, Guide):
                 inside = (np.abs(middle) < 1e5).all(axis=1)
-                subject.dots.append(middle[inside])
+                size = float(mark.size or 0) if isinstance(mark, Points) else 0.0
+                subject.dots.append((middle[inside], max(DOT, size / 2 + 0.5)))
             if isinstance(mark, Points) and mark.has_band:
                 ends = np.sort(axes.get_ylim())
                 for a, b, c in zip(x, np.clip(low, *ends), np.clip(high, *ends), strict=True):

@@ -24,6 +24,8 @@ SHADE = 9.0
 CLEAR = 1.2
 #: Orders in which names are tried; the one with the least cost is taken.
 ORDERS = 24
+#: The radius from which a mark is taken for a square.
+LARGE = 2.7
 #: Places along one line at which a name is tried.
 TRIED = 40
 AROUND = ((1, 0), (0, 1), (0, -1), (-1, 0), (1, 1), (1, -1), (-1, 1), (-1, -1))
@@ -33,12 +35,12 @@ Path = np.ndarray  # of points, one row each; rows that are not numbers interrup
 
 @dataclass
 class Subject:
-    """A label, the sizes its name can have, and what is drawn for it."""
+    """A label, the sizes its name can have, and what is drawn for it; dots have a radius."""
 
     label: str
     sizes: list[tuple[float, float]]
     lines: list[Path] = field(default_factory=list)
-    dots: list[Path] = field(default_factory=list)
+    dots: list[tuple[Path, float]] = field(default_factory=list)
     areas: list[tuple[float, float, float, float]] = field(default_factory=list)
     bands: list[Path] = field(default_factory=list)
 
@@ -108,9 +110,10 @@ def _raster(shape: tuple[int, ...], subject: Subject) -> np.ndarray:
     for path in subject.lines:
         for part in _parts(path):
             pen.line([tuple(place) for place in part], fill=1, width=2)
-    for path in subject.dots:
+    for path, radius in subject.dots:
         for x, y in path[np.isfinite(path).all(axis=1)]:
-            pen.ellipse((x - 2.6, y - 2.6, x + 2.6, y + 2.6), fill=1)
+            corners = (x - radius, y - radius, x + radius, y + radius)
+            (pen.ellipse if radius < LARGE else pen.rectangle)(corners, fill=1)
     return np.asarray(image, bool)
 
 
@@ -201,7 +204,7 @@ def _anchors(
             along = np.concatenate([[0.0], np.cumsum(steps)])
             at = np.linspace(0, along[-1], int(np.clip(along[-1] / 6, 2, 4 * TRIED)))
             found += zip(*(np.interp(at, along, part[:, i]) for i in (0, 1)), strict=True)
-    for path in subject.dots:
+    for path, _ in subject.dots:
         found += [tuple(place) for place in path[np.isfinite(path).all(axis=1)]]
     for left, low, right, high in subject.areas:
         rows = np.linspace(high - size[1] / 2 - 3, low + size[1] / 2 + 3, 12)

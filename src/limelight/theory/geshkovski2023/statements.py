@@ -13,6 +13,7 @@ from limelight._core.errors import InputError
 from limelight.theory.base import Bound, Condition
 from limelight.theory.geshkovski2023.angles import (
     MERGED,
+    cosine_after,
     equal_time,
     hemisphere_probability,
     layers_until,
@@ -174,8 +175,9 @@ def high_dimension(
     $$|\cos - \gamma(t)| \le \min\big(2c^{nt}\sqrt{\ln d/d},\; Ce^{-\lambda t}\big), \qquad
       c = e^{10\max(1, \beta)}$$
 
-    with probability $1 - 2n^2d^{-1/64}$ at least. The first part is evaluated, the constants of the
-    second are not named. It is empty at every dimension that can be drawn.
+    with probability $1 - 2n^2d^{-1/64}$ at least, from the dimension on at which
+    $d/\ln d \ge 16c^2/\gamma(1/n)^2$. The first part is evaluated, the constants of the second are
+    not named. It is empty at every dimension that can be drawn.
 
     Departures: no bound of order $\sqrt{\ln d/d}$ at all times is stated. The distance that is
         measured falls as $1/\sqrt d$: `limelight show geshkovski2023 concentration`.
@@ -187,12 +189,21 @@ def high_dimension(
     log_c, log_d = 10 * max(1.0, strength), math.log(dimension)
     log_bound = math.log(2) + log_c * tokens * time + 0.5 * (math.log(log_d) - log_d)
     failure = 2 * tokens**2 * dimension ** (-1 / 64)
+    early = cosine_after(1 / tokens, tokens, strength)
+    log_least = math.log(16) + 2 * log_c - 2 * math.log(early) if early > 0 else math.inf
     return Bound(
         name="distance of a cosine from the law",
         value=math.exp(log_bound) if log_bound < 700 else math.inf,
         kind="certificate",
         conditions=(
             Condition("strength", strength, ">=", 0),
+            Condition(
+                "ln(d / ln d)",
+                log_d - math.log(log_d),
+                ">=",
+                log_least,
+                "ln(16 c^2 / gamma(1/n)^2)",
+            ),
             Condition("probability that it fails", failure, "<", 1, "else it says nothing"),
             Condition("ln of the bound", log_bound, "<", math.log(2), "cosines differ by 2"),
         ),
@@ -290,31 +301,40 @@ def rank_collapse(
 ) -> Bound:  # fmt: skip
     r"""The residual behind $L$ layers of pure attention, at most.
 
-    $$\|\mathrm{res}(X_L)\| \le \Big(\frac{4bH\lambda}{\sqrt{d_{qk}}}\Big)^{(3^L-1)/2}
+    $$\|\mathrm{res}(X_L)\| \le \Big(\frac{4bH\lambda\Gamma}{\sqrt{d_{qk}}}\Big)^{(3^L-1)/2}
       \|\mathrm{res}(X)\|^{3^L}$$
 
     in the norm $(\|\cdot\|_1\|\cdot\|_\infty)^{1/2}$. `size` is $\|\mathrm{res}(X)\|$, `weights`
-    $b$, `spread` the largest $|E_{ij} - E_{ij'}|$, `factor` $\Gamma$.
+    $b$, `spread` the largest $|E_{ij} - E_{ij'}|$, `factor` $\Gamma$, the largest over layers and
+    heads.
 
-    Departures: the published proof exchanges a sum and a maximum the wrong way round; $\Gamma$
-        repairs it. Neither it nor a large `spread` was ever seen to break the bound.
+    Departures: the published proof exchanges a sum and a maximum the wrong way round; $\Gamma$, the
+        ratio of the two, repairs it, and is 1 in what is printed. The bound without it was never
+        seen to break, nor was that with a large `spread`.
 
     Reference: Dong et al. (2021), the theorems on pure attention.
     """
     if min(size, weights, width, layers, heads) <= 0:
         raise InputError(f"size = {size:g}, weights = {weights:g}, width = {width}", "above 0")
-    log = float(collapse_bound(math.log(size), weights, width, layers, heads, float(lipschitz)))
-    grip = 4 * weights * heads * lipschitz * size**2 / math.sqrt(width)
+    bound = lambda slack: float(
+        collapse_bound(math.log(size), weights * slack, width, layers, heads, float(lipschitz))
+    )
+    log = bound(factor) if factor > 0 else math.nan
+    grip = 4 * weights * heads * lipschitz * factor * size**2 / math.sqrt(width)
     return Bound(
         name="residual",
         value=math.exp(log) if log < 700 else math.inf,
         kind="certificate",
         conditions=(
-            Condition("4bH res^2 / sqrt(d_qk)", grip, "<", 1, "else it says nothing"),
+            Condition("4bH Gamma res^2 / sqrt(d_qk)", grip, "<", 1, "else it says nothing"),
             Condition("largest |E_ij - E_ij'|", spread, "<=", SMALL_RANGE, "of the proof"),
-            Condition("Gamma", factor, "<=", 1, "of the proof; not needed in any run"),
+            Condition("Gamma", factor, ">=", 1, "a sum of maxima over a maximum of sums"),
         ),
-        quantities={"log10 of the bound": log / math.log(10), "power": 3**layers},
+        quantities={
+            "log10 of the bound": log / math.log(10),
+            "as printed, without Gamma": bound(1.0) / math.log(10),
+            "power": 3**layers,
+        },
         notes=("no skip connections", *RECALLED),
         reference=RANK,
     )
@@ -360,6 +380,7 @@ def path_count(layers: int = 12, heads: int = 3, length: int = 6, skip: int = 1)
         quantities={"of this length": float(chosen and chosen * heads**length)}
         if skip and log < 700
         else {},
+        notes=RECALLED,
         reference=RANK,
     )
 

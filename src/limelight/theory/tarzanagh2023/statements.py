@@ -147,12 +147,14 @@ def regularisation_path(
 
 
 def divergence(
-    samples: int = 1, tokens: int = 8, dimension: int = 10, low: Real = 0.5, seed: int = 0
-) -> Bound:
+    samples: int = 1, tokens: int = 8, dimension: int = 10, low: Real = 0.5, seed: int = 0,
+    spread: Real = 0.0,
+) -> Bound:  # fmt: skip
     r"""$\langle\nabla L(W), W_{mm}\rangle < 0$ everywhere: no finite stationary point.
 
     For one token of score 1 and all others of score `low`, or for tokens that all support the
-    margin. The value is the largest product among 200 random $W$ of norms from .1 to 20.
+    margin. With a `spread` the others' scores go evenly from `low` down to `low - spread`. The
+    value is the largest product among 200 random $W$ of norms from .1 to 20.
 
     Departures: the direction tends to $W_{mm}$ from any start only with equal scores and one
         sample; the arrangements x1 and x2 break it otherwise.
@@ -161,7 +163,8 @@ def divergence(
     """
     X, Z, scores = drawn_world(samples, tokens, dimension, seed)
     best = scores.argmax(axis=1)
-    table = np.where(np.arange(tokens)[None] == best[:, None], 1.0, low)
+    others = low - spread * np.linspace(0.0, 1.0, tokens)
+    table = np.where(np.arange(tokens)[None] == best[:, None], 1.0, others[None])
     _, margin = _solved(X, Z, best)
     random, found = np.random.default_rng(seed + 1), []
     Wmm = margin.weights.reshape(dimension, dimension)
@@ -169,7 +172,8 @@ def divergence(
         W = random.normal(size=(dimension, dimension))
         pull = loss_and_pull(X, Z, table, size * W / np.linalg.norm(W))[1]
         found.append(-float((pull * Wmm).sum()))
-    spread = float(np.ptp(np.where(table == 1, low, table)))
+    off = int((margin.gaps > 1 + SUPPORT).sum())
+    uneven = max(float(np.ptp(np.delete(row, at))) for row, at in zip(table, best, strict=True))
     return Bound(
         name="largest product of gradient and solution",
         value=max(found),
@@ -177,12 +181,18 @@ def divergence(
         conditions=(
             _separable(margin),
             Condition("lead of the best token", 1 - low, ">", 0),
-            Condition("spread of the other scores", spread, "==", 0, "or no token off the margin"),
+            Condition(
+                "spread of the other scores, where a token is off the margin",
+                uneven if off else 0.0,
+                "==",
+                0,
+                "without such a token they may differ",
+            ),
             Condition(
                 "samples", samples, "==", 1, "for the direction from any start, not for divergence"
             ),
         ),
-        quantities={"tokens off the margin": int((margin.gaps > 1 + SUPPORT).sum())},
+        quantities={"tokens off the margin": off, "spread of the other scores": uneven},
         notes=(RECALLED,),
         reference="tarzanagh2023, global convergence",
     )

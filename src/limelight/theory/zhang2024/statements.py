@@ -22,6 +22,8 @@ from limelight.theory.zhang2024.population import (
 )
 from limelight.theory.zhang2024.prediction import one_task, random_tasks, useless_length
 
+DERIVED = "recalled, then derived again here: the paper was not at hand as a whole"
+
 
 def global_minimum(dimension: int = 4, examples: int = 31, spread: Real = 0.6) -> Bound:
     r"""The least population loss, attained at $A = \Gamma^{-1}$ alone.
@@ -42,6 +44,7 @@ def global_minimum(dimension: int = 4, examples: int = 31, spread: Real = 0.6) -
             "largest eigenvalue of A": float(1 / bend.min()),
             "smallest eigenvalue of A": float(1 / bend.max()),
         },
+        notes=(DERIVED,),
         reference="zhang2024, Section 5.1 and Theorem 4.1",
     )
 
@@ -78,7 +81,7 @@ def convergence(
             "largest admissible sigma": math.sqrt(2 / (float(bend.max()) * math.sqrt(dimension))),
             "least loss": float(one_covariance(spectrum, examples).levels[-1]),
         },
-        notes=("limelight show zhang2024 minimum: the flow, below the bound and above it",),
+        notes=("limelight show zhang2024 minimum: the flow, below the bound and above it", DERIVED),
         reference="zhang2024, Theorem 4.1",
     )
 
@@ -126,6 +129,7 @@ def prediction_error(
         notes=(
             "covariates must have the covariance of the training: covariate-shift has others",
             "least squares errs 0 without noise from M = d on; the layer does not",
+            DERIVED,
         ),
         reference="zhang2024, Theorem 4.2",
     )
@@ -157,7 +161,7 @@ def query_shift(
                 risk(layer, cov, cov, task, length) / np.trace(cov @ task)
             ),
         },
-        notes=("the query must be independent of the prompt",),
+        notes=("the query must be independent of the prompt", DERIVED),
         reference="zhang2024, Section 4.2",
     )
 
@@ -197,7 +201,7 @@ def covariate_shift(
             ),
             "least squares": max(1 - length / dimension, 0.0),
         },
-        notes=("least squares from M = d on is exact whatever the covariance",),
+        notes=("least squares from M = d on is exact whatever the covariance", DERIVED),
         reference="zhang2024, Section 4.2",
     )
 
@@ -235,6 +239,7 @@ def random_covariances(dimension: int = 4, examples: int = 1000, scale: Real = 0
             "share of the signal that is lost": float(law.levels[-1]) / dimension,
             "that share in the limit": 1 / 3,
         },
+        notes=(DERIVED,),
         reference="zhang2024, Theorem 4.5",
     )
 
@@ -286,6 +291,7 @@ def abrupt_drop(
             Condition("a small start", scale, "<", 1, "order-wise"),
         ),
         quantities={"ln(1/s) over the norm of Lambda squared": -math.log(scale) / strength},
+        notes=(DERIVED,),
         reference="Zhang et al. (2025), arXiv 2501.16265",
     )
 
@@ -322,6 +328,7 @@ def plateau_levels(
         ),
         quantities={f"L_{m}": float(level) for m, level in enumerate(levels[:12])}
         | {"wait of one balanced head": wait(float(spectrum[0]), bend, scale)},
+        notes=(DERIVED,),
         reference="Zhang et al. (2025), arXiv 2501.16265",
     )
 
