@@ -174,14 +174,17 @@ def _decoded(raw: bytes) -> tuple[str, bytes]:
 
 
 def without_addresses(screen: str) -> str:
-    r"""A screen without the lines that name an address, put together where the terminal broke them.
+    r"""A screen of pip without the messages that name an address, wherever they were broken.
+
+    A message begins with a word such as `WARNING:` or `[notice]` and goes on to the next one.
 
     Example:
-        >>> without_addresses("WARNING: https://".ljust(80, "x") + "\nis gone.\nDone.")
-        'Done.'
+        >>> print(without_addresses("WARNING: no\nhttps://here\nis gone.\nWARNING: Two\nlines."))
+        WARNING: Two
+        lines.
     """
-    whole = re.sub(rf"(?m)^(.{{{COLUMNS}}})\n", r"\1", screen)
-    return "\n".join(line for line in whole.split("\n") if "://" not in line)
+    messages = re.split(r"(?m)^(?=[A-Z]+: |\[notice\])", screen)
+    return "".join(message for message in messages if "://" not in message).strip("\n")
 
 
 def run(out: Path, screens: Path | None, source: str) -> None:

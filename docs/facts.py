@@ -168,7 +168,8 @@ def costs(key: str) -> str:
     rows += ["| --- | ---: | --- | ---: | ---: | --- |"]
     for name, facts in found.items():
         beside = re.search(r"--beside (\d+)", facts["command"])
-        shared = f", beside {int(beside[1]) - 1} others" if beside else ""
+        others = int(beside[1]) - 1 if beside else 0
+        shared = f", beside {others} other{'s' * (others > 1)}" if others else ""
         script = "publish.py" if "publish.py" in facts["command"] else "limelight run"
         rows.append(
             f"| `{name.split('/')[1]}` | {facts['trials']:,} | {_device(facts)}{shared} |"

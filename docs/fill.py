@@ -17,6 +17,7 @@ What a mark may ask for is the functions below and those of `facts.py`,
 """
 
 import json
+import math
 import re
 import sys
 from collections import Counter
@@ -144,9 +145,7 @@ def verdicts(key: str, *names: str) -> str:
     rows = ["| claim | says | verdict | value |", "| --- | --- | --- | --- |"]
     for name in names:
         v = verdict_of(key, name)
-        ends = "" if v.interval is None else " [{:.3g}, {:.3g}]".format(*v.interval)
-        number = "" if v.value != v.value else f"{v.value:.3g}{ends}"
-        rows.append(f"| `{name}` | {_cell(v.statement)} | {v.verdict} | {_cell(number)} |")
+        rows.append(f"| `{name}` | {_cell(v.statement)} | {v.verdict} | {_cell(_number(v))} |")
     return "\n" + "\n".join(rows) + "\n"
 
 
@@ -163,9 +162,7 @@ def undecided() -> str:
         raise SystemExit(f"docs/papers/open.json is not the list of {sorted(found)}")
     rows = ["| claim | says | value | why it is open |", "| --- | --- | --- | --- |"]
     for name, v in found.items():
-        ends = "" if v.interval is None else " [{:.3g}, {:.3g}]".format(*v.interval)
-        number = "" if v.value != v.value else f"{v.value:.3g}{ends}"
-        rows.append(f"| `{name}` | {_cell(v.statement)} | {_cell(number)} | {told[name]} |")
+        rows.append(f"| `{name}` | {_cell(v.statement)} | {_cell(_number(v))} | {told[name]} |")
     return "\n" + "\n".join(rows) + "\n"
 
 
@@ -321,8 +318,14 @@ def _group(v: Verdict) -> str:
 
 
 def _said(v: Verdict) -> str:
-    ends = "" if v.interval is None else " [{:.3g}, {:.3g}]".format(*v.interval)
-    return v.verdict if v.value != v.value else in_text(f"{v.verdict}, {v.value:.3g}{ends}")
+    return in_text(", ".join(filter(None, (v.verdict, _number(v)))))
+
+
+def _number(v: Verdict) -> str:
+    """The value and its interval, as far as they are known."""
+    known = v.interval is not None and not any(math.isnan(end) for end in v.interval)
+    ends = " [{:.3g}, {:.3g}]".format(*v.interval) if known else ""
+    return "" if math.isnan(v.value) else f"{v.value:.3g}{ends}"
 
 
 def _cell(text: str) -> str:

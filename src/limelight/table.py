@@ -153,7 +153,7 @@ class Table:
         return found
 
     def without_diverged_readings(self) -> "Table":
-        """The same trials, what was measured after a divergence no number: it is not known.
+        """The same trials, with what was measured after a divergence set to NaN: it is not known.
 
         A trial with no number is a failure wherever successes are counted, and leaves a mean or a
         median without a value.

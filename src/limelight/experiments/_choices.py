@@ -19,7 +19,7 @@ from limelight.worlds.selections import Arrangements, Selections
 def draw_batch(
     key: PRNGKey, world: Selections | Arrangements, samples: Number, room: int
 ) -> tuple[Batch, Array | None]:
-    """The samples of one trial, those behind the last one empty; and the world's truth."""
+    """The samples of one trial, those beyond the last one empty; and the world's truth."""
     k_truth, k_data = named(key, "truth", "data")
     truth = world.draw(k_truth)
     data = dataset(world, k_data, truth, room)

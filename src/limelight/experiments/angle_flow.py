@@ -52,7 +52,7 @@ class AngleFlow(Experiment):
         model: The strength, and what a layer does.
         layers: Layers; 0 for the flow.
         looks: Looks at the flow, evenly in time.
-        after: Time that is added behind the merging.
+        after: Time that is added after the merging.
         tolerance: Relative error of a step.
         steps: Steps at most between two looks; a run that needs more is not `finished`.
         traced: Whether the lowest cosine is kept at every look.

@@ -73,7 +73,7 @@ class BoundAscent(Experiment):
 
 
 def log_ratio(weights: Weights) -> Scalar:
-    """The residual behind one layer over its bound, as a logarithm."""
+    """The residual after one layer over its bound, as a logarithm."""
     x, query_key, value = weights
     scale = x.shape[1] ** -0.5
     after = jax.nn.softmax(x @ query_key @ x.T * scale, axis=-1) @ x @ value

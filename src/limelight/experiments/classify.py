@@ -34,7 +34,7 @@ class Classify(Experiment):
     Locality is read raw, and after the inverse of the shuffle: if patch $k$ of a shuffled image
     shows the one that was at $\pi(k)$, row $\pi^{-1}(k)$ of $P$ belongs to place $k$ of the plain
     image. With `aligned` the rows of $P$ start shuffled like the patches, which makes training on
-    shuffled images the very training on plain ones, another order of sums apart.
+    shuffled images the very training on plain ones, but for the order of sums.
 
     Args:
         world: The images.

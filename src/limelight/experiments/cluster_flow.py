@@ -39,7 +39,7 @@ def look_times(until: float, looks: int, spacing: str) -> np.ndarray:
 
 @kind("experiment.cluster_flow")
 class ClusterFlow(Experiment):
-    r"""The flow in Runge and Kutta's steps of one size, projected to the sphere after each.
+    r"""The flow by Runge-Kutta steps of one size, projected to the sphere after each.
 
     Leaves at every look the share of pairs of cosine above $1 - 10^{-3}$ (`trace.pairs`) and the
     number of chains of them (`trace.clusters`); the time at which half the pairs are close, between
@@ -51,7 +51,7 @@ class ClusterFlow(Experiment):
         world: The tokens at their start.
         model: The strength.
         until: The last time.
-        looks: Looks behind the start.
+        looks: Looks after the start.
         spacing: Evenly in time, or in its logarithm from 1 on.
         step: Of the method; .1 errs by less than $10^{-5}$ up to strengths of 64.
         close: $\epsilon$.

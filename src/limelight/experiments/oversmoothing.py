@@ -43,7 +43,7 @@ TOGETHER = 8
 
 @kind("experiment.oversmoothing")
 class Oversmoothing(Experiment):
-    r"""Mean cosines of patches entering each block, and behind the last, image by image.
+    r"""Mean cosines of patches entering each block, and after the last, image by image.
 
     The network is read from a file, or trained here on digits. Same weights, nothing retrained:
     `full`; `no_mlp`, $x + \mathrm{Att}$; `no_skip`, both sums left out; `no_attention_skip`;
@@ -54,7 +54,7 @@ class Oversmoothing(Experiment):
         checkpoint: A file with a ViT; empty to train one.
         source: The images that it is shown; of digits the test part.
         study: Trains one where there is no file.
-        trained: Whether it is read behind its training, or at its start.
+        trained: Whether it is read after its training, or at its start.
         images: How many images.
         network: What the file holds, once read.
         patches: The images, once read.
@@ -127,7 +127,7 @@ class Oversmoothing(Experiment):
 
 
 def ablated(block: Block, x: Float[Array, "rows width"], places, how: Ablation):
-    """The rows behind a block with some of its sums and branches left out."""
+    """The rows after a block with some of its sums and branches left out."""
     taken, _ = block.attention(block.norm_attention(x), jnp.ones(len(x), bool), places)
     x = x + taken if how in ("full", "no_mlp") else taken
     if how in ("no_mlp", "pure"):

@@ -49,7 +49,7 @@ class Parity(Experiment):
 
     Args:
         world: Bits and labels.
-        batch: Fresh inputs an iteration.
+        batch: Fresh inputs per iteration.
         iterations: Steps.
         every: Steps that one logged loss averages.
         patience: Iterations that a run goes on once the logged loss is below .1; `None` for all.
@@ -137,7 +137,7 @@ class Parity(Experiment):
     def _ended(self, state: LoopState) -> Bool[Array, ""]:
         if self.patience is None:
             return jnp.array(False)
-        below = state.reports["loss"] < LEARNED  # NaN behind what has run
+        below = state.reports["loss"] < LEARNED  # NaN beyond what has run
         since = (state.block - 1 - jnp.argmax(below)) * self.every
         return jnp.any(below) & (since >= self.patience)
 

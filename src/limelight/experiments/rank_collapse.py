@@ -25,7 +25,7 @@ from limelight.worlds.sphere import Rows
 
 #: The layer at which similarity is read.
 SIXTH = 6
-#: Residuals are kept behind so many layers, relative ones behind every second one.
+#: Residuals are kept after so many layers, relative ones after every second one.
 KEPT = 7
 #: What the logarithm of nothing is taken for.
 NOTHING = -745.0
@@ -33,11 +33,11 @@ NOTHING = -745.0
 
 @kind("experiment.rank_collapse")
 class RankCollapse(Experiment):
-    r"""The residual of drawn tokens behind every layer of drawn weights.
+    r"""The residual of drawn tokens after every layer of drawn weights.
 
-    Leaves $\ln\|\mathrm{res}\|$ behind the first layers (`trace.residual`) and the same over the
-    tokens' own norm behind every second one (`trace.relative`), in residual coordinates where there
-    is no perceptron; the mean cosine behind layer 6 (`similarity`); for one and two layers
+    Leaves $\ln\|\mathrm{res}\|$ after the first layers (`trace.residual`) and the same over the
+    tokens' own norm after every second one (`trace.relative`), in residual coordinates where there
+    is no perceptron; the mean cosine after layer 6 (`similarity`); for one and two layers
     $\log_{10}$ of the residual over the bound (`over.1`, `over.2`), whose conditions are `range`,
     the largest $|E_{ij} - E_{ij'}|$, `gamma`, and `grip`, which is below 1 where the bound says
     anything; `paths`, how far the sum over all paths is from the output, relatively.

@@ -14,7 +14,7 @@ from limelight.worlds.base import example
 
 @kind("experiment.sketch")
 class Sketch(Experiment):
-    """Draw a truth and one example; keep its tokens and, of planted sets, sets, marks and label.
+    """Draw a truth and one example; keep its tokens and, if any, its sets, marks and label.
 
     Args:
         world: Makes the example.

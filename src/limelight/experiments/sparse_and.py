@@ -253,7 +253,7 @@ class SparseAnd(Packed):
         return self._record(states, seen, jnp.broadcast_to(safe, alive.shape)), ~safe
 
     def repair(self, states: DecoderTrial, mine: Bool[Array, " slots"]) -> DecoderTrial:
-        """The look again, with a maximum an example instead of tables."""
+        """The look again, with one maximum per example instead of tables."""
         models = self.training.models(states.weights)
         ready = jax.vmap(decoder.tables)(models)
         slow = lambda model, ready, bits: decoder.plain(model, bits)

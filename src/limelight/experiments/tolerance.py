@@ -24,7 +24,7 @@ class Tolerance(Experiment):
     r"""Train a ViT or a CNN; put Gaussian noise on a share of the patches of test images.
 
     Left are the accuracy on plain and on noisy images, and the noise over the signal, $g$ of
-    `measures.denoising`, behind every block of the ViT or every layer of the CNN that has its
+    `measures.denoising`, after every block of the ViT or every layer of the CNN that has its
     stride: after training, and before it.
 
     Args:

@@ -31,7 +31,7 @@ class Transfer(Descending):
 
     - `finetune`: attention of the source task kept still, the value vector trained afresh.
     - `wrong`: the same with attention that was learned for other sets.
-    - `frozen`: the same with attention at its start.
+    - `frozen`: the same with attention as it starts.
     - `scratch`: attention and value vector trained from the start, once for each reach; reach and
       step are the best of a validation set.
 

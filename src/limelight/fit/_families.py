@@ -66,7 +66,7 @@ def mean_point(name: str, draws: np.ndarray, points: int) -> Point:
 
 
 def root_point(name: str, squares: np.ndarray, points: int) -> Point:
-    r"""The root mean square, from one mean square a draw: $se = sd/(2\,rms\sqrt{n})$."""
+    r"""The root mean square, from one mean square per draw: $se = sd/(2\,rms\sqrt{n})$."""
     squares = np.asarray(squares, dtype=float)
     root = float(np.sqrt(squares.mean()))
     half = quantile(points, len(squares)) * _error(squares) / (2 * root) if root > 0 else 0.0

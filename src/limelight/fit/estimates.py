@@ -2,7 +2,7 @@ r"""The estimates that claims rest on: rows to a number with its interval, cells
 
 Every function returns a `claims.Estimate`. Words mean the same in all of them: `level` is the
 confidence of the interval, `draws` and `seed` belong to the bootstrap, `least` is the number of
-trials below which the interval is left open, and `note` is put behind what the function itself has
+trials below which the interval is left open, and `note` is put after what the function itself has
 to say. Where a table has nothing to say the estimate is not a number and says why (`missing`), so
 that a summary can still be written; a claim then stays undecided.
 

@@ -200,7 +200,7 @@ def threshold_values(
         increasing: Whether the rate rises with the size.
 
     Returns:
-        One threshold a draw; NaN for a draw without trials.
+        One threshold per draw; NaN for a draw without trials.
 
     Example:
         >>> values = threshold_values([10, 20, 40], [[0, 5, 10], [0, 0, 10]], [10, 10, 10])

@@ -29,8 +29,8 @@ from limelight.models.layers import Attention, Block, Tokens
 from limelight.models.smoother import local_weights
 from limelight.models.vit import ViT
 
-#: Where noise is read in a block: on entry, behind the norm, behind averaging (before the output
-#: map), behind the first sum, behind the second.
+#: Where noise is read in a block: on entry, after the norm, after averaging (before the output
+#: map), after the first sum, after the second.
 STAGES = ("entering", "normed", "mixed", "attended", "leaving")
 #: What takes the place of attention.
 CONTROLS = ("attention", "identity", "even", "local", "masked")
@@ -101,7 +101,7 @@ def stage_squares(
 
     Returns:
         `noise` and `signal`, [blocks, stages, populations]; `let_through`, [blocks, controls,
-        populations], the noise behind the output map, and `taken`, the same for `normed`.
+        populations], the noise after the output map, and `taken`, the same for `normed`.
     """
     places, x, y = model.places, model.embedded(clean), model.embedded(noisy)
     found = []
@@ -127,9 +127,9 @@ def stage_block(
 
 
 def patch_features(model: ViT | ConvNet, example: Example) -> list[Float[Array, "patches _"]]:
-    """A row for each patch, behind every block, or behind every layer of the patches' stride.
+    """A row for each patch, after every block, or after every layer of the patches' stride.
 
-    A CNN is read behind those of its layers that have as many places as there are patches, so that
+    A CNN is read after those of its layers that have as many places as there are patches, so that
     both networks see the image at one stride.
     """
     if isinstance(model, ViT):
@@ -159,13 +159,13 @@ def feature_squares(
 
     With $A$ frozen at its clean value, noise $\delta$ that is independent and isotropic leaves row
     $i$ of head $h$ with $|\delta|^2 \sum_j A_{hij}^2 |W_h|_F^2 / d$. What differs from that is
-    noise that is not isotropic behind the norm; what differs from `frozen` is the response of $A$.
+    noise that is not isotropic after the norm; what differs from `frozen` is the response of $A$.
     `scale` is the length of the noise over the root mean square of $|x - \bar x|$.
 
     Returns:
-        Sums of squares over patches, [blocks]: `taken` (behind the norm), `total` (behind
+        Sums of squares over patches, [blocks]: `taken` (after the norm), `total` (after
         averaging), `frozen` (with clean attention), `response` (of attention), `predicted` (of
-        `frozen`); and [blocks, controls] `let_through`, behind the output map.
+        `frozen`); and [blocks, controls] `let_through`, after the output map.
     """
     places, x, found = model.places, model.embedded(clean), []
     for number, block in enumerate(model.blocks):
@@ -194,7 +194,7 @@ def _stacked(blocks: list[dict[str, Squares]]) -> dict[str, Squares]:
 
 
 def _decomposed(att: Attention, a: BlockPassage, b: BlockPassage, first: int) -> dict[str, Array]:
-    """Noise behind averaging, and how it comes about."""
+    """Noise after averaging, and how it comes about."""
     values, noisy = att.values(a.normed), att.values(b.normed)
     frozen = att.joined(a.weights @ (noisy - values))
     response = att.joined((b.weights - a.weights) @ noisy)
@@ -216,7 +216,7 @@ def _decomposed(att: Attention, a: BlockPassage, b: BlockPassage, first: int) ->
 def _controls(
     att: Attention, a: BlockPassage, b: BlockPassage, first: int
 ) -> Float[Array, "controls patches"]:
-    """Squares of the noise behind the output map, for every patch, under every attention."""
+    """Squares of the noise after the output map, for every patch, under every attention."""
     values, noisy = att.values(a.normed), att.values(b.normed)
     added, eye = noisy - values, jnp.eye(len(a.normed), dtype=values.dtype)
     near = local_weights(round((len(eye) - first) ** 0.5), 1).astype(values.dtype)

@@ -81,7 +81,7 @@ class DomainAccuracy:
     r"""A classifier of patches, fitted on a quiet source and read on a perturbed target.
 
     The world is the target; the source is the same without corrupted patches. A patch belongs to
-    the class whose mean over the source's labelled patches is nearest, behind each filter of
+    the class whose mean over the source's labelled patches is nearest, after each filter of
     `READ` (`raw` is none). `FILTER.source` is the share of right patches on fresh source images,
     `FILTER.target` on target images.
 
@@ -123,7 +123,7 @@ class DomainAccuracy:
 
 
 def filtered(name: str, x: Float[Array, "patches width"], side: int) -> Array:
-    """Patches behind a filter; as they are where the name is `raw`."""
+    """Patches after a filter; as they are where the name is `raw`."""
     return x if name == "raw" else FILTERS[name](x, side) @ x
 
 

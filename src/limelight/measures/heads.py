@@ -43,7 +43,7 @@ def summary(
 
     Args:
         attention: Of one block.
-        first: The row of the first patch: 1 behind a class token alone, 0 without one.
+        first: The row of the first patch: 1 after a class token alone, 0 without one.
         relevant: Which patches matter to the label.
         classed: Whether the first row is a class token, where rows stand before the patches.
     """

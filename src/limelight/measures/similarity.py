@@ -22,7 +22,7 @@ TINY = 1e-30
 
 
 class Definition(NamedTuple):
-    """A way to measure it: what it does otherwise than ours, and where it is from."""
+    """A way to measure it: how it differs from ours, and where it is from."""
 
     words: str
     source: str

@@ -41,7 +41,7 @@ def vit_flops(model: ViT, scored: bool = False) -> Flops:
     """FLOPs for one image, token keeping included.
 
     Without a class token, tokens are chosen by the attention that all queries give: the sums over
-    those count, unless what is kept is given by scores (`scored`). The sort behind every choice, of
+    those count, unless what is kept is given by scores (`scored`). The sort for every choice, of
     a few hundred numbers, does not.
 
     Example:

@@ -59,7 +59,7 @@ def recognise(names: Iterable[str]) -> tuple[str, list[Place]] | None:
 
 
 def _hf_bert(stem: str, root: str, n: str) -> Place:
-    """A block behind a LayerNorm: that of the block before, or of the embeddings."""
+    """A block after a LayerNorm: that of the block before, or of the embeddings."""
     own = f"{stem}attention.self."
     before = f"encoder.layer.{int(n) - 1}.output" if int(n) else "embeddings"
     return Place(

@@ -26,7 +26,7 @@ ENTRY = "limelight.prune"
 
 @dataclass(frozen=True)
 class Schedule:
-    """Behind block `at`, counted from 1, a share `keep` of the patches goes on, by a policy."""
+    """After block `at`, counted from 1, a share `keep` of the patches goes on, by a policy."""
 
     policy: str
     at: int
@@ -44,7 +44,7 @@ class Schedule:
 
 
 def usual_cut(depth: int) -> int:
-    """The block behind which to prune by default: a quarter of the way, at least one.
+    """The block after which to prune by default: a quarter of the way, at least one.
 
     Earlier saves more; but the first blocks have not yet found what matters.
 

@@ -1,4 +1,4 @@
-"""Networks for text whose attention the bound describes, and why others with such tensors are not.
+"""Networks for text: whose attention the bound describes, and why not that of others.
 
 Many networks name their tensors as BERT or GPT-2 do and attend otherwise: by rotated queries, by
 a bias, to a few tokens. So a configuration must name one that is known to be plain, and a block

@@ -85,11 +85,11 @@ class StackedAttention(Model):
         return example.tokens
 
     def __call__(self, prepared: Tokens, key: PRNGKey | None = None) -> Tokens:
-        """The tokens behind the last layer."""
+        """The tokens after the last layer."""
         return self.path(prepared, lambda x: x)[-1]
 
     def path(self, x: Tokens, read: Callable[[Tokens], Array]) -> Array:
-        """What is read off the tokens before the first layer and behind each."""
+        """What is read off the tokens before the first layer and after each."""
 
         def layer(x, one: StackLayer):
             x = self.skip * x + jnp.sum(heads_weights(one, x) @ x[None] @ one.value, axis=0)

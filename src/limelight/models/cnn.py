@@ -89,7 +89,7 @@ def convolution(
 
 
 class Residual(eqx.Module):
-    """Two convolutions and what they are added to; the ReLU behind the sum is the network's.
+    """Two convolutions and what they are added to; the ReLU after the sum is the network's.
 
     Args:
         first: Followed by a ReLU.
@@ -143,7 +143,7 @@ class ConvNet(Model):
         return output[0] if output.shape == (1,) else output
 
     def features(self, prepared: Image) -> list[Filtered]:
-        """The filtered image behind every layer."""
+        """The filtered image after every layer."""
         found, x = [], prepared
         for layer in self.layers:
             x = jax.nn.relu(layer(x))
@@ -160,7 +160,7 @@ class Convolutional(Recipe):
     Args:
         widths: Channels of every layer; with `blocks` of every stage.
         strides: Step of every layer or stage.
-        blocks: Residual blocks per stage, behind a first plain layer; 0 for plain layers alone.
+        blocks: Residual blocks per stage, after a first plain layer; 0 for plain layers alone.
             Widths 64, 128, 256, 512 with strides 1, 2, 2, 2 and 2 blocks are ResNet-18 with a
             3 x 3 stem.
         norm: `none` or `group`.

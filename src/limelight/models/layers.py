@@ -54,7 +54,7 @@ class Norm(eqx.Module):
         gain: [width].
         shift: [width].
         epsilon: Added to the variance.
-        centred: Whether the mean is taken off; without, it is the root mean square norm.
+        centred: Whether the mean is subtracted; if not, it is the root mean square norm.
 
     Example:
         >>> import limelight as ll, jax.numpy as jnp

@@ -1,4 +1,4 @@
-r"""Fewer tokens by merging like ones: bipartite soft matching behind one block.
+r"""Fewer tokens by merging like ones: bipartite soft matching after one block.
 
 Tokens are dealt in turn to two sets $A$ and $B$. Each token of $A$ is joined to the token of $B$
 whose key is most like its own (cosine of keys, mean over heads); the $r$ pairs most alike are
@@ -12,7 +12,7 @@ never merged. Where more tokens must go than one matching can take, about half, 
 
 Reference: Bolya et al. 2023, "Token merging: your ViT but faster", Section 3.
 Departures: they merge a few tokens in every block, between attention and perceptron; here all merge
-    at one place, behind the whole block, so that policies differ in nothing else. Sizes enter the
+    at one place, after the whole block, so that policies differ in nothing else. Sizes enter the
     mean over tokens, as in their code for mean pools.
 """
 
@@ -121,7 +121,7 @@ def _once(now: Merged, keys: Float[Array, "rows size"], r: int) -> tuple[Merged,
 
 
 def merged_output(model: ViT, patches: Float[Array, "patches numbers"], at: int, count: int):
-    """The output for one image whose patches are merged behind block `at`, counted from 1.
+    """The output for one image whose patches are merged after block `at`, counted from 1.
 
     Args:
         model: The ViT.

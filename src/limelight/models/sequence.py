@@ -1,4 +1,4 @@
-r"""Bounded-norm attention over bits: heads that ask from [CLS], and a ReLU network behind them.
+r"""Bounded-norm attention over bits: heads that ask from [CLS], and a ReLU network after them.
 
 The architecture of edelman2022's constructions as a model of the flow. It can start at a
 construction, where it already computes its function, or at random weights of the same or any other

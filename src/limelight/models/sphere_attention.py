@@ -82,7 +82,7 @@ class SphereMoves(Model):
         return pull - jnp.sum(pull * x, axis=-1, keepdims=True) * x
 
     def layer(self, x: Tokens) -> Tokens:
-        """One layer, and the norm behind it."""
+        """One layer, and the norm after it."""
         return unit(self.skip * x + self.step * (self.weights(x) @ x))
 
     def energy(self, x: Tokens) -> Scalar:
@@ -90,7 +90,7 @@ class SphereMoves(Model):
         return jnp.mean(jnp.exp(self.strength * (x @ x.T - 1)))
 
     def __call__(self, prepared: Tokens, key: PRNGKey | None = None) -> Tokens:
-        """The tokens behind all layers."""
+        """The tokens after all layers."""
         return jax.lax.fori_loop(0, self.layers, lambda _, x: self.layer(x), prepared)
 
 
@@ -138,7 +138,7 @@ class RescaledMoves(Model):
         value: $V$.
         spectrum: Its eigenvalues, real.
         basis: Its eigenvectors, as columns.
-        inverse: The inverse of them.
+        inverse: Their inverse.
 
     Example:
         >>> "spectrum" in RescaledMoves.__dataclass_fields__

@@ -85,7 +85,7 @@ class ViT(Model):
         norm: Before the pool, gain and shift [width]; `None` without one.
         head: After it; its weight is [pooled, outputs]. `None` gives the pooled row itself.
         pool: One of `POOLS`, over the kept tokens.
-        keep: Pairs (block, tokens): behind that block only so many patches go on, those that
+        keep: Pairs (block, tokens): after that block only so many patches go on, those that
             receive most attention from what the pool reads. They are gathered, not masked; where
             all are kept nothing is done.
         policy: How they are chosen instead, where it is not `attention`: `norm`, the longest, or
@@ -95,7 +95,7 @@ class ViT(Model):
         registers: Trained rows that are no patches, [registers, width]; a distillation token is
             the first of them.
         norm_pre: Before the first block, where there is one.
-        norm_pooled: Behind the pool, where there is one.
+        norm_pooled: After the pool, where there is one.
         pooler: Of the pool `attention`.
 
     Example:
@@ -145,7 +145,7 @@ class ViT(Model):
 
     @property
     def first(self) -> int:
-        """The row of the first patch: 1 behind a class token alone."""
+        """The row of the first patch: 1 after a class token alone."""
         registers = 0 if self.registers is None else len(self.registers)
         return registers + (self.class_token is not None)
 
@@ -294,7 +294,7 @@ class Vision(Recipe):
     r"""How a ViT starts: maps of variance one over their inputs, positions of a given size.
 
     Departures: jelassi2022 does not say how positions enter deeper layers of positional
-        attention; here one $P$ of the model's width, behind one layer norm, serves all of them,
+        attention; here one $P$ of the model's width, after one layer norm, serves all of them,
         and every block and head has maps of its own. A class token has no position to attend
         from, so positional attention goes with the pools `mean` and `sum`.
 

@@ -19,7 +19,8 @@ RELATIONS: dict[str, Callable[[float, float], bool]] = {
 #: What a number is worth. `sufficient`: a theorem's condition, order-wise, hidden constants set to
 #: 1. `certificate`: rigorous at the given confidence. `exact`: an identity or a limit law.
 #: `prediction`: derived, not proved. `printed`: as the paper prints it, known to be unsound.
-Kind = Literal["sufficient", "certificate", "exact", "prediction", "printed"]
+#: `corrected`: of an erratum; its conditions are the printed statement and the corrected one.
+Kind = Literal["sufficient", "certificate", "exact", "prediction", "printed", "corrected"]
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,8 @@ class Bound:
     @property
     def _headline(self) -> str:
         failing = [condition.name for condition in self.conditions if not condition.holds]
-        state = "applies" if not failing else "does not apply: " + ", ".join(failing)
+        verb = ("holds", "fails") if self.kind == "corrected" else ("applies", "does not apply")
+        state = f"{verb[1]}: {', '.join(failing)}" if failing else verb[0]
         if self.void:
             state = f"void here, and {state}" if failing else "void here"
         return f"{self.name} = {self.value:.6g}  [{self.kind}; {state}]"

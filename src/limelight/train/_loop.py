@@ -68,7 +68,7 @@ class LoopState(eqx.Module):
         return self.kept < self.block
 
     def held(self) -> Trace:
-        """The readings, with that of the weights that were kept in every row behind it.
+        """The readings, with that of the weights that were kept in every row after it.
 
         It is the log of a trial that stands still from there on, whenever its loop stopped.
         """
@@ -87,7 +87,7 @@ def run_blocks(
     read: Callable[[Any], Trace] = lambda weights: {},
     ends: Callable[[LoopState], Bool[Array, ""]] | None = None,
 ) -> LoopState:
-    """Run blocks of steps until they end; rows behind the end are NaN (0 for whole numbers).
+    """Run blocks of steps until they end; rows after the end are NaN (0 for whole numbers).
 
     Once a block was not finite, its weights and all later ones are dropped: the trial keeps, for
     good, the weights from before.

@@ -62,7 +62,7 @@ class Descent(eqx.Module):
       $\eta_A = \min(c |g_A|^2/E[s\,dF_A^2],\ \delta/\max|g_A|)$, with
       $s = \mathrm{sigmoid}(F)\,\mathrm{sigmoid}(-F)$.
 
-    All three are one number a group and a step: stationary points, the symmetry under rotations
+    All three are one number per group and step: stationary points and the symmetry under rotations
     of $v$ and permutations of patches are kept; only the relative speed changes.
 
     Departures: the paper trains with one rate; two_rate and curvature are ours.
@@ -159,7 +159,7 @@ class DescentRun(eqx.Module):
         block: Blocks run.
         stop: The first block that left the training loss at its level; -1 for none.
         diverged: Whether a loss or a weight was not finite.
-        traces: Logs: one entry for the start and one per block; NaN behind the end.
+        traces: Logs: one entry for the start and one per block; NaN after the end.
     """
 
     net: PositionalNet
@@ -238,7 +238,7 @@ def _follow(
         return Moved(moved, memory, {"loss": now, **rates}, finite)
 
     def reached(state: LoopState) -> Int[Array, ""]:
-        below = state.reports["loss"] <= level  # NaN behind what has run
+        below = state.reports["loss"] <= level  # NaN beyond what has run
         return jnp.where(jnp.any(below), jnp.argmax(below) + 1, -1)
 
     def ends(state: LoopState) -> Bool[Array, ""]:

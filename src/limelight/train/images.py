@@ -70,8 +70,8 @@ class ImageTraining(eqx.Module):
         floor: The last rate over the peak.
         clip: Largest norm of a gradient; longer ones are shortened. `None` for any.
         smoothing: Share of the label spread over all classes.
-        precision: Of matrix products in training: `highest`, `tensorfloat32` or `bfloat16`; what a
-            device does not have it takes the next better of. Weights and tests are in float32.
+        precision: Of matrix products in training: `highest`, `tensorfloat32` or `bfloat16`; if a
+            device lacks it, the next better one. Weights and tests are in float32.
         numbers: What a training step computes with: `float32`, or `bfloat16` for everything but
             weights, their updates, the sums in norms, softmaxes and the loss.
         fresh: Whether an image is made anew at every step (augmented, on another background); else

@@ -11,7 +11,7 @@
   `partitions` how patches are grouped; `laws` exact laws of the marks.
 - zhang2024: `prompts` labelled examples of a new regression task, then a query.
 - geshkovski2023: `sphere` tokens on a sphere, in a box, around a common row.
-- tarzanagh2023: `selections` sequences of which attention is to select one token each.
+- tarzanagh2023: `selections` sequences from each of which attention is to select one token.
 - Real images: `images` as patches, from `sources`; `composites` of two, with known roles;
   `patches` cuts and shuffles.
 

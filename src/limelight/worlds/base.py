@@ -64,7 +64,7 @@ class World(eqx.Module, Generic[Truth, Item]):
 
 
 def law(world: World) -> World:
-    """The world behind its wrappers: what a model's start and sizes are made for.
+    """The world inside its wrappers: what a model's start and sizes are made for.
 
     Example:
         >>> import limelight as ll

@@ -55,7 +55,7 @@ class Images(World[ImageTruth, Example]):
         noisy_share: Probability that a patch gets it.
         augment: Of training images, before any shuffle: `none`, `flip` (left to right, half of
             them) or `crop` (the same, and moved by up to an eighth of a side, zeros moving in).
-        unit: Whether pixels have deviation 1 over the data set; else black and white are 1 apart.
+        unit: Whether pixels have deviation 1 over the data set, or black and white are 1 apart.
         coarse: Whether labels are the coarse ones of CIFAR-100.
         side: Pixels along a side to resize images in folders to.
         data: The images, once read.

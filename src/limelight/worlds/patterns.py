@@ -169,7 +169,7 @@ class Patterns(World[PatternTruth, Example]):
 
 
 def in_order(counts: Int[Array, " patterns"], tokens: int) -> Int[Array, " tokens"]:
-    """As many of each pattern as counted, the first patterns first."""
+    """As many of each pattern as its count says, the first patterns first."""
     return jnp.searchsorted(jnp.cumsum(counts), jnp.arange(tokens), side="right")
 
 

@@ -1,4 +1,4 @@
-r"""Sequences of which attention is to select one token each (tarzanagh2023)."""
+r"""Sequences from each of which attention is to select one token (tarzanagh2023)."""
 
 from typing import Literal, get_args
 
@@ -22,7 +22,7 @@ class TokenChoice(eqx.Module):
     r"""One sequence, the query that attends to it, and what each token would be worth alone.
 
     Args:
-        tokens: $x_1, …, x_T$; rows behind the last one are 0.
+        tokens: $x_1, …, x_T$; rows beyond the last one are 0.
         query: $z$; a single 1 where a prompt is trained in place of $W$.
         label: $Y$, -1 or 1.
         values: The head's output at each token, $\langle v, x_t\rangle$.
@@ -202,7 +202,7 @@ class Arrangements(World[None, TokenChoice]):
         return X, np.array(table or np.zeros(X.shape[:2]), float), np.array(labels, float)
 
     def sample(self, key: PRNGKey, truth: None, index: Int[Array, ""]) -> TokenChoice:
-        """Sample number `index`; counted again from the first behind the last."""
+        """Sample number `index`; after the last one the first comes again."""
         tokens, scores, labels = (jnp.asarray(part, float) for part in self.arrays(1.0))
         if self.name == "pair":
             scores = scores.at[0, 1].set(self.level)

@@ -1,7 +1,7 @@
 """Constructions: from a sparse Boolean function to attention weights that compute it.
 
 `rules` tables of functions; `bases` vectors that mark positions; `selectors` the heads;
-`memorise` the network behind them; `lemmas` the numbers of the lemmas; `plan` what is decided from
+`memorise` the network after them; `lemmas` the numbers of the lemmas; `plan` what is decided from
 a request; `build` makes the weights, `document` their certificate; `files` keeps both.
 """
 

@@ -23,7 +23,7 @@ N = "world.tokens"
     fixed="pilot",
 )
 def bound(table: Table) -> Estimate:
-    """Largest residual over its bound behind one layer; ends: what its centre leaves open."""
+    """Largest residual over its bound after one layer; ends: what its centre leaves open."""
     found = []
     for at, rows in table.cells(N):
         k, top = known_up_to(int(at[N])), float(rows["ratio"].max())
@@ -34,7 +34,7 @@ def bound(table: Table) -> Estimate:
 
 
 def draw(table: Table) -> Picture:
-    """Ratios at the start and behind the ascent, a mark per start."""
+    """Ratios at the start and after the ascent, a mark per start."""
     marks: list = []
     for at, rows in table.cells(N):
         x = at[N] * np.exp(0.1 * np.linspace(-1, 1, len(rows)))

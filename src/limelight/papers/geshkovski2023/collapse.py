@@ -86,14 +86,14 @@ def skip(table: Table) -> Estimate:
 
 @claim(
     "collapse.mlp",
-    "Perceptrons do not prevent collapse: behind six layers without skips tokens are alike (mean"
+    "Perceptrons do not prevent collapse: after six layers without skips tokens are alike (mean"
     " cosine .99) in nine of ten draws or more.",
     AtLeast(0.9),
     at=f"limelight, for {COLLAPSE}, the theorem with perceptrons",
     fixed="pilot",
 )
 def perceptrons(table: Table) -> Estimate:
-    """Share of draws with a mean cosine of at least .99 behind six layers; lowest cell."""
+    """Share of draws with a mean cosine of at least .99 after six layers; lowest cell."""
     found = cells(variant(table, "perceptrons"))
     return lowest(together(((words, rows["similarity"] >= 0.99) for words, rows in found), rate))
 

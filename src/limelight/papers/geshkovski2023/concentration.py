@@ -177,6 +177,6 @@ figure = Figure(
     " sixty times as much, are left to a GPU",
     departures="the theorem's own bounds, a constant to the power nt and exponential decay with"
     " unnamed constants, are empty at every dimension here: what is measured is the distance"
-    " itself. Runs end 6 units of time behind a cosine of .999",
+    " itself. Runs end 6 units of time after a cosine of .999",
     shared=(D,),
 )

@@ -27,7 +27,7 @@ NAMES = {
 
 
 def trained(table: Table) -> Table:
-    """Networks behind their training."""
+    """Trained networks."""
     return table.where(trained=True) if "trained" in table.axes else table
 
 
@@ -54,7 +54,7 @@ def each(table: Table, read: Callable[[Table, int], np.ndarray]) -> list[tuple[s
 
 
 def last(rows: Table, row: int, name: str) -> np.ndarray:
-    """Similarities behind the last block."""
+    """Similarities after the last block."""
     return course(rows, name, row)[:, -1]
 
 
@@ -76,7 +76,7 @@ def recipe(key: str, words: str, **parts) -> Figure:
         fixed=fixed,
     )
     def pure(table: Table) -> Estimate:
-        """Similarity behind the last block of attention alone, mean over images; lowest network."""
+        """Similarity after the last block of attention alone, mean over images; lowest network."""
         return lowest(each(table, lambda rows, i: last(rows, i, "pure")))
 
     @claim(
@@ -87,7 +87,7 @@ def recipe(key: str, words: str, **parts) -> Figure:
         fixed=fixed,
     )
     def skips(table: Table) -> Estimate:
-        """Similarity behind the last block of the whole network; highest network."""
+        """Similarity after the last block of the whole network; highest network."""
         return highest(each(table, lambda rows, i: last(rows, i, "full")))
 
     @claim(
@@ -98,7 +98,7 @@ def recipe(key: str, words: str, **parts) -> Figure:
         fixed=fixed,
     )
     def rises(table: Table) -> Estimate:
-        """Similarity behind the last block less that behind the first, paired; lowest network."""
+        """Similarity after the last block less that after the first, paired; lowest network."""
         return lowest(each(table, lambda rows, i: trend(rows, i, "full")))
 
     @claim(
@@ -157,7 +157,7 @@ def draw(table: Table) -> Picture:
     right = []
     for where, colour in (("stream", 0), ("normed", 1)):
         for how, dash in (("signed", 0), ("absolute", 1)):
-            words = "residual stream" if where == "stream" else "behind the norm"
+            words = "residual stream" if where == "stream" else "after the norm"
             mean = every(f"{where}.patches.{how}").mean(axis=0)
             label = f"{words}, {how}"
             right.append(Series(label, blocks, mean, colour=colour, dash=dash))

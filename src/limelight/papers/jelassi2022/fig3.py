@@ -70,5 +70,5 @@ figure = Figure(
     findings={"point": "fig3.label", "sets": "fig3.label"},
     reference="Figures 1(b) and 3",
     sizes="the paper's: 16 patches in sets of 4",
-    departures="the paper's are sketches, these are drawn",
+    departures="the paper's are sketches, these are drawn from the world",
 )

@@ -10,4 +10,5 @@ figure = compare(
     trials=5,
     small=Scale(trials=2, settings=images.small("cifar100")),
     departures=DEPARTURES,
+    data="CIFAR-100",
 )

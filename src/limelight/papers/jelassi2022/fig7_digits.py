@@ -30,8 +30,9 @@ figure = compare(
         },
     ),
     reference="limelight, in place of SVHN in jelassi2022, Figure 7",
+    data="digits",
     sizes="far smaller than the paper's: 8 x 8 digits",
-    departures="1,400 digits of 8 x 8 pixels where the paper has SVHN; at paper scale a pixel a"
-    " token, 7 blocks of width 64 with 4 heads, 1,500 steps of 128 in float32; at small scale"
+    departures="1,400 digits of 8 x 8 pixels where the paper has SVHN; at paper scale one pixel"
+    " per token, 7 blocks of width 64 with 4 heads, 1,500 steps of 128 in float32; at small scale"
     " patches of 2 and 2 blocks of width 32",
 )

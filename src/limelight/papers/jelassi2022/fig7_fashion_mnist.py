@@ -11,4 +11,5 @@ figure = compare(
     small=Scale(trials=2, settings=images.small("fashion-mnist")),
     reference="limelight, in place of SVHN in jelassi2022, Figure 7",
     departures=f"{DEPARTURES}; the paper has SVHN, which is not read here",
+    data="Fashion-MNIST",
 )

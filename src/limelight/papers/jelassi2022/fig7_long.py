@@ -6,4 +6,6 @@ later. The rule is that of Figure 7, fixed before the table.
 
 from limelight.papers.jelassi2022.fig7_wide import at_the_paper_s_width
 
-figure = at_the_paper_s_width("long", 60, 3, "cifar100, at the paper's width, six times as long")
+figure = at_the_paper_s_width(
+    "long", 60, 3, "CIFAR-100, at the paper's width, trained six times as long"
+)

@@ -33,4 +33,4 @@ def at_the_paper_s_width(source: str, epochs: int, trials: int, data: str) -> Fi
     )
 
 
-figure = at_the_paper_s_width("wide", 10, 5, "cifar100, at the paper's width")
+figure = at_the_paper_s_width("wide", 10, 5, "CIFAR-100, at the paper's width")

@@ -113,8 +113,13 @@ def summary(arms: Mapping[str, Table]) -> list[str]:
     return tabulate([({"arm": name}, rows) for name, rows in arms.items()], "arm", columns)
 
 
+#: Data sets as people write them.
+NAMES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "fashion-mnist": "Fashion-MNIST"}
+
+
 def trained_on(table: Table) -> str:
     """The images and the steps, for a caption."""
     source = str(table.setting("world.source")).rpartition("/")[2]
+    source = NAMES.get(source, source)
     alone = set(table["network"]) == {"cnn"} and table.setting("cnn_course") is not None
-    return f"{source}, {table.setting('cnn_course.steps' if alone else 'course.steps')} steps"
+    return f"{source}, {table.setting('cnn_course.steps' if alone else 'course.steps'):,} steps"

@@ -21,7 +21,7 @@ figure = replace(
     claims=loss_claims(
         "5.long",
         "",
-        "1,000 steps, c_big 0.5, alpha_* 0.4",
+        "1,000 steps, noise 0.5 on noisy tokens, alpha_* 0.4",
         MAIN,
         "limelight; li2023, Figure 5, trained longer",
     ),

@@ -111,6 +111,6 @@ figure = replace(
     summary=summary,
     reference="Figure 5 and Remark 2",
     sizes="the sizes of fig5, over numbers of examples that the paper does not sweep",
-    departures=f"{fig5.DEPARTURES}; c_big 0.5; 4,000 steps, so that training converges",
+    departures=f"{fig5.DEPARTURES}; c_big is 0.5; 4,000 steps, so that training converges",
     shared=(*CUT, "train.examples"),
 )

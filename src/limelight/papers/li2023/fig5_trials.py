@@ -22,9 +22,9 @@ figure = replace(
         smoke=Scale(trials=2, settings=SMOKE.settings),
         small=Scale(trials=8, settings=SMALL.settings),
     ),
-    claims=loss_claims("5", ".c0.3", "c_big 0.3, alpha_* 0.4", {**MAIN, LOUD: NOISE}, fig5.QUIETER)[
-        :1
-    ],
+    claims=loss_claims(
+        "5", ".c0.3", "noise 0.3 on noisy tokens, alpha_* 0.4", {**MAIN, LOUD: NOISE}, fig5.QUIETER
+    )[:1],
     findings={
         "loss": Finding(
             "5.random.c0.3", fails="Removing tokens at random changes the loss by {value:.0%}"

@@ -46,7 +46,7 @@ figure = replace(
         for found in loss_claims(
             "8",
             f".m{patterns}",
-            f"M = {patterns}, c_big 0.5",
+            f"M = {patterns}, noise 0.5 on noisy tokens",
             {PATTERNS: patterns},
             "li2023, Figure 8",
         )

@@ -65,7 +65,7 @@ paper = Paper(
         "domains": "what a classifier of patches loses from source to target",
         "patches": "attention against local averaging on patches, both populations",
         "trained": "trained CNNs against trained attention, both populations",
-        "networks": "noise on patches behind a trained ViT and a trained CNN",
+        "networks": "noise on patches after a trained ViT and after a trained CNN",
         "guarantees": "certificates against draws",
     },
 )

@@ -1,9 +1,9 @@
-r"""From a source to a target domain: what a classifier of patches loses behind each filter.
+r"""From a source to a target domain: what a classifier of patches loses after each filter.
 
 The paper sets out to explain why transformers "generalize well from source domain to target
 domain", and offers that attention is more resilient to random perturbations of single patches. So a
 classifier is fitted on quiet source images and read on target images in which some patches are
-perturbed: behind attention, behind a 3 x 3 average, and on the patches as they are. What is lost
+perturbed: after attention, after a 3 x 3 average, and on the patches as they are. What is lost
 says little of a classifier that had little to lose, so accuracy on the target is asked too; that
 was added after a smoke run, before the table.
 """
@@ -49,14 +49,14 @@ def lost(rows: Table, name: str) -> np.ndarray:
 OURS, THEIRS = "limelight, on xu2022, Section 1", "xu2022, Section 1; the experiment is ours"
 MILD = {"loud": 1.5, "share": 0.1, "words": "a tenth of the patches with noise 1.5"}
 STRONG = {"loud": 3.0, "share": 0.3, "words": "three tenths of the patches with noise 3"}
-AVERAGE = {"worse": "conv3", "second": "one behind a 3 x 3 average"}
+AVERAGE = {"worse": "conv3", "second": "one after a 3 x 3 average"}
 ATTENTION = {"better": "att6", "first": "attention", "layout": "regions", "source": THEIRS}
 COSINE = {"better": "cos10_masked", "first": "cosine attention without the diagonal"}
 
 
 @claims(
     "domains.{name}",
-    "From source to target a classifier behind {first} loses less than {second} ({layout},"
+    "From source to target a classifier after {first} loses less than {second} ({layout},"
     " {words}).",
     AtMost(0.0),
     at="{source}",
@@ -81,7 +81,7 @@ def loses_less(
 
 @claims(
     "domains.{name}",
-    "On the target a classifier behind {first} is right more often than {second} ({layout},"
+    "On the target a classifier after {first} is right more often than {second} ({layout},"
     " {words}).",
     AtLeast(0.0),
     at="{source}",
@@ -131,7 +131,7 @@ def draw(table: Table) -> plot.Picture:
 
 
 def summary(table: Table) -> list[str]:
-    """Accuracy on source and target behind every filter, in every cell."""
+    """Accuracy on source and target after every filter, in every cell."""
 
     def both(rows: Table, name: str) -> str:
         parts = (100 * rows[f"domain.{name}.{part}"].mean() for part in ("source", "target"))
@@ -165,8 +165,8 @@ figure = Figure(
     findings={
         "domains": Finding(
             "domains.target.strong",
-            fails="On a noisy target a classifier behind attention has {value:+.1f} points"
-            " against one behind a 3 x 3 average",
+            fails="On a noisy target a classifier after attention has {value:+.1f} points"
+            " against one after a 3 x 3 average",
         )
     },
     summary=summary,

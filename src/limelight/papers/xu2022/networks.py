@@ -77,7 +77,7 @@ def lost(table: Table) -> Estimate:
 
 @claims(
     "networks.{population}",
-    "Behind a ViT less noise is left than behind a CNN: {words}.",
+    "After a ViT less noise is left than after a CNN: {words}.",
     AtMost(0.0),
     at="xu2022, Section 1",
     cases=[{"population": name, "words": words} for name, words in POPULATIONS.items()],

@@ -281,7 +281,7 @@ def erratum(number: int = 4) -> Bound:
     return Bound(
         name=f"E{number}: {what}",
         value=float(corrected),
-        kind="exact",
+        kind="corrected",
         conditions=(
             met("corrected", corrected),
             *((met("as printed", printed),) if readable else ()),

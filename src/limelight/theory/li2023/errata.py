@@ -175,7 +175,7 @@ def erratum(number: int = 4) -> Bound:
     return Bound(
         name=f"E{number}: {what}",
         value=float(corrected.left),
-        kind="exact",
+        kind="corrected",
         conditions=(printed, corrected),
         reference=f"li2023, erratum E{number}",
     )

@@ -108,7 +108,7 @@ def erratum(number: int = 12) -> Bound:
     return Bound(
         name=f"E{number}: {what}",
         value=float(corrected.left),
-        kind="exact",
+        kind="corrected",
         conditions=(printed, corrected),
         reference=f"xu2022, erratum E{number}",
     )
