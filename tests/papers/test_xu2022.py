@@ -70,7 +70,13 @@ def test_every_statement_evaluates_at_its_defaults():
     for statement in paper.statements:
         found = statement.evaluate({})
         assert str(found)
-        assert found.as_json()["kind"] in ("printed", "exact", "prediction", "certificate")
+        assert found.as_json()["kind"] in (
+            "printed",
+            "exact",
+            "corrected",
+            "prediction",
+            "certificate",
+        )
     printed = {s.label for s in paper.statements if s.evaluate({}).kind == "printed"}
     assert printed == {"theorem1", "theorem2", "lemma1", "lemma2", "band"}
 

@@ -162,23 +162,28 @@ class Store:
         self, chunk: str, columns: Mapping[str, np.ndarray], facts: Mapping[str, Any]
     ) -> None:
         """Keep a chunk's rows and how they were made."""
-        if not (self.path / "manifest.json").exists():
-            raise StoreError(
-                f"{self.path} was removed while the run went on",
-                "the same command starts again",
-            )
         arrow = Table(columns).to_arrow()
         arrow = arrow.replace_schema_metadata({STUDY: self.manifest["hash"]})
         content = sealed_bytes(arrow, "zstd")
-        with explained(self.chunks):
-            self.chunks.mkdir(exist_ok=True)
-        with atomic(self.chunks / f"{chunk}.json") as temporary:
-            other = {"other_code": True} if self.other_code else {}
-            temporary.write_text(
-                json.dumps({**facts, **other, "finished": now()}) + "\n", encoding="utf-8"
-            )
-        with atomic(self.file(chunk)) as temporary:
-            temporary.write_bytes(content)
+        other = {"other_code": True} if self.other_code else {}
+        told = json.dumps({**facts, **other, "finished": now()}) + "\n"
+        for last in (False, True):
+            if not (self.path / "manifest.json").exists():
+                raise StoreError(
+                    f"{self.path} was removed while the run went on",
+                    "the same command starts again",
+                )
+            try:
+                with explained(self.chunks):
+                    self.chunks.mkdir(exist_ok=True)
+                with atomic(self.chunks / f"{chunk}.json") as temporary:
+                    temporary.write_text(told, encoding="utf-8")
+                with atomic(self.file(chunk)) as temporary:
+                    temporary.write_bytes(content)
+                return
+            except (StoreError, FileNotFoundError):  # the folder may go in the middle of a file
+                if last or self.chunks.exists():
+                    raise
 
     # --- who works on what -------------------------------------------------------------------
 
