@@ -12,6 +12,8 @@ RECORDS = Path(__file__).resolve().parents[1] / "results" / "benchmarks"
 #: Rows of the benchmark of trials per second, and what they are called on a page.
 SPEEDS = {
     "PyTorch loop": "PyTorch loop, one trial after another",
+    "PyTorch, many at once, compiled": "PyTorch, many at once: `torch.func.vmap`, `torch.compile`",
+    "JAX, many at once": "JAX, many at once: `jit(vmap(scan))`",
     "engine, token by token": "limelight, token by token",
     "engine, grouped, every step": "limelight, equal tokens computed once (exact)",
     "engine, grouped": "limelight, and trials that can no longer change end early (exact)",
@@ -43,7 +45,10 @@ def speeds(paces: str = "") -> str:
     rows = []
     for name, words in SPEEDS.items():
         cells = []
-        for row in (of[name] for of in found):
+        for row in (of.get(name) for of in found):
+            if row is None:
+                cells.append("not measured")
+                continue
             ratio, pace = row["ratio"] or 1, row["value"]
             cells.append(_three(ratio) + (f" ({_three(pace)} trials per second)" if paces else ""))
         rows.append([words, *cells])

@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
+
+from limelight._engine.grid import assign
+from limelight.papers import load
 
 ROOT = Path(__file__).parents[1]
 COMMAND = [sys.executable, "benchmarks/decoder.py", "--iterations", "10", "--trials", "2"]
@@ -46,6 +50,24 @@ def test_nonsense_is_refused(decoder, monkeypatch, capsys, bad):
     with pytest.raises(SystemExit):
         decoder.main()
     assert "error:" in capsys.readouterr().err
+
+
+# --- peers ----------------------------------------------------------------------------------------
+
+
+def test_a_peer_in_plain_jax_learns(monkeypatch):
+    """The trial that is timed is one that trains: from a loss of 1 to nearly none."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    peers = __import__("shallow_peers")
+    study = load("li2023").figure("fig1a").setup("small").experiment
+    sizes = {"world.tokens": 20, "world.relevant": 0.5, "world.confusing": 0.0}
+    losses = []
+    for steps in (0, 200):
+        trial = jax.jit(jax.vmap(peers.jax_trial(assign(study, sizes | {"train.steps": steps}))))
+        with jax.numpy_rank_promotion("allow"):  # written as others write
+            losses.append(float(trial(jax.random.split(jax.random.key(0), 4)).mean()))
+    assert losses[0] == pytest.approx(1, abs=0.05)
+    assert losses[1] < 0.1
 
 
 # --- growth ---------------------------------------------------------------------------------------
