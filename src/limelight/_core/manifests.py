@@ -61,8 +61,8 @@ def check_depth(value: Any) -> None:
 def check_manifest(value: Any) -> dict[str, Any]:
     """A manifest as it was written, or what is wrong with it.
 
-    Its hash must be that of its configuration. Its seal, where it has one (those of earlier
-    releases have none), must be that of all the rest.
+    Its hash must be that of its configuration. Its seal must be that of all the rest; those of
+    earlier releases, which list no chunks, may have none.
 
     Raises:
         Broken: In words.
@@ -87,6 +87,7 @@ def check_manifest(value: Any) -> dict[str, Any]:
     _need(
         manifest.get("hash") == digest(configuration), "its configuration is not that of its hash"
     )
+    _need("seal" in manifest or "chunks" not in manifest, "its seal is gone")
     if "seal" in manifest:
         rest = {name: entry for name, entry in manifest.items() if name != "seal"}
         _need(manifest["seal"] == digest(rest), "it was edited after it was written")
