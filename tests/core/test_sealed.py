@@ -73,6 +73,7 @@ def test_every_edge_that_is_not(changes, said):
         ({"format": True}, "its format is True"),
         ({"format": 3}, "its format is 3"),
         ({"command": 1}, "command is not text"),
+        ({"commit": "\x1b[31mred"}, "commit has characters that cannot be printed"),
         ({"settings": {"a": 1}}, "settings are not text"),
         ({"inputs": {"a": 1}}, "inputs are not digests"),
         ({"chunks": [1.0]}, "chunks are not numbers"),

@@ -72,6 +72,9 @@ def check_manifest(value: Any) -> dict[str, Any]:
         raise Broken(f"its format is {manifest.get('format')!r:.20}, this version reads {READ}")
     for name in _WORDS:
         _need(isinstance(manifest.get(name, ""), str), f"{name} is not text")
+        # a command names folders as they are; it is written out wherever it is shown
+        plain = name == "command" or manifest.get(name, "").isprintable()
+        _need(plain, f"{name} has characters that cannot be printed")
     settings = _mapping(manifest.get("settings", {}), "settings")
     _need(all(isinstance(text, str) for text in settings.values()), "settings are not text")
     inputs = _mapping(manifest.get("inputs", {}), "inputs")
