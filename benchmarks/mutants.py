@@ -2,6 +2,7 @@
 
     python benchmarks/mutants.py map MAP.json [TESTS ...]     which test runs which line
     python benchmarks/mutants.py run MAP.json OUT.json --as before [--each 50] [--package NAME ...]
+    python benchmarks/mutants.py run MAP.json OUT.json --as before --draw second   another sample
 
 A mutant (`mutations.py`) is killed when a test that runs its line fails, or runs far too long. The
 sample is drawn by a hash of each change, so that it stays as it is when other lines are written.
@@ -14,6 +15,7 @@ meet the functions as they are: they must pass.
 import argparse
 import contextlib
 import gc
+import hashlib
 import importlib
 import json
 import os
@@ -24,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Collection
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -65,6 +68,7 @@ def main() -> None:
     tried.add_argument("--as", dest="name", required=True, help="a name for this round")
     tried.add_argument("--each", type=int, default=50, help="mutants of each package")
     tried.add_argument("--package", nargs="*", default=PACKAGES)
+    tried.add_argument("--draw", default="", help="a word: another sample, kept under it")
     tried.add_argument("--survivors", help="only those that survived the round of this name")
     words = parser.parse_args()
     with copied() as tree:
@@ -146,11 +150,19 @@ def files(package: str) -> list[Path]:
 # --- a round ------------------------------------------------------------------------------------
 
 
-def sample(package: str, size: int) -> list[Mutant]:
-    """The first by name, one for each line at most."""
+def sample(package: str, size: int, draw: str, known: Collection[str]) -> list[Mutant]:
+    """The first by name, one for each line at most; another draw has its own order.
+
+    Args:
+        package: Where from.
+        size: How many.
+        draw: Its name; none for the first.
+        known: Names that other draws took.
+    """
     every = [mutant for file in files(package) for mutant in Finder(package, ROOT, file).found]
     chosen: dict[tuple[str, int], Mutant] = {}
-    for mutant in sorted(every, key=lambda m: m.name):
+    order = lambda m: hashlib.sha256((draw + m.name).encode()).hexdigest() if draw else m.name
+    for mutant in sorted((m for m in every if m.name not in known), key=order):
         if len(chosen) < size and (mutant.file, mutant.line) not in chosen and changed(mutant):
             chosen[mutant.file, mutant.line] = mutant
     return list(chosen.values())
@@ -196,10 +208,13 @@ class Round:
     def run(self) -> None:
         """Try them all; what is known is written down after each."""
         path, name = self.words.output, self.words.name
-        record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        whole = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        draw = self.words.draw
+        record = whole.setdefault(draw, {}) if draw else whole
         rows = record.setdefault("mutants", {})
+        known = whole.get("mutants", {}) if draw else ()
         for package in self.words.package:
-            for number, mutant in enumerate(sample(package, self.words.each)):
+            for number, mutant in enumerate(sample(package, self.words.each, draw, known)):
                 row = rows.setdefault(mutant.name, about(mutant))
                 row |= {"file": mutant.file, "line": mutant.line}
                 earlier = row["ends"].get(self.words.survivors, {})
@@ -208,7 +223,7 @@ class Round:
                 elif name not in row["ends"]:
                     row["ends"][name] = self.end(mutant, number % 10 == 0 and not earlier)
                 record["table"] = table(rows)
-                path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+                path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
     def end(self, mutant: Mutant, control: bool) -> dict:
         """What became of one mutant, and the test that found it."""

@@ -18,15 +18,114 @@ from limelight.claims import (
     Below,
     Claim,
     Estimate,
+    Finding,
     Inside,
     NotApplicable,
     Undecided,
+    Verdict,
     all_parts,
     check_unique,
+    claims,
+    most_surprising,
 )
 from limelight.table import Table
 
 NUMBERS = st.floats(-100, 100)
+
+
+def one_of_many(**words):
+    """Two claims of one statistic, the second with another level."""
+    cases = ({"level": 0.1}, {"level": 0.5, "also": ", at 0.5", "kind": "identity", "more": ".x"})
+    cases = tuple({"more": "", **case} for case in cases)
+    return claims("c{more}", "It learns.", AtLeast(0.5), at="Figure {level}", cases=cases, **words)
+
+
+def test_many_claims_share_a_statistic_and_its_words():
+    def share(table, level):
+        """Share of trials
+        below {level}.
+
+        And no more of this.
+        """
+        return Estimate(float((table["loss"] < level).mean()), None, len(table))
+
+    first, second = one_of_many()(share)
+    assert [first.name, second.name] == ["c", "c.x"]
+    assert first.statistic == "share of trials below 0.1"
+    assert (first.statement, second.statement) == ("It learns.", "It learns, at 0.5.")
+    assert (first.kind, second.kind) == ("statistical", "identity")
+    table = Table({"loss": np.array([0.0, 0.2, 0.4, 0.9])})
+    assert [one.decide(table, "a run").value for one in (first, second)] == [0.25, 0.75]
+    (named, _) = one_of_many(statistic="a share")(share)
+    assert named.statistic == "a share"
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("Mean loss.", "mean loss"),
+        ("A mean.", "a mean"),
+        ("AUC or not.", "AUC or not"),
+        ("R squared.", "R squared"),
+    ],
+)
+def test_a_docstring_is_a_phrase_without_a_capital_that_it_does_not_need(said, words):
+    def estimate(table, level):
+        return Estimate(0.0, None, len(table))
+
+    estimate.__doc__ = said
+    assert one_of_many()(estimate)[0].statistic == words
+    estimate.__doc__ = None
+    with pytest.raises(InputError, match="has no docstring"):
+        one_of_many()(estimate)
+
+
+def verdict_of(statement, decided="fails", **other):
+    words = {
+        "claim": "c",
+        "statement": statement,
+        "verdict": decided,
+        "value": 1.0,
+        "n": 5,
+        "rule": "r",
+    }
+    return Verdict(**words, interval=(0.9, 1.1), source="a", **other)
+
+
+def test_the_most_surprising_are_the_papers_own_that_fail_most_clearly():
+    def failing(name, value, source, **other):
+        words = {"claim": name, "statement": "s", "value": value, "n": 5, "rule": "r"}
+        words |= {"interval": (value - 1, value + 1), "region": (10.0, math.inf)}
+        words |= {"verdict": "fails", "reference": "Figure 1"}
+        return Verdict(**{**words, "source": source, **other})
+
+    far, near = failing("far", 0.0, "a"), failing("near", 5.0, "b")
+    again = failing("again", 2.0, "a")  # of a table that is named already
+    left_out = [
+        failing("holds", 20.0, "c", verdict="holds"),
+        failing("identity", 1.0, "d", kind="identity"),
+        failing("ours", 1.0, "e", reference="limelight"),
+    ]
+    assert most_surprising([near, again, *left_out, far]) == [far, near]
+    assert most_surprising([near, far], most=1) == [far]
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("Most learn.", "most learn"),
+        ("A token stays.", "a token stays"),
+        ("AUC grows.", "AUC grows"),
+        ("N grows.", "N grows"),
+        ("Lemma 2 holds.", "Lemma 2 holds"),
+        ("Theorem 1 holds. (Here)", "Theorem 1 holds (Here)"),
+    ],
+)
+def test_a_sentence_after_a_colon(statement, said):
+    words = Finding("c")
+    assert words.of(verdict_of(statement)) == f"Fails: {said}"
+    assert words.of(verdict_of(statement, "inconclusive")) == f"Undecided: {said}"
+    assert words.of(verdict_of(statement, "not run")) == ""
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from limelight._core.notebook import grid
-from limelight._core.strip import WIDE, strip
+from limelight._core.strip import LEFT, RIGHT, WIDE, _Ruler, strip
 from limelight.certificate import certify, check
 from limelight.claims import Verdict, Verdicts
 from limelight.experiments import Study
@@ -214,3 +214,14 @@ def test_a_notebook_shows_it_all_in_a_real_kernel(tmp_path):
     assert len(bars) == 1  # written anew in its place
     assert "4 trials in" in bars[0]
     assert "share of flipped labels" in book.cells[1].outputs[-1]["data"]["text/html"]
+
+
+def test_places_on_a_strip_are_in_order_and_infinity_is_at_its_end():
+    for interval, logarithmic in (((1.0, 50.0), False), ((1.0, 51.0), True), ((-1.0, 99.0), False)):
+        verdict = Verdict("a", "b", "holds", interval[1], interval, 5, "r", "s")
+        scale = _Ruler(verdict)
+        assert scale.log == logarithmic
+        places = [scale(value) for value in (*interval, math.inf)]
+        assert places == sorted(places)
+        assert LEFT < places[0] < places[1] < RIGHT == places[2]
+        assert scale(-math.inf) == scale(math.nan) == LEFT

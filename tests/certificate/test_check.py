@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 from limelight._core.errors import InputError
 from limelight.certificate import check
 from limelight.certificate._claim import read_claim
-from limelight.certificate.construction import evaluate, head_outputs
+from limelight.certificate.construction import _outputs, evaluate, head_outputs
 from limelight.models.construct import construct, load
 from limelight.models.construct._files import METADATA
 from limelight.theory.enclosure import Ball, head_range, network_range, times
@@ -252,3 +252,51 @@ def test_tensors_that_do_not_fit_are_refused(folder):
     save_file(made.tensors, path)
     with pytest.raises(InputError, match="not a construction"):
         check(path)
+
+
+def test_wide_boxes_are_cut_until_they_tell(folder):
+    """Two units that cancel: of a whole box nothing is known, of small ones nearly all."""
+    path = folder / "cut.safetensors"
+    construct("and", 6, 2).save(path)
+    twice = np.array([[1.0, 1.0], [1.0, 1.0]])
+    net = {"W_1": twice, "W_2": np.vstack([np.eye(2), np.zeros(2)]), "w": np.array([1.0, -1.0])}
+    tensors = {f"mlp.{name}": value for name, value in net.items()}
+    for tolerance in (4.0, 0.05):
+        claim = replace(read_claim(path), tensors=tensors, values=np.zeros(2), tolerance=tolerance)
+        low, high = _outputs(claim, np.array([[-1.0], [3.0]]), np.array([[1.0], [4.0]]))
+        assert (low <= 0).all()
+        assert (high >= 0).all()
+        assert max(high.max(), -low.min()) <= tolerance
+
+
+@pytest.mark.parametrize(("sparsity", "inputs"), [(3, (2 + 125) * 8), (9, (2 + 2) * 512)])
+def test_how_many_inputs_of_a_long_construction_are_tried(folder, sparsity, inputs):
+    path = folder / "many.safetensors"
+    construct("majority", 64, sparsity).save(path)
+    report = check(path)
+    assert report.code == 0, str(report)
+    assert report.samples["inputs"] == inputs
+
+
+@pytest.mark.parametrize("rho", ["auto", "measured"])
+@pytest.mark.parametrize("name", ["W_K", "W_V", "W_C"])
+def test_what_the_lemma_allows_is_computed_again_also_where_overlaps_were_measured(
+    folder, rho, name
+):
+    made = construct("and", 9, 3, basis="signs", rho=rho)
+    certificate = json.loads(json.dumps(made.certificate))
+    assert certificate["head"]["rho_kind"] == ("measured" if rho == "measured" else "bound")
+    certificate["norms"][name]["allowed"] += 1
+    path = folder / "lie.safetensors"
+    save_file(dict(made.tensors), path, metadata={METADATA: json.dumps(certificate)})
+    wrong = check(path).certificate
+    assert isinstance(wrong, list)
+    assert any(f"norms.{name}" in one for one in wrong)
+
+
+@pytest.mark.parametrize("mapping", ["deterministic", "trainable", "bag"])
+def test_a_printed_construction_differs_from_its_lemma_in_one_norm_alone(folder, mapping):
+    path = folder / "printed.safetensors"
+    construct("and", 16, 3, positions=[1, 4, 9], mapping=mapping, variant="printed").save(path)
+    (wrong,) = check(path).certificate
+    assert wrong.startswith("norms.W_2 ")

@@ -132,6 +132,15 @@ def test_a_bound_s_certificate_outlives_a_new_name_and_who_said_the_heads(tmp_pa
     (tmp_path / "c.json").write_text(json.dumps(certificate))
     weights = weights.rename(tmp_path / "b.safetensors")
     assert check_bound(tmp_path / "c.json", weights).wrong == []
+    # what only looks like such a note is one more claim
+    for note in (
+        "12 heads per block, from its configuration",
+        "it generalises: 3 heads per block, from a proof",
+        "activation any: the only possibility among bounds that hold",
+    ):
+        lie = {**certificate, "details": {**certificate["details"], "notes": [note]}}
+        (tmp_path / "c.json").write_text(json.dumps(lie))
+        assert check_bound(tmp_path / "c.json", weights).wrong, note
 
 
 def test_every_leaf_of_a_bound_s_certificate_is_held_against_the_weights(certificate, tmp_path):

@@ -102,19 +102,38 @@ def test_the_printed_one_fails(tmp_path):
 
 
 def test_wrong_words(tmp_path):
+    x = tmp_path / "x.safetensors"
     for words, message in (
         (("construct", "and"), "no file to write"),
-        (("construct", "-o", tmp_path / "x"), "no rule"),
-        (("construct", "nand", "-o", tmp_path / "x"), "unknown rule"),
-        (("construct", "and", "--positions", "a,b", "-o", tmp_path / "x"), "positions"),
-        (("construct", "and", "--check", tmp_path / "x"), "takes a file alone"),
-        (("construct", "--check", tmp_path / "x"), "cannot read"),
+        (("construct", "-o", x), "no rule"),
+        (("construct", "nand", "-o", x), "unknown rule"),
+        (("construct", "and", "--positions", "a,b", "-o", x), "positions"),
+        (("construct", "and", "--check", x), "takes a file alone"),
+        (("construct", "--check", x), "cannot read"),
         (("construct", "and", "-o", tmp_path / "no" / "x.safetensors"), "no folder"),
-        (("construct", "and", "--seed", -1, "-o", tmp_path / "x"), "seed = -1"),
-        (("construct", "and", "--positions", f"1,2,{10**30}", "-o", tmp_path / "x"), "positions"),
-        (("construct", "and", "--length", 10**9, "-o", tmp_path / "x"), "does not fit in memory"),
-        (("construct", "and", "-T", 10**6, "--basis", "signs", "-o", tmp_path / "x"), "2\\^26"),
-        (("construct", "and", "--basis", "signs:0", "-o", tmp_path / "x"), "not a size"),
+        (("construct", "and", "--seed", -1, "-o", x), "seed = -1"),
+        (("construct", "and", "--positions", f"1,2,{10**30}", "-o", x), "positions"),
+        (("construct", "and", "--length", 10**9, "-o", x), "does not fit in memory"),
+        (("construct", "and", "-T", 10**6, "--basis", "signs", "-o", x), "2\\^26"),
+        (("construct", "and", "--basis", "signs:0", "-o", x), "not a size"),
     ):
         with pytest.raises(InputError, match=message):
             run(*words)
+
+
+def test_nothing_is_written_over_what_was_read_or_holds_something_else(tmp_path, checkpoint):
+    """Each of these once replaced the weights, or the manifest of a run."""
+    manifest, configuration = tmp_path / "manifest.json", tmp_path / "config.json"
+    manifest.write_text("{}")
+    configuration.write_text('{"num_attention_heads": 2}')
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    bound = ("bound", "edelman2022", checkpoint, "--heads", 2, "--certificate")
+    for words, said in (
+        ((*bound, checkpoint), "end in .json"),
+        ((*bound, configuration), "it was read"),
+        (("construct", "and", "-o", manifest), "end in .safetensors"),
+    ):
+        with pytest.raises(InputError) as error:
+            run(*words)
+        assert said in f"{error.value.message}; {error.value.hint}"
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -56,6 +56,14 @@ def test_pruning_on_the_command_line(call):
     assert found["command"].startswith("limelight ")
 
 
+def test_a_network_is_not_written_over_itself(call, tiny):
+    before = tiny.read_bytes()
+    told = call("prune", tiny, "--images", "digits", "--limit", 5, "--keep", 0.5, "-o", tiny)
+    assert told.code == 2
+    assert "it was read: choose another name" in told.err
+    assert tiny.read_bytes() == before
+
+
 def test_a_schedule_is_written_for_other_programs(call):
     words = ("prune", DIGITS, "--images", "digits", "--limit", 20, "-o", "pruned.safetensors")
     told = call(*words, "--keep", 0.5, "--policy", "similarity", "--rounds", 1)

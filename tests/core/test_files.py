@@ -3,11 +3,15 @@
 import contextlib
 import errno
 import os
+import re
 import stat
+import subprocess
+import sys
+import time
 
 import pytest
 
-from limelight._core import files
+from limelight._core import files, processes
 from limelight._core.errors import InputError, StoreError
 
 
@@ -64,6 +68,36 @@ def test_leftovers_of_the_dead_are_cleared(tmp_path):
     os.close(handle)
     assert files.clear_leftovers(tmp_path) == 1
     assert sorted(p.name for p in tmp_path.iterdir()) == [".c", "mine.tmp"]
+
+
+def test_leftovers_are_known_by_their_names_where_locks_do_not_tell(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    mine = processes.owned("a")
+    dead = mine.replace(f"-{os.getpid()}.", f"-{gone.pid}.")
+    afar = re.sub("[0-9a-f]{8}-", "0" * 8 + "-", mine)
+    for name in (
+        f"{mine}x.tmp",
+        f"{dead}x.tmp",
+        f"{dead}y.tmp",
+        f"{afar}new.tmp",
+        f"{afar}old.tmp",
+    ):
+        (tmp_path / name).write_bytes(b"")
+    day_before = time.time() - 2 * processes.DAY
+    os.utime(tmp_path / f"{afar}old.tmp", (day_before, day_before))
+    assert files.clear_leftovers(tmp_path, locks=False) == 3
+    left = {f"{mine}x.tmp", f"{afar}new.tmp"}
+    assert {path.name for path in tmp_path.iterdir()} == left
+
+
+def test_what_is_written_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(files, "flush", lambda path: seen.append((path, (tmp_path / "a").exists())))
+    assert files.write_once(tmp_path / "a", b"x")
+    assert [there for _, there in seen] == [False, True]
+    assert seen[0][0].suffix == ".tmp"
+    assert seen[1][0] == tmp_path
 
 
 def test_a_lock_is_held_by_one(tmp_path):

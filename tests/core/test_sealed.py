@@ -73,6 +73,7 @@ def test_every_edge_that_is_not(changes, said):
         ({"format": True}, "its format is True"),
         ({"format": 3}, "its format is 3"),
         ({"command": 1}, "command is not text"),
+        ({"commit": "\x1b[31mred"}, "commit has characters that cannot be printed"),
         ({"settings": {"a": 1}}, "settings are not text"),
         ({"inputs": {"a": 1}}, "inputs are not digests"),
         ({"chunks": [1.0]}, "chunks are not numbers"),
@@ -93,7 +94,10 @@ def test_an_edit_breaks_the_seal():
     with pytest.raises(manifests.Broken, match="edited after it was written"):
         manifests.check_manifest(manifest() | {"command": "another"})
     without = {k: v for k, v in manifest().items() if k != "seal"}
-    assert manifests.check_manifest(without)  # the first release had no seals
+    with pytest.raises(manifests.Broken, match="its seal is gone"):
+        manifests.check_manifest(without)
+    del without["chunks"]  # the first release had neither
+    assert manifests.check_manifest(without)
 
 
 def test_json_is_taken_to_a_depth():

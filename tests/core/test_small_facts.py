@@ -1,6 +1,7 @@
 """Counting, ranks, keys and roles, against plain Python."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -9,8 +10,45 @@ import pytest
 
 from limelight._core import keys
 from limelight._core.errors import InputError
+from limelight._core.manifests import digest
+from limelight._core.norms import spec
 from limelight._core.numerics import count, masked_softmax, ranks, tree_finite, unit, widened
+from limelight._core.shown import in_words, shown_of
 from limelight._core.types import Example, Role, roles_of
+
+
+def test_the_order_of_entries_does_not_move_a_digest():
+    assert digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1}) != digest({"a": 1, "b": [3]})
+
+
+def test_a_matrix_without_entries_has_length_zero():
+    for matrix in (np.zeros((0, 3)), np.zeros((3, 0))):
+        assert float(spec(matrix)) == 0.0
+
+
+def test_an_example_is_shown_by_its_tokens_or_its_first_table():
+    tokens, other = np.arange(6.0).reshape(3, 2), np.ones((2, 2))
+    told = shown_of(SimpleNamespace(prompt=other, tokens=tokens, label=1.0), ())
+    assert told.values.tolist() == tokens.tolist()
+    assert told.label == "label +1"
+    told = shown_of(SimpleNamespace(number=3.0, prompt=other, query=tokens), ())
+    assert (told.values.tolist(), told.label) == (other.tolist(), "")
+    assert shown_of(SimpleNamespace(), ()).values.shape == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        (1, "+1"),
+        ([1, -1], "+1, -1"),
+        (3, "3"),
+        ([0, 0, 1], "class 2"),
+        ([1, 1, 0], "1, 1, 0"),
+        ([0.5, 0.5], "0.5, 0.5"),
+    ],
+)
+def test_labels_in_words(label, said):
+    assert in_words(label) == said
 
 
 def test_counts_round_halves_to_even_exactly():

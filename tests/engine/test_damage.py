@@ -101,6 +101,7 @@ WRONG = {
     "axes gone, by hand": edited("configuration.axes", []),
     "an axis renamed, by hand": edited("configuration.axes", [[["side"], [2.0, 3.0, 4.0]]]),
     "more trials, by hand": edited("configuration.trials", 4),
+    "its seal taken away": lambda manifest: manifest.pop("seal"),
     "another command, by hand": edited("command", "rm"),
     "a scale, by hand": edited("scale", "paper"),
     "another hash": edited("hash", "0" * 64),

@@ -1,17 +1,22 @@
 """A study's identity: stable for what is ours, and never blind to a change in the user's code."""
 
+import collections
 import dataclasses
+import functools
 import importlib
+import operator
 import os
+import re
 import subprocess
 import sys
 import textwrap
 
+import jax
 import numpy as np
 import optax
 import pytest
 
-from limelight._core.errors import StoreError
+from limelight._core.errors import InputError, StoreError
 from limelight._core.kinds import EARLIER, kind_of
 from limelight._identity import code
 from limelight._identity.description import changed_code, describe, digest, modern, without_code
@@ -322,6 +327,80 @@ def test_optimizers_of_optax_differ_by_what_they_hold():
     made = [optax.sgd(0.1), optax.sgd(0.2), optax.sgd(0.1, momentum=0.9), optax.adam(0.1)]
     assert len({digest(describe(one)) for one in made}) == len(made)
     assert digest(describe(optax.sgd(0.1))) == digest(describe(optax.sgd(0.1)))
+
+
+def times(factor, value):
+    return factor * value
+
+
+class Gain:
+    """Something with a method that is compiled."""
+
+    def __init__(self, gain):
+        self.gain = gain
+
+    def plain(self, value):
+        return self.gain * value
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def compiled(self, value):
+        return self.gain * value
+
+
+#: Settings that are called, and differ only in what they hold.
+HELD = {
+    "a compiled partial": lambda n: jax.jit(functools.partial(times, n)),
+    "a mapped partial": lambda n: jax.vmap(functools.partial(times, n)),
+    "a compiled method": lambda n: jax.jit(Gain(n).plain),
+    "a method that compiles": lambda n: Gain(n).compiled,
+    "a partial as a tree": lambda n: jax.tree_util.Partial(times, n),
+    "one of the operators": lambda n: operator.itemgetter(int(n)),
+    "a method of a mapping": lambda n: {"a": n}.get,
+    "a method of an array": lambda n: np.full(3, n).dot,
+    "a mapping by numbers": lambda n: {1: n, "1": 0.0},
+    "a number or its word as a name": lambda n: {1: 1.0} if n > 1 else {"1": 1.0},
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_what_a_setting_holds_is_told_apart(name):
+    one, again, two = (digest(describe(HELD[name](n))) for n in (1.0, 1.0, 2.0))
+    assert one == again != two
+
+
+#: Globals that a function reaches, likewise.
+REACHED = {
+    "a queue": lambda n: collections.deque([n]),
+    "a pattern": lambda n: re.compile(f"a{n}"),
+    "a compiled partial": lambda n: jax.jit(functools.partial(times, n)),
+    "what exec made": lambda n: _executed(f"def made(value): return {n} * value")["made"],
+}
+
+
+def _executed(text):
+    scope = {}
+    exec(text, scope)
+    return scope
+
+
+@pytest.mark.parametrize("name", REACHED)
+def test_what_a_global_holds_is_told_apart(name, monkeypatch):
+    seen = []
+    for number in (1.0, 1.0, 2.0):
+        monkeypatch.setitem(globals(), "GLOBAL", REACHED[name](number))
+        seen.append(code.digests(reaching))
+    assert seen[0] == seen[1] != seen[2]
+
+
+def reaching(value):
+    return GLOBAL, value  # noqa: F821
+
+
+def test_what_holds_itself_is_refused_in_one_line():
+    knot = Gain(None)
+    knot.gain = knot
+    with pytest.raises(InputError, match="cannot hold Gain objects: they hold themselves"):
+        describe(knot)
 
 
 def test_import_paths_of_the_first_release_mean_kinds():

@@ -100,3 +100,13 @@ def test_the_share_explained_has_no_scale():
     design = np.stack([np.ones(8), x], axis=1)
     _, share = _score(design, y[None], np.ones((1, 8)))
     np.testing.assert_allclose(share, [np.corrcoef(x, y)[0, 1] ** 2], rtol=1e-9)
+
+
+def test_a_point_that_alone_decides_a_coefficient_cannot_be_left_out():
+    design = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+    y, weights = np.array([[1.0, 2.0, 4.0, 3.0]] * 2), np.ones((2, 4))
+    weights[1, 3] = 0.0  # not in the second draw
+    error, _ = _score(design, y, weights)
+    assert np.isnan(error[0])
+    alone = [1.0 - 3.0, 2.0 - 2.5, 4.0 - 1.5]  # each less the mean of the other two
+    np.testing.assert_allclose(error[1], np.sqrt(np.mean(np.square(alone))))

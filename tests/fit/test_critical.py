@@ -121,3 +121,21 @@ def test_a_rise_through_two_points(rates):
     exact = np.log(81) / ((odds[1] - odds[0]) / 10)
     found = rise(np.array([10, 20]), 1000 * np.array([rates]), np.array([1000.0, 1000.0]))
     np.testing.assert_allclose(found, [exact], rtol=1e-4)
+
+
+def test_beyond_the_grid_is_one_step_more_in_a_standard_deviation():
+    success = {50: 3, 60: 4, 80: 5}  # of 10: resamples are at every size and beyond
+    table = grid(lambda T, m: 0.0, (100,), tuple(success), 10)
+    table.columns["success"][:] = [i < k for k in success.values() for i in range(10)]
+    found = critical(table)
+    drawn = found.draws[:, 0]
+    assert set(drawn) == {50.0, 60.0, 80.0, np.inf}
+    expected = np.where(np.isinf(drawn), 100.0, drawn).std()
+    assert found.deviations(found.resamples) == pytest.approx([expected])
+
+
+def test_a_rise_that_begins_before_the_grid_is_that_of_the_most_likely_curve():
+    sizes, trials = np.array([0, 90, 100]), np.full(3, 1e4)
+    successes = np.round(trials * expit((sizes + 40) / 45))
+    found = rise(sizes, successes[None], trials)
+    assert found[0] == pytest.approx(45 * np.log(81), rel=0.01)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from limelight.fit.curves import falls
+from limelight.fit.curves import crossing, falls
 
 
 def slow_fall(x, y, plateau, floor):
@@ -26,3 +26,8 @@ def test_falls_are_those_of_a_loop():
     assert 0 < found.done.sum() < 200
     sharp = [b < np.inf and b - a < a / 4 for a, b in slow]
     np.testing.assert_array_equal(found.within(0.25), sharp)
+
+
+def test_a_curve_that_touches_the_level_has_reached_it():
+    assert crossing([0, 1, 2, 3], [[0.0, 2.0, 1.0, 3.0]], 2.0).tolist() == [1.0]
+    assert crossing([0, 1, 2, 3], [[3.0, 2.0, 2.5, 0.0]], 2.0, falling=True).tolist() == [1.0]

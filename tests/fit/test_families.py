@@ -56,3 +56,8 @@ def test_below_reports_the_contradiction_first():
 def test_rates():
     assert families.rate(0, 72).interval[1] < 0.05  # 1 - 0.025 ** (1 / 72)
     assert families.rate(0, 71).interval[1] > 0.05
+
+
+def test_inside_names_the_point_farthest_from_the_middle():
+    points = [Point("a", 1.1, 1.0, 1.2, 5), Point("b", 2.8, 2.7, 2.9, 5)]
+    assert families.inside(points, 1.0, 3.0).value == 1.1

@@ -147,6 +147,14 @@ def test_a_page_of_an_unfinished_run_is_written(name, tmp_path):
     assert {verdict.verdict for verdict in made.verdicts} == {"inconclusive"}
 
 
+def test_a_picture_of_a_cell_that_is_not_there_yet_is_left_out(tmp_path):
+    found = ll.open(PUBLISHED.parent / "zhang2024" / "prompt")
+    found.rows(np.arange(1)).save(tmp_path / "table.parquet")
+    made = section(tmp_path)
+    assert any("'responses' could not be drawn: the run is not finished" in n for n in made.notes)
+    assert {verdict.verdict for verdict in made.verdicts} == {"inconclusive"}
+
+
 def test_a_run_without_its_first_chunks_has_a_page(tmp_path):
     shutil.copytree(RUNS / "li2023-fig1a-unfinished", tmp_path / "run")
     assert read_manifest(tmp_path / "run")

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from limelight import plot
 from limelight.plot import plain, save
 from limelight.plot._draw.frame import MOST_CATEGORIES
 from limelight.table import Table
@@ -83,3 +84,10 @@ def test_the_ends_of_a_map_have_the_colours_of_its_ends(scale):
     np.testing.assert_array_equal(shades[5], mesh.cmap(1.0))
     np.testing.assert_array_equal(shades[0], mesh.cmap(0.0))
     assert _tips([(axes, cells, mesh)]) == "max"
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_letters_that_the_font_lacks_are_drawn_without_a_word(kind, recwarn):
+    drawn = plot.lines([("\u6ce8\u610f", [1, 2], [0.5, 0.1])], x_label="n", y_label="\u2f00")
+    assert plot.render(drawn, kind)
+    assert not [str(one.message) for one in recwarn if "Glyph" in str(one.message)]

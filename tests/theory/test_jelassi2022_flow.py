@@ -80,3 +80,11 @@ def test_a_flow_ends_after_its_steps(double):
     assert int(found.steps) == 3
     assert found.time.shape == (4,)
     assert 0 < float(found.time[-1]) < 1e6
+
+
+def test_a_run_that_needs_more_steps_than_it_may_take_ends_before():
+    population, layer = world()
+    path = flow(population, layer, layer.start(), 1000.0, most=5)
+    assert int(path.steps) == 5
+    assert path.time.shape == (6,)
+    assert 0 < float(path.time[-1]) < 1000.0

@@ -59,6 +59,10 @@ def test_the_printed_dimension_by_hand():
 
 
 def test_complexity_of_nothing_is_nothing():
+    for words in ({"dimension": 0}, {"examples": 0}, {"draws": 1}, {"seed": -1}):
+        with pytest.raises(InputError, match=f"{next(iter(words))} = "):
+            complexity(**{"dimension": 3, "examples": 4, "draws": 4, "seed": 0, **words})
+    assert complexity(dimension=1, examples=1, draws=2).value == 1.0
     assert complexity(norm=0.0, dimension=3, examples=4, draws=4).value == 0.0
     with pytest.raises(InputError, match="norm = -1"):
         complexity(norm=-1.0)

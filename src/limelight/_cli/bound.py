@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from limelight._cli.images import Heads, Like
-from limelight._cli.options import Json, check_output
+from limelight._cli.options import Json, check_not_read, check_output
 from limelight._cli.progress import busy
 from limelight._cli.text import emit, plural, print_table, say
 
@@ -79,6 +79,8 @@ def bound(
         raise InputError(f"{key} has no bound on weights", "edelman2022 has")
     if plot is not None:
         check_output(plot, ".png", ".svg", ".pdf")
+    if certificate is not None:
+        check_output(certificate, ".json")
     if check is not None:
         run_check(check, file, like, json)
         return
@@ -102,6 +104,7 @@ def bound(
     if certificate is not None:
         from limelight.certificate import certify
 
+        check_not_read(certificate, report.checkpoint.files)
         certify(report, report.checkpoint.files[0]).save(certificate)
     if json:
         from limelight._core.files import files_digest

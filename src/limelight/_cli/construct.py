@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from limelight._cli.options import Json
+from limelight._cli.options import Json, check_output
 from limelight._cli.text import emit, plural, say, typeset
 
 
@@ -108,6 +108,7 @@ def construct(
         )
     if output is None:
         raise InputError("no file to write was given", "add -o out.safetensors")
+    check_output(output, ".safetensors")
     from limelight.models.construct import construct as build
 
     made = build(

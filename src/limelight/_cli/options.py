@@ -126,6 +126,8 @@ def settings(pairs: Iterable[str]) -> dict[str, str]:
             raise InputError(
                 f"--set {pair!r} is not PATH=VALUE", "for example --set train.steps=200"
             )
+        if path in found:
+            raise InputError(f"--set {path} occurs twice", f"{path}={found[path]}, and {value}")
         found[path] = value
     return found
 
@@ -170,3 +172,11 @@ def check_output(path: Path, *suffixes: str) -> None:
         raise InputError(f"cannot write {path}", f"the name must end in {listed}")
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}", "make it first, or choose another")
+
+
+def check_not_read(path: Path, files: Iterable[str | Path]) -> None:
+    """Refuse to write over what was read, or over the configuration beside it."""
+    read = [Path(file) for file in files]
+    for file in (*read, *(other for one in read[:1] for other in one.parent.glob("*config*.json"))):
+        if path.exists() and file.exists() and path.samefile(file):
+            raise InputError(f"cannot write {path}", "it was read: choose another name")

@@ -16,7 +16,7 @@ from limelight._cli.images import (
     name_of,
     say_read,
 )
-from limelight._cli.options import Json, Seed, check_output, spread
+from limelight._cli.options import Json, Seed, check_not_read, check_output, spread
 from limelight._cli.progress import Bar, busy
 from limelight._cli.text import emit, print_table, say
 
@@ -117,6 +117,8 @@ def prune(
             kept_patches(share, 1)
         use_cache()
         name, network = name_of(file), said.load(file)
+        if output is not None:
+            check_not_read(output, network.files)
         model, sight = network.model, Sight.of(network)
         if model.outputs is None:
             raise InputError(f"{name} has no head that names classes", "probe needs none")

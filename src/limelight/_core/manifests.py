@@ -61,8 +61,8 @@ def check_depth(value: Any) -> None:
 def check_manifest(value: Any) -> dict[str, Any]:
     """A manifest as it was written, or what is wrong with it.
 
-    Its hash must be that of its configuration. Its seal, where it has one (those of earlier
-    releases have none), must be that of all the rest.
+    Its hash must be that of its configuration. Its seal must be that of all the rest; those of
+    earlier releases, which list no chunks, may have none.
 
     Raises:
         Broken: In words.
@@ -72,6 +72,9 @@ def check_manifest(value: Any) -> dict[str, Any]:
         raise Broken(f"its format is {manifest.get('format')!r:.20}, this version reads {READ}")
     for name in _WORDS:
         _need(isinstance(manifest.get(name, ""), str), f"{name} is not text")
+        # a command names folders as they are; it is written out wherever it is shown
+        plain = name == "command" or manifest.get(name, "").isprintable()
+        _need(plain, f"{name} has characters that cannot be printed")
     settings = _mapping(manifest.get("settings", {}), "settings")
     _need(all(isinstance(text, str) for text in settings.values()), "settings are not text")
     inputs = _mapping(manifest.get("inputs", {}), "inputs")
@@ -87,6 +90,7 @@ def check_manifest(value: Any) -> dict[str, Any]:
     _need(
         manifest.get("hash") == digest(configuration), "its configuration is not that of its hash"
     )
+    _need("seal" in manifest or "chunks" not in manifest, "its seal is gone")
     if "seal" in manifest:
         rest = {name: entry for name, entry in manifest.items() if name != "seal"}
         _need(manifest["seal"] == digest(rest), "it was edited after it was written")

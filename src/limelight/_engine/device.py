@@ -181,7 +181,7 @@ def commit() -> str:
     """The commit of a source checkout, `LIMELIGHT_COMMIT` where there is none, else nothing."""
     told = os.environ.get("LIMELIGHT_COMMIT")
     if told:
-        return told
+        return "".join(filter(str.isprintable, told))
     here = Path(__file__).resolve().parents[3]
     if not (here / ".git").exists():
         return ""

@@ -8,6 +8,7 @@ class or function itself comes from. Variables of the environment count where a 
 them. Files that the code names are the study's inputs (`inputs`).
 """
 
+import copyreg
 import dataclasses
 import functools
 import hashlib
@@ -46,6 +47,8 @@ _SILENT = {
     "__weakref__",
     "_abc_impl",
 }
+#: What can stand inside a compiled function.
+_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 _MADE_BY_DATACLASS = {"__init__", "__repr__", "__eq__", "__hash__", "__replace__"}
 
 
@@ -125,7 +128,8 @@ class _Walk:
 
     def _own(self, part: Any) -> bool:
         module = part.__name__ if isinstance(part, types.ModuleType) else part.__module__
-        return bool(module) and (package(part) == self.home or not _installed(module))
+        # what `exec` made outside a module has none
+        return not module or package(part) == self.home or not _installed(module)
 
     # --- what a part is made of; whatever it reaches is put in line ----------------------------
 
@@ -175,7 +179,7 @@ class _Walk:
         if hasattr(value, "__wrapped__") and not isinstance(value, type | types.FunctionType):
             # Compiled or with derivatives of its own: the functions count, not their bookkeeping.
             parts = {"__wrapped__": value.__wrapped__} | attributes(value)
-            some = {k: v for k, v in parts.items() if isinstance(v, types.FunctionType)}
+            some = {k: v for k, v in parts.items() if isinstance(v, _FUNCTIONS)}
             return [name_of(type(value)), *(self._value(some[k]) for k in sorted(some))]
         if isinstance(value, type | types.FunctionType):
             if self._own(value):
@@ -224,7 +228,7 @@ class _Walk:
         if inside or self._own(type(value)):
             return [(name, self._value(held)) for name, held in sorted(inside.items())]
         try:
-            return self._value(value.__reduce_ex__(2)[1:])
+            return self._value(copied_from(value))
         except Exception:  # it cannot be copied: a lock, a file; its type must do
             return ""
 
@@ -257,10 +261,26 @@ def attributes(value: Any) -> dict[str, Any]:
     return own | (dict(vars(value)) if hasattr(value, "__dict__") else {})
 
 
+def copied_from(value: Any) -> Any:
+    """What a copy of an object would be made from.
+
+    Example:
+        >>> import operator
+        >>> copied_from(operator.itemgetter(3))[0]
+        (3,)
+    """
+    reduce = copyreg.dispatch_table.get(type(value), lambda value: value.__reduce_ex__(2))
+    made = reduce(value)[1:]
+    if isinstance(made, str):
+        return made
+    # what stands in a container comes as iterators
+    return (*made[:2], *(one if one is None else list(one) for one in made[2:4]))
+
+
 def unwrapped(value: Any) -> Any:
     """The function inside an object that compiles or transforms it, such as that of `jit`."""
     seen = 0
-    while not isinstance(value, type | types.FunctionType) and seen < 20:
+    while not isinstance(value, type | types.FunctionType | types.MethodType) and seen < 20:
         if not hasattr(value, "__wrapped__"):
             break
         value, seen = value.__wrapped__, seen + 1

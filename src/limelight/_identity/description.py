@@ -32,7 +32,9 @@ def describe(value: Any) -> Any:
         fields = {f.name: describe(getattr(value, f.name)) for f in dataclasses.fields(value)}
         return {**_what(type(value)), **fields}
     if isinstance(value, Mapping):
-        return {str(k): describe(v) for k, v in value.items()}
+        if all(isinstance(k, str) for k in value):
+            return {k: describe(v) for k, v in value.items()}
+        return {"is": "mapping", "of": [[describe(k), describe(v)] for k, v in value.items()]}
     if isinstance(value, tuple | list):
         return [describe(item) for item in value]
     if isinstance(value, functools.partial):
@@ -123,7 +125,8 @@ def _put_in(part: Any) -> dict[str, str]:
 
 def _describe_callable(value: Any) -> Any:
     """A function, or an object that is called like one."""
-    value = code.unwrapped(value)
+    if (inner := code.unwrapped(value)) is not value:
+        return describe(inner)
     if isinstance(value, types.MethodType):
         return {"is": "method", "of": describe([value.__func__, value.__self__])}
     if ours := kind_of(value):
@@ -136,14 +139,25 @@ def _describe_callable(value: Any) -> Any:
         return {"is": code.name_of(value), "holds": held} if held else code.name_of(value)
     if hasattr(value, "__code__"):
         return _what(value)
-    if isinstance(value, types.BuiltinFunctionType) or not code.attributes(value):
-        return code.name_of(value)
-    return _describe_object(value)
+    if code.attributes(value):
+        return _describe_object(value)
+    name, bound = code.name_of(value), getattr(value, "__self__", None)
+    if bound is not None and not isinstance(bound, type | types.ModuleType):
+        return {"is": "method", "of": describe([name, bound])}
+    if hasattr(value, "__name__"):
+        return name
+    return {"is": name, "of": describe(code.copied_from(value))}  # such as an itemgetter
 
 
 def _describe_object(value: Any) -> dict[str, Any]:
     """What an object is, and what it holds."""
-    state = {name: describe(held) for name, held in sorted(code.attributes(value).items())}
+    try:
+        state = {name: describe(held) for name, held in sorted(code.attributes(value).items())}
+    except RecursionError:
+        raise InputError(
+            f"a study cannot hold {type(value).__name__} objects: they hold themselves",
+            "its identity must say what they are: use numbers, words, arrays or dataclasses",
+        ) from None
     return {**_what(type(value)), **state}
 
 

@@ -12,7 +12,7 @@ from limelight._core.errors import InputError
 from limelight.table import Table
 
 #: How a recipe fails that looks for a cell, a number or a range that is not there.
-STUMBLES = (LookupError, ValueError, ArithmeticError, TypeError)
+STUMBLES = (LookupError, ValueError, ArithmeticError, TypeError, StopIteration, AttributeError)
 
 
 def planned_rows(manifest: Mapping[str, Any]) -> int | None:

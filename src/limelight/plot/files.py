@@ -2,6 +2,7 @@
 
 import io
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,16 +104,18 @@ def render(
         >>> plot.render(picture, "svg")[:5]
         b'<?xml'
     """
-    figure = figure.matplotlib() if isinstance(figure, Picture) else figure
     buffer = io.BytesIO()
-    with _WRITER, _settings(_WRITING), _settled(figure):
-        figure.savefig(
-            buffer,
-            format=kind,
-            dpi=dots_per_inch,
-            facecolor="white",
-            metadata=_METADATA[kind],  # pyright: ignore[reportArgumentType]
-        )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands there
+        figure = figure.matplotlib() if isinstance(figure, Picture) else figure
+        with _WRITER, _settings(_WRITING), _settled(figure):
+            figure.savefig(
+                buffer,
+                format=kind,
+                dpi=dots_per_inch,
+                facecolor="white",
+                metadata=_METADATA[kind],  # pyright: ignore[reportArgumentType]
+            )
     return _fewer_colours(buffer, dots_per_inch) if kind == "png" else buffer.getvalue()
 
 
