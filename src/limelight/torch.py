@@ -45,12 +45,12 @@ def prune(
     *,
     schedule: str | Path | None = None,
 ) -> nn.Module:
-    """Let only a share of the patches go on behind one block; the model is changed in place.
+    """Let only a share of the patches go on after one block; the model is changed in place.
 
     Args:
         model: A `VisionTransformer` of timm.
         keep: Share of the patches that stay.
-        at: The block behind which the others go, counted from 1; a quarter of the way when not
+        at: The block after which the others go, counted from 1; a quarter of the way when not
             given.
         policy: `attention`, `similarity`, `norm` or `random`; see the guide to instruments.
         schedule: A file that `limelight prune -o` wrote, instead of the three above.
@@ -152,7 +152,7 @@ def _cutting(
 
 
 def _weighing(state: dict[str, Any], last: bool) -> Callable[..., Tensor]:
-    """A block behind the merge: attention in proportion to sizes; the last one takes it apart."""
+    """A block after the merge: attention in proportion to sizes; the last one takes it apart."""
 
     def forward(block: nn.Module, x: Tensor, *given: Any, **named: Any) -> Tensor:
         if not state:
