@@ -145,7 +145,7 @@ def draw(table: Table) -> plot.Picture:
             f"$m$ = {m}",
             "left: medians and quartiles (DeiT: range); others: means and 95 % intervals",
             "trained positions enter through token lengths only",
-            "the network after the head is not covered",
+            "the network behind the head is not covered",
         ),
     )
 
