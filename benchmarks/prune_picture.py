@@ -56,7 +56,7 @@ def beside_tome(records: list[dict]) -> Picture:
                 look = {"colour": POLICIES.index(policy), "dash": blocks.index(int(block))}
                 marks.append(Series(policy, x, y, **look))
         marks += [
-            Guide(f"cut behind block {at}", [], [], colour="ink", dash=i)
+            Guide(f"cut after block {at}", [], [], colour="ink", dash=i)
             for i, at in enumerate(blocks)
         ]
         marks.append(Reference("", 0.0))

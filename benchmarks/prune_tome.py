@@ -207,7 +207,7 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--model", default="deit_tiny_patch16_224")
     parser.add_argument(
-        "--at", type=int, action="append", help="cut behind it; 3 and 6 if not given"
+        "--at", type=int, action="append", help="cut after it; 3 and 6 if not given"
     )
     parser.add_argument("--policy", action="append", choices=limelight.torch.POLICIES)
     parser.add_argument("--limit", type=int)

@@ -91,7 +91,8 @@ def test_a_check_shows_what_was_proved(tmp_path):
     shown = Cells(report._repr_html_())
     assert shown.texts[0] == "pass: a&b.safetensors, all 2^8 inputs"
     assert shown.texts.count("holds") == 2
-    assert f"{report.tolerance:.4g}" in shown.texts
+    assert "<td>10<sup>−6</sup></td>" in report._repr_html_()  # what was allowed
+    assert report.tolerance == 1e-6
     assert "certificate: ok" in shown.texts
 
 

@@ -222,6 +222,7 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path):
 def test_docstring_examples_are_true(name):
     if name == "limelight.torch":  # an extra, which nothing else imports
         pytest.importorskip("torch", reason="PyTorch is not installed")
+        pytest.importorskip("timm", reason="timm is not installed")
     module = importlib.import_module(name)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     assert doctest.testmod(module, optionflags=flags).failed == 0

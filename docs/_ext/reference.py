@@ -27,6 +27,14 @@ SHELVES = {
 }
 #: Public names that live in modules below a shelf, where each module has one subject.
 BELOW = {
+    "limelight.fit": (
+        *("estimates.share", "estimates.mean", "estimates.median", "estimates.paired"),
+        *("estimates.paired_shares", "estimates.difference", "estimates.share_gap"),
+        *("estimates.ratio", "estimates.of_means", "estimates.largest", "estimates.together"),
+        *("estimates.lowest", "estimates.highest", "estimates.hull", "estimates.joined"),
+        *("estimates.enough", "estimates.missing"),
+        *("curves.crossing", "curves.falls", "curves.slopes", "curves.law"),
+    ),
     "limelight.papers": (
         *("load", "known", "contents.Paper", "contents.Statement"),
         *("recipe.Figure", "recipe.Scale", "recipe.scales"),

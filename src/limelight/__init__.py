@@ -1,7 +1,7 @@
 """limelight: the executable theory of attention.
 
 `table = Study(world, model, train, measures).sweep(axes)`: a truth is drawn, examples are sampled,
-a model is trained, a number is read; many at once, resumable, with an interval on every point.
+a model is trained, a number is read; many at once; a run resumes, and statistics have intervals.
 
 Names are loaded when they are first used, so that importing this package costs nothing. What is
 listed here is for users; what begins with an underscore serves the library itself.

@@ -45,15 +45,23 @@ def prune(
     *,
     schedule: str | Path | None = None,
 ) -> nn.Module:
-    """Let only a share of the patches go on behind one block; the model is changed in place.
+    """Let only a share of the patches go on after one block; the model is changed in place.
 
     Args:
         model: A `VisionTransformer` of timm.
         keep: Share of the patches that stay.
-        at: The block behind which the others go, counted from 1; a quarter of the way when not
+        at: The block after which the others go, counted from 1; a quarter of the way when not
             given.
         policy: `attention`, `similarity`, `norm` or `random`; see the guide to instruments.
         schedule: A file that `limelight prune -o` wrote, instead of the three above.
+
+    Example:
+        >>> import timm
+        >>> small = {"img_size": 8, "patch_size": 4, "embed_dim": 12, "depth": 4, "num_heads": 2}
+        >>> model = timm.models.VisionTransformer(**small, num_classes=5).eval()
+        >>> patched = prune(model, keep=0.5, at=2)
+        >>> patched is model, model.limelight_schedule.keep, patched(torch.ones(1, 3, 8, 8)).shape
+        (True, 0.5, torch.Size([1, 5]))
 
     Returns:
         The same model.
@@ -91,7 +99,16 @@ def prune(
 
 
 def restore(model: nn.Module) -> nn.Module:
-    """Take the patch off; nothing happens to a model without one."""
+    """Take the patch off; nothing happens to a model without one.
+
+    Example:
+        >>> import timm
+        >>> small = {"img_size": 8, "patch_size": 4, "embed_dim": 12, "depth": 4, "num_heads": 2}
+        >>> model, image = timm.models.VisionTransformer(**small).eval(), torch.ones(1, 3, 8, 8)
+        >>> whole = model(image)
+        >>> bool((restore(prune(model, keep=0.5))(image) == whole).all())
+        True
+    """
     for block in _blocks(model):
         block.__dict__.pop("forward", None)
     model.__dict__.pop("limelight_schedule", None)
@@ -152,7 +169,7 @@ def _cutting(
 
 
 def _weighing(state: dict[str, Any], last: bool) -> Callable[..., Tensor]:
-    """A block behind the merge: attention in proportion to sizes; the last one takes it apart."""
+    """A block after the merge: attention in proportion to sizes; the last one takes it apart."""
 
     def forward(block: nn.Module, x: Tensor, *given: Any, **named: Any) -> Tensor:
         if not state:

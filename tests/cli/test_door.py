@@ -112,6 +112,14 @@ def test_a_recipe_where_its_title_belongs_is_one_line(call):
     assert "Traceback" not in said
 
 
+def test_a_project_that_holds_a_package_of_its_name_is_a_paper(call):
+    write_package(Path("coins_p") / "coins_p", "coins2026")
+    assert "Of coins" in call("show", "./coins_p").out
+    ran = call("run", "./coins_p", "fig1", "--scale", "smoke", "--json")
+    assert ran.code == 0
+    assert call("cite", ran.json["store"], "--paper", "./coins_p").out.startswith("@misc{coins2026")
+
+
 @pytest.mark.parametrize("write", [write_file, write_package])
 def test_a_file_or_a_folder_is_a_paper(call, write):
     here = "./" + str(write(Path("coins_a.py" if write is write_file else "coins_b"), "coins2026"))

@@ -277,6 +277,6 @@ def test_several_blocks_make_several_curves():
     picture = draw_curve(found)
     labels = [mark.label for mark in picture.panels[0].content]
     assert list(dict.fromkeys(labels)) == [
-        "whole network", "similarity", "norm", "cut behind block 1", "cut behind block 2", "",
+        "whole network", "similarity", "norm", "cut after block 1", "cut after block 2", "",
     ]  # fmt: skip
     assert picture.panels[1].x == "kFLOPs per image"

@@ -472,7 +472,7 @@ def test_what_is_no_plain_vit_is_refused_by_what_it_is(names, says, tmp_path):
         ("hf-vit", {"num_attention_heads": 3}, "3 heads do not share 16 columns"),
         ("hf-vit", {"num_attention_heads": "two"}, "says heads = 'two'"),
         ("timm-vit", {"architecture": "swin_tiny_patch4_window7_224"}, "no plain ViT of timm's"),
-        ("timm-vit", {"architecture": "vit_base_patch16_rpn_224"}, "stand behind attention"),
+        ("timm-vit", {"architecture": "vit_base_patch16_rpn_224"}, "stand after attention"),
         ("timm-vit", {"model_args": {"scale_attn_norm": True}}, "changes scale_attn_norm"),
         ("timm-vit", {"model_args": {}}, "16 columns and 2 blocks are not those of"),
         ("timm-vit", {"global_pool": "max"}, "its head reads 'max'"),

@@ -1,1 +1,4 @@
-"""The command line: `app` and one small module a command; `common` is what they share."""
+"""The command line: `app`, and one small module per command.
+
+`options`, `images`, `crew`, `progress` and `text` are what they share.
+"""

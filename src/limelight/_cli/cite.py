@@ -13,7 +13,9 @@ def cite(
     paper: str | None = PaperAt,
     json: bool = Json,
 ) -> None:
-    """Print BibTeX for the paper and the software behind a run; a study of yours has no paper.
+    """Print BibTeX for a run: its paper and the software.
+
+    A study of your own has no paper.
 
     Examples:
       limelight cite li2023
@@ -33,7 +35,7 @@ def cite(
 
 
 def _paper_of(place: str, paper):
-    """The paper behind a run or a table; none behind a study of somebody's own."""
+    """The paper of a run or a table; a study of somebody's own has none."""
     from pathlib import Path
 
     from limelight._core.errors import InputError, suggest

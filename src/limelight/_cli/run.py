@@ -193,6 +193,8 @@ def show(recipe, place: Path, scale: str, table, last, took: str, json: bool, pa
         say(divergence(table), hang=4)
     if picture is not None:
         print_small(picture)
+    if lines:
+        say()
     for line in lines:
         say(line if _ROW.search(line) else typeset(line), hang=4)
     if why := undecided(verdicts):
@@ -224,7 +226,7 @@ def print_small(picture) -> None:
 
     text = in_terminal(picture, min(columns(), 80))
     if text and speaks_unicode(sys.stdout):
-        typer.echo(f"\n{visible(text)}\n")
+        typer.echo(f"\n{visible(text)}")
 
 
 def undecided(verdicts) -> str:

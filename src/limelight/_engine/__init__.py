@@ -1,10 +1,11 @@
 """The engine: a grid of trials, planned, run in chunks, stored, resumed.
 
 `grid` axes and cells; `plan` programs and chunks, known before anything starts; `batch` and `lanes`
-the two ways to compute a chunk; `run` the loop over chunks; `share` the same for one worker among
-many; `store` the run folder; `claims` who works on what; `status` how far it is; `identity`
-and `code` what makes two studies the same; `cost` FLOPs and bytes, counted before anything
-is compiled; `device` memory, cache and sharding.
+the two ways to compute a chunk; `run` the loop over chunks; `store` the run folder, `reading` what
+a whole one holds; `claims` who works on what; `progress` what a bar shows; `cost` FLOPs and bytes,
+counted before anything is compiled; `device` memory, cache and sharding.
+
+What makes two studies the same is in `_identity`; many workers on one run are in `_workers`.
 
 Nothing here knows a world, a model, a measure, an experiment or a paper.
 """

@@ -1,7 +1,7 @@
 """Pages: what a browser shows of runs and of published results.
 
 - `report`: one page that needs no other file. `site`: a folder of pages.
-- `parts`: claims, figures, tables; `strips`: a claim drawn as a strip.
+- `parts`: claims, figures, tables.
 - `shell`: the head of every page, its policy, and text made safe.
 """
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight._core.notebook import grid, line
+from limelight._core.notebook import Maths, grid, line
 from limelight.certificate._claim import ConstructionClaim, read_claim
 from limelight.certificate._recompute import altered, network_width, wrong_copy, wrong_fields
 from limelight.models.construct._files import finite
@@ -94,7 +94,8 @@ class CheckReport:
             forgiven = self.head_error_upper + self.slack
             sides["head error"] = (self.head_error_upper, forgiven)
         conditions = [
-            ("holds" if proved <= allowed else "FAILS", name, f"{proved:.4g}", f"{allowed:.4g}")
+            ("holds" if proved <= allowed else "FAILS", name)
+            + (Maths(f"{proved:.4g}"), Maths(f"{allowed:.4g}"))
             for name, (proved, allowed) in sides.items()
         ]
         title, *facts = str(self).split("\n")

@@ -37,8 +37,10 @@ class Similarity:
 
     Args:
         values: By name, images first: see `measures.similarity`.
-        grip: Of the theorem of rank collapse, by block: it holds on to what is below 1.
-        factor: What it bounds: $|\mathrm{res}|$ behind attention over that before, as measured.
+        grip: $4 \beta H |\mathrm{res}|^2 / \sqrt{d_{qk}}$ by block; the theorem says something
+            where it is below 1.
+        factor: What the theorem bounds, as measured: $|\mathrm{res}|$ after attention over that
+            before.
     """
 
     values: dict[str, Float[np.ndarray, "images depths"]]
@@ -54,7 +56,7 @@ class Similarity:
         return self.values[name].min(axis=0), self.values[name].max(axis=0)
 
     def trend(self, name: str) -> str:
-        """Whether tokens are more alike behind the last block than behind the first."""
+        """Whether tokens are more alike after the last block than after the first."""
         path = self.mean(name)
         change = float(path[-1] - path[1])
         return "steady" if abs(change) < STEADY else "rises" if change > 0 else "falls"
@@ -75,7 +77,7 @@ class Similarity:
 def grip(model: ViT, residuals: Float[np.ndarray, " blocks"]) -> Float[np.ndarray, " blocks"]:
     r"""$4 \beta H |\mathrm{res}|^2 / \sqrt{d_{qk}}$ of every block.
 
-    Departures: the theorem has no norm before attention; here its input is what stands behind the
+    Departures: the theorem has no norm before attention; here its input is what stands after the
         norm, and the gain of the norm is not part of $W_{QK}$. Biases of queries and keys are left
         out, as in the paper.
 

@@ -26,7 +26,7 @@ def draw_curve(found: Pruned) -> Picture:
             marks.append(Series(policy, places, accuracy, **look))
         if several:  # colours are policies, dashes are blocks
             marks += [
-                Guide(f"cut behind block {at}", [], [], colour="ink", dash=i)
+                Guide(f"cut after block {at}", [], [], colour="ink", dash=i)
                 for i, at in enumerate(found.at)
             ]
         return [*marks, Reference("", 100 * whole.accuracy)]
@@ -38,7 +38,7 @@ def draw_curve(found: Pruned) -> Picture:
               f"milliseconds per image ({where})"),
         Panel("counted", lines(lambda r: r.flops / size), Axis(""), f"{unit} per image"),
     ]  # fmt: skip
-    cut = f"cut behind block {found.at[0]}; " if not several else ""
+    cut = f"cut after block {found.at[0]}; " if not several else ""
     ends = 100 * (whole.interval[1] - whole.interval[0]) / 2
     note = f"{found.images}; {cut}an accuracy is known to about {ends:.1f} points (95 %)"
     return Picture(parts, 2, TWO_COLUMNS, 3.2, note=note, share="y")

@@ -2,7 +2,7 @@ r"""Artifact tokens: patches whose tokens are far longer than the others.
 
 Large ViTs keep notes in a few patches of little content; those tokens are several times as long as
 the rest (Darcet et al. 2024, "Vision transformers need registers"). The length of a token is
-$|x_i|_2$ over the channels, of the tokens that leave a block, before any norm: behind the last norm
+$|x_i|_2$ over the channels, of the tokens that leave a block, before any norm: after the last norm
 all tokens are about equally long, which hides them.
 
 What is long depends on the network and on the block, so no fixed number serves. A token counts as
@@ -32,7 +32,7 @@ NORMAL = 1.4826
 
 @dataclass(frozen=True)
 class Norms:
-    """Lengths of tokens, before the first block and behind every block.
+    """Lengths of tokens, before the first block and after every block.
 
     Args:
         lengths: Of the patches, by image and depth.

@@ -22,7 +22,7 @@ Labels = Int[np.ndarray, " patches"]
 CLUSTERS = range(2, 9)
 #: Starts of k-means, and steps at most.
 STARTS, STEPS = 4, 50
-#: Square of the length of a sum of points that is taken for none.
+#: A sum of points whose squared length is below this has no direction.
 TINY = 1e-12
 
 
@@ -32,11 +32,11 @@ class Overlay:
 
     Args:
         clusters: How many, their $C$.
-        silhouette: Of these, from -1 to 1.
+        silhouette: How well they are told apart, from -1 to 1.
         sigma: Root mean square distance from the centres over their mean length.
         strength: Slope of the logits of every head, their $\lambda$.
         r_squared: Share of the variance of logits in a row that the slope explains, by head.
-        predicted: Distance from the centres behind attention over that before; see `law`.
+        predicted: Distance from the centres after attention over that before; see `law`.
         measured: The same, by the head's own weights.
     """
 
@@ -57,7 +57,7 @@ def overlay(
     Departures: centres keep their own lengths, divided by the mean one; the model's are 1.
 
     Args:
-        tokens: Patches behind the norm, clean.
+        tokens: Patches after the norm, clean.
         weights: Attention among the patches; rows are made to add up to 1.
         seed: Of the starts of k-means.
     """
@@ -84,7 +84,7 @@ def law(
     sigma: Real,
     strength: Real,
 ) -> float:
-    r"""Root mean square distance from the sample centres behind attention, over that before.
+    r"""Root mean square distance from the sample centres after attention, over that before.
 
     With $\tilde h_i = x_i - c_k$, which adds up to 0 over a cluster, and $d \to \infty$,
 

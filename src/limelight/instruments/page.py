@@ -189,7 +189,7 @@ def _norms(found: Probe, drawn: dict[str, Svg]) -> Section | None:
         "Artifact tokens",
         _said(found, "norms")
         + " Large ViTs keep notes in a few patches, whose tokens grow several times as long as the"
-        " others (Darcet et al. 2024). Behind the last norm they cannot be seen.",
+        " others (Darcet et al. 2024). After the last norm they cannot be seen.",
         figures=[Illustration(drawn["norms"], text)],
         numbers=[Numbers("By depth.", titles, rows)],
     )
@@ -213,7 +213,7 @@ def _denoising(found: Probe, drawn: dict[str, Svg]) -> Section | None:
         " were hit and for those that were not.".format(**found.settings)
     )
     controls = (
-        "Noise behind the output map over noise behind the norm, with other attention in place of"
+        "Noise after the output map over noise after the norm, with other attention in place of"
         " the block's own."
     )
     parts = (

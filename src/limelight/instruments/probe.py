@@ -60,12 +60,12 @@ class Noise:
 
     Args:
         stages: $g$ of every stage: blocks, stages, populations.
-        gains: Noise behind the output map over noise behind the norm, by what stands in for
+        gains: Noise after the output map over noise after the norm, by what stands in for
             attention: blocks, controls, and (hit, spared, feature).
         against_identity: Noise that attention lets through over what $A = I$ does: blocks, (hit,
             spared, feature), (geometric mean over images, lower and upper end, 95 %). Infinite
             where $A = I$ lets nothing through; ends are NaN where there is no interval.
-        parts: Of noise on features, over noise behind the norm: `total`, `frozen`, `response`,
+        parts: Of noise on features, over noise after the norm: `total`, `frozen`, `response`,
             `predicted`, by block.
     """
 
@@ -75,7 +75,7 @@ class Noise:
     parts: dict[str, np.ndarray]
 
 
-#: Of noise on features behind averaging: all of it, and how it comes about.
+#: Of noise on features after averaging: all of it, and how it comes about.
 PARTS = ("total", "frozen", "response", "predicted")
 #: Which noise a gain is of: on hit and on spared patches of noisy images; on tokens.
 KINDS = (*POPULATIONS, "feature")

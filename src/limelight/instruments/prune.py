@@ -1,6 +1,6 @@
 r"""Token sparsification on a real ViT: what keeping fewer tokens costs, and what it saves.
 
-Behind one block the class token and $k$ patches go on; the others are gone, not masked, or merged
+After one block the class token and $k$ patches go on; the others are gone, not masked, or merged
 into those that stay, so later blocks are smaller programs. Which patches stay is a policy; all are
 held against no pruning on the same images, in one table.
 """
@@ -58,9 +58,9 @@ class PrunedRow:
 
     Args:
         policy: Which patches stay; `none` where all do.
-        at: The block behind which the others go.
+        at: The block after which the others go.
         keep: Share of the patches that stay.
-        tokens: Tokens of the blocks behind the cut, a class token included.
+        tokens: Tokens of the blocks after the cut, a class token included.
         accuracy: Share of images named rightly.
         interval: Wilson's, 95 %.
         difference: Accuracy less that without pruning, on the same images.
@@ -165,7 +165,7 @@ def prune(
         groups: How its outputs name their classes.
         keep: Shares of patches to keep; 1 is the whole ViT, which is always measured.
         policies: Of `POLICIES`; by default all that the images allow.
-        at: The block behind which tokens are dropped, counted from 1; or several, each tried.
+        at: The block after which tokens are dropped, counted from 1; or several, each tried.
         batch: Images in one call.
         rounds: Timed rounds at least; batches are gone through again where there are fewer.
         progress: Called with the state of the work after every batch.
@@ -297,7 +297,7 @@ def output(
     """The output for one image; patches of the highest scores are kept first.
 
     Args:
-        model: Its `keep` says behind which block, and how many.
+        model: Its `keep` says after which block, and how many.
         tokens: The image.
         scores: Of the patches, for policies that do not ask the network.
         policy: `similarity` merges, `norm` ranks by length; otherwise scores or attention decide.
@@ -359,7 +359,7 @@ def _check(
 ) -> None:
     depth = len(model.blocks)
     if depth < 2:
-        raise InputError("a ViT of one block has no block behind the cut", "two blocks or more")
+        raise InputError("a ViT of one block has no block after the cut", "two blocks or more")
     for place in at:
         if not 1 <= place < depth:
             raise InputError(f"at = {place}", f"a block from 1 to {depth - 1}, of {depth}")

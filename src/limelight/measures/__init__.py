@@ -12,7 +12,7 @@ contract of measures that are begun before training. Then:
 The other modules hold functions of matrices and networks, which experiments and instruments call:
 `association` which patches belong together by a matrix of scores; `locality` whether positions know
 their neighbours (jelassi2022); `heads` what single heads attend to; `denoising` what becomes
-of noise in real networks.
+of noise in real networks; `similarity` and `clustering` how alike tokens are, and their clusters.
 """
 
 from limelight.measures.accuracy import Accuracy, FreshLoss, Margins, accuracy, fresh_loss

@@ -48,7 +48,7 @@ DEFINITIONS = {
         "ViT-Anti-Oversmoothing #2, #7, as it is often copied",
     ),
     "normed": Definition(
-        "mean cosine of two different patches behind the network's last norm",
+        "mean cosine of two different patches after the network's last norm",
         "features as most libraries return them",
     ),
 }

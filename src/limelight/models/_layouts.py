@@ -97,16 +97,16 @@ _REASONS: tuple[tuple[str, str], ...] = (
         r"attn\.proj|attn\.c_proj|attention\.output\.dense|W_C$",
         "output projection: the bound stops before it",
     ),
-    (r"\bls\d|gamma_\d", "layer scale: behind the output projection"),
+    (r"\bls\d|gamma_\d", "layer scale: after the output projection"),
     (r"norm_pre", "a norm before the first block: the bound starts at the tokens"),
-    (r"^attn_pool", "the pool: behind the last block"),
+    (r"^attn_pool", "the pool: after the last block"),
     (
         r"(?i)norm|\bln_",
-        "LayerNorm behind attention: its Lipschitz constant is up to max|gain|/sqrt(eps),"
+        "LayerNorm after attention: its Lipschitz constant is up to max|gain|/sqrt(eps),"
         " so blocks are not chained",
     ),
     (r"mlp|intermediate|output\.dense|\bfc\d", "MLP: not part of the attention bound"),
-    (r"head|classifier|pooler", "read-out: behind a LayerNorm and an MLP"),
+    (r"head|classifier|pooler", "read-out: after a LayerNorm and an MLP"),
     (
         r"embed|patch|cls_token|dist_token|reg_token|wte",
         "input embedding: the bound starts at the tokens",

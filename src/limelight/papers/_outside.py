@@ -57,13 +57,23 @@ def is_path(word: str) -> bool:
 
 def holds_paper(word: str) -> bool:
     """Whether a path is that of a paper, not of a run."""
-    return is_path(word) and (word.endswith(".py") or (Path(word) / "__init__.py").exists())
+    return is_path(word) and (
+        word.endswith(".py") or (_package(Path(word)) / "__init__.py").exists()
+    )
+
+
+def _package(path: Path) -> Path:
+    """The package of a folder: the folder, or the one of its name inside, as in a project."""
+    path = path.resolve()
+    inside = path / path.name
+    project = not (path / "__init__.py").exists() and (inside / "__init__.py").exists()
+    return inside if project else path
 
 
 @cache
 def from_path(word: str) -> Paper:
-    """A paper of a file, or of a folder with an `__init__.py`."""
-    path = Path(word).resolve()
+    """A paper of a file, of a folder with an `__init__.py`, or of a project that holds one."""
+    path = _package(Path(word))
     file = path / "__init__.py" if path.is_dir() else path
     if not file.is_file():
         raise InputError(f"there is no paper {word}", "a .py file, or a folder with __init__.py")

@@ -73,7 +73,7 @@ class Bound:
         conditions: Every hypothesis, evaluated.
         quantities: Other numbers the statement gives (the batch, the iterations, the norms used).
         constants: What the paper leaves unnamed, and the value taken.
-        notes: Lines a reader must know: a void base, an erratum that bites.
+        notes: Lines a reader must know: why a bound is void, or an erratum that matters here.
         reference: Where it is stated.
 
     Example:

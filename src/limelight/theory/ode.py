@@ -63,7 +63,7 @@ def follow_flow(
         rtol: Relative error of a step.
         atol: Absolute error of a step.
         first: The first step.
-        until: A time that no step passes; who stops there says so in `going`.
+        until: A time that no step passes; to end there, `going` must say so.
 
     Returns:
         The last point, what was kept, and the steps that were tried.
@@ -108,7 +108,7 @@ def flow_at(
     """What is read of a flow at given times, the first of them 0, and the steps of the longest leg.
 
     The first step of a leg is a hundredth of it; `most` bounds the steps of a leg. A leg that needs
-    more ends early: who cannot have that compares the steps with `most`.
+    more ends early: compare the steps with `most` where that matters.
     """
 
     def leg(state, span):

@@ -4,16 +4,16 @@
 
 - li2023: `patterns` relevant, confusing and idle tokens; `sets` the same with sets of patterns;
   `classes` with four classes; `sparse` any world of tokens with some removed.
-- edelman2022: `boolean` sparse functions of hidden bits, `rules` their truth tables.
+- edelman2022: `boolean` sparse functions of hidden bits, `_rules` their truth tables.
 - xu2022: `clusters` noisy tokens around centres; `pairs` two such sets that attend across;
   `regions` images of them.
 - jelassi2022: `spatial` patches in hidden sets; `projected` Gaussian patches labelled by a filter;
-  `partitions` how patches are grouped; `laws` exact laws of the marks.
+  `_partitions` how patches are grouped; `laws` exact laws of the marks.
 - zhang2024: `prompts` labelled examples of a new regression task, then a query.
 - geshkovski2023: `sphere` tokens on a sphere, in a box, around a common row.
 - tarzanagh2023: `selections` sequences from each of which attention is to select one token.
 - Real images: `images` as patches, from `sources`; `composites` of two, with known roles;
-  `patches` cuts and shuffles.
+  `_patches` cuts and shuffles.
 
 Names are loaded when they are first used.
 """

@@ -1,8 +1,8 @@
 """Constructions: from a sparse Boolean function to attention weights that compute it.
 
-`rules` tables of functions; `bases` vectors that mark positions; `selectors` the heads;
-`memorise` the network after them; `lemmas` the numbers of the lemmas; `plan` what is decided from
-a request; `build` makes the weights, `document` their certificate; `files` keeps both.
+`_bases` vectors that mark positions; `_selectors` the heads; `_memorise` the network after them;
+`_lemmas` the numbers of the lemmas; `_plan` what is decided from a request; `build` makes the
+weights, `_document` their certificate; `_files` keeps both.
 """
 
 from limelight.models.construct._files import load

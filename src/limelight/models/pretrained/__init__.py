@@ -1,10 +1,10 @@
 """ViTs from and to files, folders, hubs and PyTorch modules: safetensors only, never a pickle.
 
-`loading` reads one. `sources` finds tensors and `names` turns every library's names into timm's;
-`refused` knows what is no plain ViT. `facts` gathers what tensors do not say, from `configs` beside
-them, from `modules`, from `known` architectures or from the caller, and asks for what nobody says.
-`build` makes the network, with `places` for rotations and relative positions. `pixels` says how
-images must be prepared. `save` writes a ViT.
+`loading` reads one. `_sources` finds tensors and `_names` turns every library's names into timm's;
+`_refused` knows what is no plain ViT. `_facts` gathers what tensors do not say, from `_configs`
+beside them, from `_modules`, from `_known` architectures or from the caller, and asks for what
+nobody says. `_build` makes the network, with `_places` for rotations and relative positions.
+`pixels` says how images must be prepared. `save` writes a ViT.
 """
 
 from typing import TYPE_CHECKING

@@ -20,8 +20,8 @@ _ACTIVATIONS = {
 }  # fmt: skip
 _POOLS = {"token": "class", "avg": "mean", "map": "attention"}
 _BLOCKS = {
-    "ResPostBlock": "its norms stand behind attention and perceptron",
-    "EvaBlockPostNorm": "its norms stand behind attention and perceptron",
+    "ResPostBlock": "its norms stand after attention and perceptron",
+    "EvaBlockPostNorm": "its norms stand after attention and perceptron",
     "ParallelScalingBlock": "attention and perceptron read the same rows",
     "DiffParallelScalingBlock": "attention is a difference of two softmaxes",
     "ParallelThingsBlock": "several attentions read the same rows",

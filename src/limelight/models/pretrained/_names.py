@@ -24,7 +24,7 @@ class Naming:
     Args:
         name: What it is called in messages.
         marks: Tensors by which it is found, any of them; a prefix may stand before them.
-        inside: Rules for names behind the prefix: pattern to timm's name.
+        inside: Rules for names after the prefix: pattern to timm's name.
         outside: The same for names that have no prefix, such as heads.
         beside: Another tensor that must be there.
         always: What holds of all its networks, whatever their tensors; see `facts`.

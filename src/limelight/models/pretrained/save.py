@@ -130,7 +130,7 @@ def _check(model: ViT, layout: str) -> None:
         parts |= {
             "registers": model.registers,
             "a norm before the blocks": model.norm_pre,
-            "a norm behind the pool": model.norm_pooled,
+            "a norm after the pool": model.norm_pooled,
             "gated neurons": block.gate,
             "norms of queries": block.attention.query_norm,
         }

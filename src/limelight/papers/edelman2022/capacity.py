@@ -2,7 +2,7 @@ r"""Capacity against length: constructed, trained and real heads, and the gap of
 
 Constructed heads compute the rule exactly at any length, with norms that grow like $\ln T$; trained
 ones find their own norms; real ones are those of a vision transformer. The bound is the explicit
-log covering number of a single head; what lies behind the head is not covered by it.
+log covering number of a single head; what comes after the head is not covered by it.
 """
 
 import json

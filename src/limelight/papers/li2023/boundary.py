@@ -353,6 +353,8 @@ def n50_lines(table: Table) -> list[str]:
 
 def summary(table: Table) -> list[str]:
     """N50 for each fraction, and what it follows, in the fraction and in the gap."""
+    if len(n50(table)) < POINTS:  # as in a smoke run: there is nothing to say of a law
+        return n50_lines(table)
     laws = fit.tabulate(
         [({"x": "alpha_*"}, relevant), ({"x": "alpha_* - alpha_#"}, gap)],
         "x",

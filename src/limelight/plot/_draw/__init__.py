@@ -1,7 +1,7 @@
 """Pictures drawn with Matplotlib; loaded when the first one is drawn.
 
-`looks` gives labels their colours, `frame` sets ranges and ticks, `lines` and `maps` draw marks,
-`names` puts names beside them.
+`frame` sets ranges and ticks, `lines` and `maps` draw marks, `names` puts names beside them, with
+`direct`, `places` and `room`, which look for a free place.
 """
 
 import math

@@ -1,10 +1,11 @@
 """Capacity of bounded-norm attention (edelman2022), every bound as a function.
 
-`head` any head, one Transformer head, several, positions, a scalar read-out; `depth` stacked
-blocks; `gap` what a covering number says of generalisation; `block` the norms of a real block's
-heads, `network` the bounds on a real checkpoint, `report` what is kept of them; `statements` the
-same by label, with plain numbers as settings; `lipschitz` and `errata` lemmas and corrections tried
-on numbers.
+`head` any head, one Transformer head, several, fixed positions, a scalar read-out, `positions` a
+trained table of them; `depth` stacked blocks; `rademacher` the complexity where it is known;
+`consistent` what any learner of an AND needs; `gap` what a covering number says of generalisation;
+`block` the norms of a real block's heads, `network` the bounds on a real checkpoint, `report` what
+is kept of them; `statements` the same by label, with plain numbers as settings; `lipschitz` and
+`errata` lemmas and corrections tried on numbers.
 
 Each bound comes in an **order** form (the paper's, hidden constant 1, for scaling) and an
 **explicit** form (a true upper bound with all constants, for certificates).

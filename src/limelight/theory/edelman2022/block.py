@@ -22,7 +22,7 @@ MOST = 1e15
 def token_norm(block: AttentionBlock) -> tuple[float, str]:
     r"""A bound on the length of the augmented token, and where it comes from.
 
-    $\sqrt{(\sqrt d \max|g| + \|\beta\|)^2 + 1}$ behind a LayerNorm of gain $g$ and shift $\beta$.
+    $\sqrt{(\sqrt d \max|g| + \|\beta\|)^2 + 1}$ after a LayerNorm of gain $g$ and shift $\beta$.
     """
     if block.token_norm is not None:
         return block.token_norm, "the tokens in the file"

@@ -6,7 +6,7 @@ A wrong $s$-AND that shares $k$ of the $s$ true bits errs on a random input with
 $2^{1-s}(1 - 2^{k-s})$, so it survives $m$ examples with probability $a_k^m$,
 $a_k = 1 - 2^{1-s}(1 - 2^{k-s})$. The expected number of survivors is
 
-    E(T, m) = \sum_{k<s} \binom{s}{k} \binom{T-s}{s-k} a_k^m,
+$$E(T, m) = \sum_{k<s} \binom{s}{k} \binom{T-s}{s-k} a_k^m,$$
 
 and once it is below one half, some AND other than the true one is left in less than half of the
 samples (Markov). So that many examples suffice for any consistent learner in most samples; a lucky

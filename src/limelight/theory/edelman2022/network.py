@@ -1,7 +1,7 @@
 r"""The head bounds on a real network's weights, block by block and head by head.
 
 Each block's bound is about the heads' outputs side by side, before the output
-projection: what lies behind (LayerNorm, MLP) is not covered, so blocks are not chained.
+projection: what comes after it (LayerNorm, MLP) is not covered, so blocks are not chained.
 """
 
 import math

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from limelight._core.arrays import Real
-from limelight._core.notebook import grid
+from limelight._core.notebook import Maths, grid
 from limelight.models.checkpoint import Checkpoint
 from limelight.theory.base import Bound, Condition, plain
 from limelight.theory.edelman2022.gap import GapBound
@@ -166,9 +166,9 @@ class NetworkReport:
 
     def _repr_html_(self) -> str:
         """For notebooks: the bound with its conditions, and a row for each block."""
+        number = lambda value: Maths(f"{value:.3g}")
         rows = [
-            (b.name, f"{b.explicit:.3g}", f"{b.parameters:.3g}", f"{b.gap.uncut:.3g}")
-            + (f"{b.examples_needed:.3g}",)
+            (b.name, *map(number, (b.explicit, b.parameters, b.gap.uncut, b.examples_needed)))
             for b in self.blocks
         ]
         titles = ("block", "explicit bound", "by parameters", "gap", "examples needed")

@@ -2,9 +2,10 @@ r"""Tokens at equal angles, and two clusters: one exact number in place of all t
 
 Where every pair of tokens has the same cosine $\gamma$ it stays so, and where tokens sit at two
 points they stay at two. What is left is one number, for flows and for layers. Everything here
-serves NumPy and JAX alike.
+works on arrays of NumPy and of JAX.
 
-Reference: limelight, derived; geshkovski2023 has the flow of equal angles in its later papers.
+Reference: limelight, derived; the flow of equal angles is in a sequel by geshkovski2023's
+authors.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,8 @@ r"""Rank collapse: how far rows are from being equal, and the bound on it (Dong 
 
 $\mathrm{res}(X) = X - 1x^\top$ in the norm $\|R\|_{1,\infty} = (\|R\|_1\|R\|_\infty)^{1/2}$. The
 best $x$ is not known; rows centred by their mean or by their median are within $k = 2 - 2/n$ of it.
-Sizes are logarithms, since $3^L$ leaves the range of numbers. NumPy and JAX alike.
+Sizes are logarithms, since $3^L$ leaves the range of numbers. Everything here works on
+arrays of NumPy and of JAX.
 """
 
 from typing import Any

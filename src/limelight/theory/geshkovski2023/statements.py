@@ -299,7 +299,7 @@ def rank_collapse(
     size: Real = 0.1, weights: Real = 1.0, width: int = 64, layers: int = 3, heads: int = 1,
     lipschitz: Real = 1.0, spread: Real = 0.1, factor: Real = 1.0,
 ) -> Bound:  # fmt: skip
-    r"""The residual behind $L$ layers of pure attention, at most.
+    r"""The residual after $L$ layers of pure attention, at most.
 
     $$\|\mathrm{res}(X_L)\| \le \Big(\frac{4bH\lambda\Gamma}{\sqrt{d_{qk}}}\Big)^{(3^L-1)/2}
       \|\mathrm{res}(X)\|^{3^L}$$

@@ -1,11 +1,11 @@
 r"""How jelassi2022's network learns which patches belong together, as exact dynamics.
 
 `layer` the network on its symmetric manifold; `population` the law of the data as counts; `descent`
-gradient descent as a recursion in three numbers; `optimum` where $\alpha$ settles while attention
-is slow, `start` the same at the start, for any density and power; `run` one run from plain
-numbers; `full` descent on every weight, the oracle of the reduction. `linear` and `blurred` the
-errors of linear rules; `shift` a network without association; `statements` and `dynamics` all of
-it by label.
+gradient descent as a recursion in three numbers, `flow` its limit of small steps; `optimum` where
+$\alpha$ settles while attention is slow, `start` the same at the start, for any density and power;
+`run` one run from plain numbers; `full` descent on every weight, the oracle of the reduction.
+`linear` and `blurred` the errors of linear rules; `shift` a network without association;
+`statements`, `dynamics` and `finite` all of it by label.
 """
 
 from typing import TYPE_CHECKING

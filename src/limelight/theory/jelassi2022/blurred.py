@@ -37,7 +37,7 @@ def blurred_error(
     """
     step = reach / blur / points
     t = step * (jnp.arange(points) + 0.5)
-    # One factor a set and frequency, then the product over all other sets.
+    # One factor per set and frequency, then the product over all other sets.
     factor = 1 - density + density * jnp.cos(weights[members][..., None] * t[None, None, :])
     inside = jnp.prod(factor, axis=1)
     count = members.shape[0]

@@ -84,7 +84,7 @@ def linear_disagreement(tokens: int, size: int, density: Real, *, ties: float = 
 def density_needed(
     tokens: int, size: int, *, ties: float = 0.5, level: float = EIGHTH, target: str = "y"
 ) -> float:
-    r"""The density from which on the linear rule errs at least that often; NaN for never.
+    r"""The least density at which the linear rule errs so often; NaN where it never does.
 
     Args:
         tokens: Patches, $D$.

@@ -1,7 +1,8 @@
 r"""Attention as a support vector machine, exactly.
 
 `svm` the max-margin choice of tokens in the Frobenius norm; `nuclear` the same in the nuclear norm;
-`rates` how fast it is approached; `cases` worlds by hand; `statements` all of it by label.
+`compiled` both inside a compiled program; `rates` how fast the solution is approached; `drawn`
+worlds that the statements speak of; `statements` all of it by label.
 """
 
 from typing import TYPE_CHECKING

@@ -8,7 +8,7 @@ $$L(A) = \mathrm{tr}\Lambda - 2\,\mathrm{tr}(A\Lambda^2)
   + \mathrm{tr}(\Lambda A\Lambda\Gamma A^\top),
   \qquad \Gamma = (1 + \tfrac1N)\Lambda + \tfrac{\mathrm{tr}\Lambda}{N} I.$$
 
-Everything here serves NumPy and JAX alike.
+Everything here works on arrays of NumPy and of JAX.
 
 Reference: zhang2024, Section 5.1 and Theorem 4.1; the levels are those of Zhang et al. (2025).
 """
@@ -144,7 +144,7 @@ def risk(matrix: Any, context: Any, query: Any, task: Any, length: Any) -> Any:
         matrix: $A$.
         context: $S$, covariance of the covariates of the prompt.
         query: $S_q$, covariance of the query.
-        task: $W = E ww^\\top$.
+        task: $W = E ww^\top$.
         length: $M$, examples of the prompt.
 
     Example:

@@ -58,9 +58,8 @@ def convergence(
     $\|\Theta\Theta^\top\|_F = 1$ and $\Theta\Lambda \ne 0$.
 
     Departures: the bound on $\sigma$ makes the first loss smaller than that of predicting 0, so
-    that
-        $v$ keeps its sign; this is all that it does. Starts six times as large end there too, and
-        $v = -\sigma$ with a random $\Theta$ ends at the mirror image. Not every start does:
+        that $v$ keeps its sign; this is all that it does. Starts six times as large end there too,
+        and $v = -\sigma$ with a random $\Theta$ ends at the mirror image. Not every start does:
         $v = -\sigma$ with $\Theta\Theta^\top = I/\sqrt d$ on a white covariance ends at $A = 0$.
 
     Reference: zhang2024, Theorem 4.1.
@@ -213,10 +212,9 @@ def random_covariances(dimension: int = 4, examples: int = 1000, scale: Real = 0
     10)/N)$ times the identity: a third of the signal is lost however long the prompts.
 
     Departures: the start $v = \sigma$, $U = \sigma I/\sqrt d$ and the printed bound on $\sigma$
-    were
-        recalled, not read. What is needed for the first loss to lie below that of predicting 0 is
-        derived here, $\sigma^2 < 2\sqrt d\,\mathrm{tr}E\Lambda^2/\mathrm{tr}E\Gamma\Lambda^2$; the
-        recalled bound is smaller by a factor of $d$ or more, so it suffices.
+        were recalled, not read. What is needed for the first loss to lie below that of predicting
+        0 is derived here, $\sigma^2 < 2\sqrt d\,\mathrm{tr}E\Lambda^2/\mathrm{tr}E\Gamma\Lambda^2$;
+        the recalled bound is smaller by a factor of $d$ or more, so it suffices.
 
     Reference: zhang2024, Theorem 4.5.
     """

@@ -1,8 +1,8 @@
 """Where images come from: bundled digits, official CIFAR archives, sheets, folders, npz, IDX.
 
-`base` what a source gives; `known` data sets with a name; `cifar` the archives, whose pickles
-`pickles` reads without running; `files` everything else; `digits.npz` 1,797 digits of 8 x 8 pixels,
-always there.
+`_base` what a source gives; `_known` data sets with a name; `_cifar` the archives, whose pickles
+`_pickles` reads without running; `_files` everything else; `digits.npz` 1,797 digits of 8 x 8
+pixels, always there.
 """
 
 import functools
