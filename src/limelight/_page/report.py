@@ -7,7 +7,7 @@ not run.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,10 @@ from limelight.claims import Verdict
 from limelight.plot.marks import Number
 
 __all__ = ["Illustration", "Numbers", "Section", "StudyCost", "Svg", "report", "write_report"]
+
+
+#: Over pictures of worlds and models.
+STUDIED = "What is studied"
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class Section:
         notes: Anything else the reader must know, a paragraph each.
         remark: Why verdicts that seem to contradict each other do not.
         place: Where it stands in the paper.
+        studied: Pictures of its world and of its model.
     """
 
     name: str
@@ -78,6 +83,7 @@ class Section:
     notes: Sequence[str] = ()
     remark: str = ""
     place: str = ""
+    studied: Sequence[Illustration] = ()
 
 
 def report(title: str, sections: Sequence[Section], statement: str = "") -> str:
@@ -102,10 +108,13 @@ def report(title: str, sections: Sequence[Section], statement: str = "") -> str:
     badges = parts.counts(every) if several else ""
     header = f"<header>\n<h1>{typeset(title)}</h1>\n{lead}{badges}</header>\n"
     body = "".join(
-        section_html(section, name, names) for section, name in zip(sections, anchors, strict=True)
+        section_html(replace(section, studied=()) if several else section, name, names)
+        for section, name in zip(sections, anchors, strict=True)
     )
     nav = _contents(sections, anchors) if several else ""
-    main = f'<main id="content">\n{body}</main>\n'
+    shown = {one.alt: one for section in sections for one in section.studied}
+    about = parts.folded(STUDIED, parts.side_by_side(shown.values(), names)) if several else ""
+    main = f'<main id="content">\n{about}{body}</main>\n'
     wrapped = f'<div class="with-nav">\n{nav}{main}</div>\n' if nav else main
     charts = any(getattr(one, "chart", None) for s in sections for one in s.figures)
     return page(title, header + wrapped + _versions(sections), charts=charts)
@@ -155,6 +164,7 @@ def section_html(section: Section, name: str, names: Anchors, level: int = 2) ->
         + (f'<p class="lead">{typeset(found)}</p>\n' if found else "")
         + (f"<p>{typeset(section.statement)}</p>\n" if section.statement else "")
         + "".join(pictures[:1])
+        + parts.folded(STUDIED, parts.side_by_side(section.studied, names))
         + (f"<h{level + 1}>Claims</h{level + 1}>\n" if claims else "")
         + (f'<p class="remark">{typeset(section.remark)}</p>\n' if section.remark else "")
         + (f'<div class="claims">\n{claims}</div>\n' if claims else "")
