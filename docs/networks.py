@@ -75,11 +75,11 @@ def prune_curve(name: str) -> str:
             low, high = (f"{100 * end:+.1f}" for end in best["difference_interval"])
             change = in_text(f"{100 * best['difference']:+.1f} points, 95 % {low} to {high}")
             lines.append(
-                f"behind block {block} it is `{best['policy']}` with {best['keep']:g} of the"
+                f"after block {block} it is `{best['policy']}` with {best['keep']:g} of the"
                 f" patches, {best['speedup']:.2f} times as fast ({change})"
             )
         else:
-            lines.append(f"behind block {block} every policy is known to lose some")
+            lines.append(f"after block {block} every policy is known to lose some")
     where = found["device"]
     where = f"{where['cores']} CPU cores" if where["platform"] == "cpu" else where["kind"]
     picture = name.removeprefix("prune-")

@@ -78,7 +78,7 @@ def test_the_table_for_people(capsys, monkeypatch):
     machine = {"device": {"platform": "cpu", "cores": 2, "kind": "cpu"}}
     print_pruned("vit", "imagenet", Pruned((row, fewer), (3,), "2,000 images", 16, 125, machine))
     printed = capsys.readouterr().out
-    for words in ("behind block 3", "2 CPU cores", "58.00", "-7.15", "-8.6 to -5.7", "1.68x",
+    for words in ("after block 3", "2 CPU cores", "58.00", "-7.15", "-8.6 to -5.7", "1.68x",
                   "no fused kernel", "GFLOPs by formula", "counts the compiled program",
                   "count is 1.615 times the formula's in 1 of 2 rows"):  # fmt: skip
         assert words in " ".join(printed.split())

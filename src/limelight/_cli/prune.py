@@ -156,7 +156,7 @@ def print_pruned(name: str, pixels: str, found) -> None:
     device = found.machine["device"]
     where = f"{device['cores']} CPU cores" if device["platform"] == "cpu" else device["kind"]
     several = len(found.at) > 1
-    behind = "" if several else f"pruned behind block {found.at[0]}; "
+    behind = "" if several else f"pruned after block {found.at[0]}; "
     say(f"{name} on {found.images}; {behind}pixels {pixels}; {where}")
     unit, size = unit_of(max(row.flops for row in found.rows))
     titles = ("policy", *(["at"] if several else []), "keep", "tokens", "acc. %", "95 %", "change",

@@ -55,6 +55,8 @@ _PLAIN = (
     (re.compile(rf"(?<![{_LETTER}])([{_LETTER}])\*(?=[\s,.;:()\]|]|$)"), r"\1^{*}"),
     (re.compile(rf"(?<=[\w)}}{_LETTER}])\^([+-]?\d+(?:\.\d+)?|[+-]?[{_LETTER}]\b)"), r"^{\1}"),
     (re.compile(rf"(?<=[\w)}}{_LETTER}])\^\(([^()^_{{}}]*)\)"), r"^{\1}"),
+    (re.compile(r"(?<=[A-Z]\d)''"), "″"),
+    (re.compile(r"(?<=[A-Z]\d)'(?!s)"), "′"),
     (re.compile(r"<="), "≤"),
     (re.compile(r">="), "≥"),
     (re.compile(r"(?<=\S) - (?=\S)"), " − "),

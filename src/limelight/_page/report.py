@@ -6,6 +6,7 @@ not run.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +25,8 @@ __all__ = ["Illustration", "Numbers", "Section", "StudyCost", "Svg", "report", "
 
 #: Over pictures of worlds and models.
 STUDIED = "What is studied"
+#: Pictures of what several sections study at most.
+MOST = 4
 
 
 @dataclass(frozen=True)
@@ -112,8 +115,7 @@ def report(title: str, sections: Sequence[Section], statement: str = "") -> str:
         for section, name in zip(sections, anchors, strict=True)
     )
     nav = _contents(sections, anchors) if several else ""
-    shown = {one.alt: one for section in sections for one in section.studied}
-    about = parts.folded(STUDIED, parts.side_by_side(shown.values(), names)) if several else ""
+    about = parts.folded(STUDIED, parts.side_by_side(_shared(sections), names)) if several else ""
     main = f'<main id="content">\n{about}{body}</main>\n'
     wrapped = f'<div class="with-nav">\n{nav}{main}</div>\n' if nav else main
     charts = any(getattr(one, "chart", None) for s in sections for one in s.figures)
@@ -172,6 +174,13 @@ def section_html(section: Section, name: str, names: Anchors, level: int = 2) ->
         + _folded(section)
         + "</section>\n"
     )
+
+
+def _shared(sections: Sequence[Section]) -> list[Illustration]:
+    """What most sections study, each picture once."""
+    every = {one.alt: one for section in sections for one in section.studied}
+    counted = Counter(one.alt for section in sections for one in section.studied)
+    return [every[alt] for alt, _ in counted.most_common(MOST)]
 
 
 def _folded(section: Section) -> str:

@@ -22,9 +22,9 @@ WARMEST, LEAST = 0.99, 2.0
 #: What the stages and the stand-ins for attention are called in pictures.
 STAGE_WORDS = {
     "entering": "entering the block",
-    "normed": "behind the norm",
-    "mixed": "behind attention",
-    "attended": "behind the first sum",
+    "normed": "after the norm",
+    "mixed": "after attention",
+    "attended": "after the first sum",
     "leaving": "leaving the block",
 }
 CONTROL_WORDS = {
@@ -132,7 +132,7 @@ def draw_similarity(found: Probe) -> Picture:
     line = lambda label, name: Series(label, depth, alike.mean(name), *alike.spread(name))
     ours = line("the network, mean cosine of patches", "cosine")
     words = {"absolute": "absolute", "whole": "with diagonal and class token",
-             "columns": "columns", "normed": "behind the last norm"}  # fmt: skip
+             "columns": "columns", "normed": "after the last norm"}  # fmt: skip
     others = [Guide(words[n], depth, alike.mean(n)) for n in DEFINITIONS if n != "cosine"]
     ends = np.concatenate([alike.mean(name) for name in DEFINITIONS] + [*alike.spread("cosine")])
     room = 0.05 * (ends.max() - ends.min())
@@ -189,7 +189,7 @@ def draw_norms(found: Probe) -> Picture:
         Series("longest", depth, top),
         Guide("long from here on", depth, norms.cuts, colour="muted"),
     ]
-    # Where the words say most are: behind a block, not before the first.
+    # Where the words say most are: after a block, not before the first.
     worst = int(norms.shares[1:].argmax()) + 1
     where = norms.where[worst]
     side = round(len(where) ** 0.5)
@@ -202,7 +202,7 @@ def draw_norms(found: Probe) -> Picture:
             "depth (blocks passed)",
         ),
         Panel(
-            f"where, behind block {worst}" if where.any() else "where: nowhere",
+            f"where, after block {worst}" if where.any() else "where: nowhere",
             [
                 Map(
                     where.reshape(side, side),

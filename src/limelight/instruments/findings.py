@@ -81,14 +81,14 @@ def _alike(found: "Probe") -> list[str]:
     word = {"rises": "become more alike", "falls": "become less alike"}.get(trend, "stay as alike")
     said = [
         f"Tokens {word} with depth: the mean cosine of two different patches is {path[1]:.2f}"
-        f" behind block 1 and {path[-1]:.2f} behind block {len(path) - 1}"
+        f" after block 1 and {path[-1]:.2f} after block {len(path) - 1}"
     ]
     low, high = int(path[1:].argmin()) + 1, int(path[1:].argmax()) + 1
     ends = sorted((path[1], path[-1]))
     if path[low] < ends[0] - MORE or path[high] > ends[1] + MORE:
         said[0] += (
-            f", but not in one direction: lowest behind block {low} ({path[low]:.2f}), highest"
-            f" behind block {high} ({path[high]:.2f}), so where one starts decides the trend"
+            f", but not in one direction: lowest after block {low} ({path[low]:.2f}), highest"
+            f" after block {high} ({path[high]:.2f}), so where one starts decides the trend"
         )
     said[0] += "."
     other = [n for n in DEFINITIONS if {alike.trend(n), trend} == {"rises", "falls"}]
@@ -106,15 +106,15 @@ def _long(found: "Probe") -> list[str]:
     if not shares[1:].any():
         ratio = norms.lengths[:, -1].max() / np.median(norms.lengths[:, -1])
         return [
-            "No artifact tokens: behind the last block the longest patch token is"
+            "No artifact tokens: after the last block the longest patch token is"
             f" {ratio:.1f} times as long as the median one."
         ]
     worst = int(shares[1:].argmax()) + 1
     any_images = int(norms.long[:, worst].any(axis=1).sum())
     counted = f"{_percent(shares[worst])} of the patches, in {any_images} of {images} images."
     if (shares[1:] > 0).sum() == 1:
-        return [f"High-norm tokens behind block {worst} alone: {counted}"]
-    return [f"High-norm tokens in {blocks(shares[1:] > 0)}: most behind block {worst}, {counted}"]
+        return [f"High-norm tokens after block {worst} alone: {counted}"]
+    return [f"High-norm tokens in {blocks(shares[1:] > 0)}: most after block {worst}, {counted}"]
 
 
 def _places(positions: "Positions") -> list[str]:

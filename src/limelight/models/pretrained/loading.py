@@ -128,7 +128,7 @@ def load(
     notes = [*facts.notes]
     if schedule is not None:
         notes.append(
-            f"behind block {schedule.at} its output is made from {schedule.keep:.0%} of the"
+            f"after block {schedule.at} its output is made from {schedule.keep:.0%} of the"
             f" patches, by {schedule.policy}, as the file's schedule says"
         )
     for what, names in (("another network's", renamed.outside), ("not used", renamed.dropped)):
@@ -178,9 +178,7 @@ def pruned(model: "ViT", schedule: Schedule) -> "ViT":
             "attention, similarity and norm can be followed",
         )
     if schedule.at >= depth:
-        raise InputError(
-            f"its schedule prunes behind block {schedule.at}", f"it has {depth} blocks"
-        )
+        raise InputError(f"its schedule prunes after block {schedule.at}", f"it has {depth} blocks")
     keep = ((schedule.at - 1, kept_patches(schedule.keep, model.patches)),)
     return dataclasses.replace(model, keep=keep, policy=schedule.policy)
 

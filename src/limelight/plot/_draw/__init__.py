@@ -166,7 +166,8 @@ def _name(axes: Axes, panel: Panel, inches: tuple[float, float]) -> None:
         bare = across.ticks is None and upwards.ticks is None
         for spine in axes.spines.values():
             spine.set_visible(not bare)
-    elif across.ticks == () and upwards.ticks == ():  # places without numbers need no frame
+    elif all(axis.ticks is not None and not len(axis.ticks) for axis in (across, upwards)):
+        # Places without numbers need no frame.
         axes.set_axis_off()
 
 
