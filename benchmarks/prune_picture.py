@@ -13,7 +13,7 @@ from pathlib import Path
 
 from limelight.instruments.curve import draw_curve
 from limelight.instruments.prune import Pruned, PrunedRow
-from limelight.plot import Axis, Guide, Panel, Picture, Reference, Series
+from limelight.plot import Axis, Panel, Picture, Reference, Series
 from limelight.plot.picture import TWO_COLUMNS
 
 POLICIES = ("attention", "similarity", "norm", "random")
@@ -49,21 +49,17 @@ def beside_tome(records: list[dict]) -> Picture:
         marks = []
         for name, rows in groups.items():
             x, y = [row["speedup"] for row in rows], [row["lost"] for row in rows]
-            policy, _, block = name.partition(", block ")
+            policy = name.partition(", block ")[0]
             if name == "tome":
                 marks.append(Series("ToMe", x, y, colour="ink", dash=0, marker="D", width=1.8))
             else:
-                look = {"colour": POLICIES.index(policy), "dash": blocks.index(int(block))}
-                marks.append(Series(policy, x, y, **look))
-        marks += [
-            Guide(f"cut after block {at}", [], [], colour="ink", dash=i)
-            for i, at in enumerate(blocks)
-        ]
+                marks.append(Series(policy, x, y, colour=POLICIES.index(policy)))
         marks.append(Reference("", 0.0))
         clock = "wall clock" if record["clock"] == "wall" else "processor seconds"
         title = f"{record['device']}, {clock}; {record['images'].split(' of ')[0]}"
         panels.append(Panel(title, marks, Axis("points of accuracy lost"), "times as fast"))
-    note = "lower and further right is better; DeiT-tiny on CIFAR-10 images, 224 pixels"
+    cut = f"cut after block {', '.join(map(str, blocks))}"
+    note = cut, "lower and further right is better; DeiT-tiny on CIFAR-10 images, 224 pixels"
     return Picture(panels, len(panels), TWO_COLUMNS, 3.3, note=note, share="y")
 
 

@@ -3,15 +3,19 @@
 `fill.py` asks for them by name, as marks in a page do.
 """
 
+import inspect
 import json
 import re
 from pathlib import Path
 
 import numpy as np
 
+from limelight import models, worlds
+from limelight._core.kinds import kind_of
 from limelight._core.maths import in_text
 from limelight.papers import load
 from limelight.papers._costs import duration, gather
+from limelight.papers._studied import FOLDER as STUDIED
 from limelight.table import Table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -159,6 +163,25 @@ def _epochs(key: str, figure: str) -> float:
 def _manifest(key: str, figure: str) -> dict:
     text = (RESULTS / key / figure / "manifest.json").read_text(encoding="utf-8")
     return json.loads(text)
+
+
+def shelf(name: str) -> str:
+    """Every world, or every model, with its picture and what it says of itself."""
+    package = {"world": worlds, "model": models}[name]
+    words = json.loads((STUDIED / "pictures.json").read_text(encoding="utf-8"))
+    found = []
+    for title in sorted(package.__all__):
+        part = getattr(package, title)
+        kind = kind_of(part) if inspect.isclass(part) else None
+        if kind in words:
+            picture = f"![{words[kind]}](../../src/limelight/papers/studied/{kind}.png)"
+            found.append(f"### {title}\n\n{_first(part)}\n\n{picture}\n")
+    return "\n\n" + "\n".join(found) + "\n"
+
+
+def _first(part: type) -> str:
+    """The first sentence of a docstring."""
+    return " ".join((inspect.getdoc(part) or "").split("\n\n")[0].split())
 
 
 def costs(key: str) -> str:

@@ -294,6 +294,7 @@ ASKED = {
     for f in (mutants, machines, guided, undecided, claiming, workers, n, family, note, one_in)
     + (errata_cards, changed_claims, facts.quantity, facts.trials, facts.mean, facts.most)
     + (facts.days, facts.onsets, facts.epochs, facts.costs, facts.lines, facts.made_of)
+    + (facts.shelf,)
     + (rates.measured, rates.speeds, rates.compiling, rates.images, rates.decoder)
     + (rates.grid, rates.weights_over_tokens)
     + (rates.descent, rates.trainers, rates.peers, rates.growth)

@@ -22,6 +22,7 @@ from limelight.instruments.sight import Sight
 from limelight.models import Vision, load, load_vit, save_vit
 from limelight.models._schedule import Schedule, kept_patches, read_schedule, write_schedule
 from limelight.models.merge import keys_of, merge, merged_output
+from limelight.plot import Series
 from limelight.worlds import Patterns
 from tests.instruments.test_probe import by_hand, embedded
 from tests.instruments.vits import filled, shaken, shapes
@@ -275,8 +276,11 @@ def test_several_blocks_make_several_curves():
     assert found.as_json()["pruned_behind_block"] == [1, 2]
     assert found.rows[1].flops < found.rows[3].flops < found.rows[0].flops
     picture = draw_curve(found)
-    labels = [mark.label for mark in picture.panels[0].content]
-    assert list(dict.fromkeys(labels)) == [
-        "whole network", "similarity", "norm", "cut after block 1", "cut after block 2", "",
-    ]  # fmt: skip
-    assert picture.panels[1].x == "kFLOPs per image"
+    cuts = [f"cut after block {at}" for at in (1, 2)]
+    assert [panel.title for panel in picture.panels] == 2 * cuts  # measured, then counted
+    for panel, block in zip(picture.panels, (1, 2, 1, 2), strict=True):
+        lines = [mark for mark in panel.content if isinstance(mark, Series)]
+        assert [line.label for line in lines] == ["similarity", "norm", ""]
+        seen = [row.accuracy for row in found.rows[1:] if row.at == block]
+        assert [float(line.y[0]) for line in lines[:2]] == [100 * one for one in seen]
+    assert picture.panels[2].x == "kFLOPs per image"

@@ -128,6 +128,7 @@ def draw_blocks(report):
     """How the bound of a block grows with the number of tokens, at fixed norms; all blocks."""
     import numpy as np
 
+    from limelight._core.maths import in_text
     from limelight.plot import Guide, Series, lines
 
     settings = report.settings
@@ -146,16 +147,16 @@ def draw_blocks(report):
             drawn.append(Series(name, tokens, *ends))
     least, most = (f(block.explicit for block in report.blocks) for f in (min, max))
     return lines(
-        [*drawn, Guide("order, ln(mT)", tokens, order / order[here])],
+        [*drawn, Guide(r"order, $\ln(mT)$", tokens, order / order[here])],
         guides=[Guide("number of parameters", tokens, np.ones(len(tokens)))],
-        x_label="tokens T",
-        y_label=f"bound / bound at T = {settings.tokens}",
+        x_label="tokens $T$",
+        y_label=f"bound / bound at $T = {settings.tokens}$",
         log_x=True,
         title=f"{report.checkpoint.source}: at fixed norms the bound hardly grows with the tokens"
         if max(np.ptp(line.y) for line in drawn) < 1
         else f"{report.checkpoint.source}: how the bound grows with the tokens, at fixed norms",
         note=(
-            f"log covering number at T = {settings.tokens}: {least:.1e} to {most:.1e}",
+            in_text(f"log covering number at T = {settings.tokens}: {least:.1e} to {most:.1e}"),
             f"medians over {len(report.blocks)} blocks; bands hold all of them",
         ),
     )

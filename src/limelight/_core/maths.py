@@ -53,7 +53,10 @@ _PLAIN = (
     (re.compile(r"\bsqrt(?=[ (])"), "√"),
     (re.compile(rf"(?<![A-Za-z])([{_LETTER}])_([A-Za-z0-9]+|[*#])"), r"\1_{\2}"),
     (re.compile(rf"(?<![{_LETTER}])([{_LETTER}])\*(?=[\s,.;:()\]|]|$)"), r"\1^{*}"),
-    (re.compile(rf"(?<=[\w)}}{_LETTER}])\^([+-]?\d+(?:[./]\d+)?|[A-Za-z]\b)"), r"^{\1}"),
+    (re.compile(rf"(?<=[\w)}}{_LETTER}])\^([+-]?\d+(?:\.\d+)?|[+-]?[{_LETTER}]\b)"), r"^{\1}"),
+    (re.compile(rf"(?<=[\w)}}{_LETTER}])\^\(([^()^_{{}}]*)\)"), r"^{\1}"),
+    (re.compile(r"(?<=[A-Z]\d)''"), "″"),
+    (re.compile(r"(?<=[A-Z]\d)'(?!s)"), "′"),
     (re.compile(r"<="), "≤"),
     (re.compile(r">="), "≥"),
     (re.compile(r"(?<=\S) - (?=\S)"), " − "),
@@ -67,14 +70,15 @@ _TEX = {
     r"\infty": "∞", r"\to": "→", r"\pm": "±", r"\sqrt": "√", r"\#": "#", r"\%": "%", r"\|": "‖",
     r"\,": " ", r"\;": " ", r"\ ": " ", r"\log": "log", r"\ln": "ln", r"\exp": "exp",
     r"\cos": "cos", r"\max": "max", r"\min": "min", r"\ell": "ℓ", r"\neq": "≠", r"\ne": "≠",
-    r"\left": "", r"\right": "", r"\langle": "⟨", r"\rangle": "⟩", r"\in": "∈", "''": "″", "'": "′",
+    r"\sum": "∑", r"\top": "⊤", r"\left": "", r"\right": "", r"\langle": "⟨", r"\rangle": "⟩",
+    r"\in": "∈", "''": "″", "'": "′",
 }  # fmt: skip
 _STYLED = re.compile(
     r"\\(?:mathrm|mathbf|mathit|text|operatorname|mathcal|hat|bar|tilde)\{([^{}]*)\}"
 )
 _COMMAND = re.compile("|".join(re.escape(word) for word in sorted(_TEX, key=len, reverse=True)))
 _SCRIPT = re.compile(r"[_^]\{[^{}]*\}")
-_UP = str.maketrans("0123456789+-−=()niTkdm*∗", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱᵀᵏᵈᵐ∗∗")
+_UP = str.maketrans("0123456789+-−=().niTVRkdmtβ*∗", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾·ⁿⁱᵀⱽᴿᵏᵈᵐᵗᵝ∗∗")
 _DOWN = str.maketrans(
     "0123456789+-−=()aehijklmnoprstuvx*∗#", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ∗∗#"
 )
@@ -104,6 +108,10 @@ def in_text(text: str) -> str:
         '1/(α∗−α#) and α∗⁻², D²'
         >>> in_text("1e-9, 7.81e-09, 21e3")
         '10⁻⁹, 7.81×10⁻⁹, 21×10³'
+        >>> in_text("1 - r^2/2, e^-R, e^(-tV), e^(-lambda/2)")
+        '1 − r²/2, e⁻ᴿ, e⁻ᵗⱽ, e^(−λ/2)'
+        >>> in_text("$1/\\sqrt{m_k}$")
+        '1/√mₖ'
     """
     parts = []
     for words, level in _runs(text):
@@ -164,4 +172,8 @@ def _tex(text: str) -> str:
     text = _COMMAND.sub(lambda match: _TEX[match[0]], text)
     text = _STYLED.sub(r"\1", text)
     text = re.sub(r"([_^])([^{\s])", r"\1{\2}", text)
-    return re.sub(r"(?<![_^])\{([^{}]*)\}", r"\1", text).replace("-", "−").replace("\\", "")
+    return (
+        re.sub(r"(?<![_^])\{((?:[^{}]|[_^]\{[^{}]*\})*)\}", r"\1", text)
+        .replace("-", "−")
+        .replace("\\", "")
+    )

@@ -50,7 +50,7 @@ def shown_of(item: Any, names: Sequence[str]) -> Shown:
         tables = [value for value in vars(item).values() if np.ndim(value) == 2]
         tokens = tables[0] if tables else np.zeros((1, 1))
     values, label = np.asarray(tokens, dtype=float), getattr(item, "label", None)
-    answer = "" if label is None else f"label {in_words(label)}"
+    answer = "" if label is None else _answer(label)
     roles, clusters = getattr(item, "roles", None), getattr(item, "labels", None)
     if roles is not None:
         groups = np.asarray(roles)
@@ -65,14 +65,26 @@ def shown_of(item: Any, names: Sequence[str]) -> Shown:
 
 
 def in_words(label: Any) -> str:
-    """A label: a sign, several of them, or the number of a class."""
+    """A label: a sign, several of them, or the number of a class.
+
+    Example:
+        >>> in_words(1.0), in_words([1, -1]), in_words([-1, -1, 1]), in_words([0, 0, 1])
+        ('+1', '+1, −1', 'class 2', 'class 2')
+    """
     values = np.atleast_1d(np.asarray(label, dtype=float)).ravel()
     signs = bool(np.isin(values, (-1.0, 1.0)).all())
+    if signs and len(values) > 2 and (values > 0).sum() == 1:
+        return f"class {int(values.argmax())}"
     if signs or len(values) == 1:
         form = "{:+g}" if signs else "{:g}"
-        return ", ".join(form.format(value) for value in values)
+        return ", ".join(form.format(value) for value in values).replace("-", "−")
     one_hot = bool(np.isin(values, (0.0, 1.0)).all()) and values.sum() == 1
     return f"class {int(values.argmax())}" if one_hot else ", ".join(f"{v:g}" for v in values)
+
+
+def _answer(label: Any) -> str:
+    words = in_words(label)
+    return words if words.startswith("class") else f"label {words}"
 
 
 def patches_in_sets(
@@ -81,7 +93,7 @@ def patches_in_sets(
     """The patches of an image, by the set that each belongs to; in a row where none is square."""
     names = tuple(f"set {i + 1}" for i in range(int(sets.max()) + 1))
     square = round(len(sets) ** 0.5) ** 2 == len(sets)
-    words, layout = f"label {in_words(label)}", "grid" if square else "row"
+    words, layout = _answer(label), "grid" if square else "row"
     return Shown(values, sets, names, words, layout, signs, token="patch")
 
 
@@ -105,6 +117,6 @@ def as_image(item: Any, patch: int, names: Sequence[str] = ()) -> Shown:
     groups, kept = None, np.asarray(item.kept)
     if names:
         groups = np.where(kept, np.asarray(item.roles), len(names))
-    words = f"label {in_words(item.label)}"
+    words = _answer(item.label)
     image = pixels_of(patches, patch)
     return Shown(patches, groups, (*names, "removed"), words, "grid", image=image, token="patch")

@@ -246,6 +246,17 @@ def figure(picture: Any, name: str) -> str:
     return f'<figure id="{text(name)}"{kind}>\n{shown}</figure>\n'
 
 
+def side_by_side(pictures: Iterable[Illustration], names: Any) -> str:
+    """Pictures of what is studied, in columns where there is room; nothing where there are none.
+
+    Args:
+        pictures: Which.
+        names: The anchors of the page.
+    """
+    found = "".join(figure(one, names.new("studied")) for one in pictures)
+    return f'<div class="beside">\n{found}</div>\n' if found else ""
+
+
 def still(picture: Any, density: float = ALONE) -> tuple[bytes, int, int]:
     """A picture as a small file, finer than it is shown, and its size on the page.
 

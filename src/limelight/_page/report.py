@@ -6,8 +6,9 @@ not run.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,12 @@ from limelight.claims import Verdict
 from limelight.plot.marks import Number
 
 __all__ = ["Illustration", "Numbers", "Section", "StudyCost", "Svg", "report", "write_report"]
+
+
+#: Over pictures of worlds and models.
+STUDIED = "What is studied"
+#: Pictures of what several sections study at most.
+MOST = 4
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,7 @@ class Section:
         notes: Anything else the reader must know, a paragraph each.
         remark: Why verdicts that seem to contradict each other do not.
         place: Where it stands in the paper.
+        studied: Pictures of its world and of its model.
     """
 
     name: str
@@ -78,6 +86,7 @@ class Section:
     notes: Sequence[str] = ()
     remark: str = ""
     place: str = ""
+    studied: Sequence[Illustration] = ()
 
 
 def report(title: str, sections: Sequence[Section], statement: str = "") -> str:
@@ -102,10 +111,12 @@ def report(title: str, sections: Sequence[Section], statement: str = "") -> str:
     badges = parts.counts(every) if several else ""
     header = f"<header>\n<h1>{typeset(title)}</h1>\n{lead}{badges}</header>\n"
     body = "".join(
-        section_html(section, name, names) for section, name in zip(sections, anchors, strict=True)
+        section_html(replace(section, studied=()) if several else section, name, names)
+        for section, name in zip(sections, anchors, strict=True)
     )
     nav = _contents(sections, anchors) if several else ""
-    main = f'<main id="content">\n{body}</main>\n'
+    about = parts.folded(STUDIED, parts.side_by_side(_shared(sections), names)) if several else ""
+    main = f'<main id="content">\n{about}{body}</main>\n'
     wrapped = f'<div class="with-nav">\n{nav}{main}</div>\n' if nav else main
     charts = any(getattr(one, "chart", None) for s in sections for one in s.figures)
     return page(title, header + wrapped + _versions(sections), charts=charts)
@@ -155,6 +166,7 @@ def section_html(section: Section, name: str, names: Anchors, level: int = 2) ->
         + (f'<p class="lead">{typeset(found)}</p>\n' if found else "")
         + (f"<p>{typeset(section.statement)}</p>\n" if section.statement else "")
         + "".join(pictures[:1])
+        + parts.folded(STUDIED, parts.side_by_side(section.studied, names))
         + (f"<h{level + 1}>Claims</h{level + 1}>\n" if claims else "")
         + (f'<p class="remark">{typeset(section.remark)}</p>\n' if section.remark else "")
         + (f'<div class="claims">\n{claims}</div>\n' if claims else "")
@@ -162,6 +174,13 @@ def section_html(section: Section, name: str, names: Anchors, level: int = 2) ->
         + _folded(section)
         + "</section>\n"
     )
+
+
+def _shared(sections: Sequence[Section]) -> list[Illustration]:
+    """What most sections study, each picture once."""
+    every = {one.alt: one for section in sections for one in section.studied}
+    counted = Counter(one.alt for section in sections for one in section.studied)
+    return [every[alt] for alt, _ in counted.most_common(MOST)]
 
 
 def _folded(section: Section) -> str:

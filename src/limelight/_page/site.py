@@ -12,7 +12,7 @@ from limelight._core.maths import in_text
 from limelight._core.strip import strip
 from limelight._page import parts
 from limelight._page.parts import outcome
-from limelight._page.report import Anchors, Section, section_html
+from limelight._page.report import STUDIED, Anchors, Section, section_html
 from limelight._page.shell import page, shared_files, text, typeset
 from limelight.claims import KINDS, Verdict, most_surprising
 
@@ -28,6 +28,7 @@ class Chapter:
         sections: Its figures.
         files: The file of each figure, in the same order.
         errata: What is printed, what is wrong, and the command that shows it.
+        studied: Pictures of its worlds and models.
     """
 
     key: str
@@ -36,6 +37,7 @@ class Chapter:
     sections: Sequence[Section]
     files: Sequence[str]
     errata: Sequence[tuple[str, str, str]] = field(default_factory=tuple)
+    studied: Sequence[parts.Illustration] = ()
 
 
 def write_site(folder: str | Path, title: str, chapters: Sequence[Chapter]) -> list[Path]:
@@ -209,9 +211,20 @@ def paper_page(title: str, chapter: Chapter) -> str:
         f'<p class="lead">{typeset(outcome(verdicts))}</p>\n{parts.counts(verdicts)}</header>\n'
         '<div class="with-nav">\n<nav class="contents" aria-label="Contents">'
         f"<strong>Figures</strong><ol>\n{contents}</ol></nav>\n"
-        f'<main id="content">\n{figures}</main>\n</div>\n'
+        f'<main id="content">\n{_studied(chapter)}{figures}</main>\n</div>\n'
     )
     return page(chapter.title, body, up="../")
+
+
+def _studied(chapter: Chapter) -> str:
+    """The worlds and models of a paper."""
+    found = parts.side_by_side(chapter.studied, Anchors())
+    heading = f'<h2 id="what-is-studied">{STUDIED}</h2>'
+    return (
+        f'<section aria-labelledby="what-is-studied">{heading}\n{found}</section>\n'
+        if found
+        else ""
+    )
 
 
 def figure_page(title: str, chapter: Chapter, section: Section) -> str:

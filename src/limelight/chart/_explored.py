@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from limelight.chart.explorer import Explorer
 
 Cell = Mapping[str, Any]
+#: A step away from a line, the room that a name needs above and below its middle, and how wide it
+#: may be, as shares of the frame; and how many steps from its line a name may stand.
+NEAR, CLEAR, WORDS = 0.045, 0.04, 0.2
+STEPS = (1, -1, 2, -2, 3, -3, 4, -4)
 
 
 class Part:
@@ -119,7 +123,45 @@ class Part:
                         },
                     )
                     row["ys"][number] = [_place(b, 0), _place(b, 1)] if b > 0 else None
+        for number in range(len(self.made.levels)):
+            self._name(list(found.values()), number)
         return list(found.values())
+
+    def _name(self, rows: list[dict], level: int) -> None:
+        """Where the name of each line stands at a criterion: at which point, how far from it."""
+        (left, right), (low, high) = self.domains[0], reach([self.up_edges[1]])
+        scaled = lambda x, y: ((x - left) / (right - left), (y - low) / (high - low))
+        lines: dict[str, list[tuple[float, float, dict]]] = {}
+        for row in rows:
+            row.setdefault("name", []).append(0)
+            y = row["ys"][level] and row["ys"][level][1]
+            if y is not None and low <= y <= high:
+                lines.setdefault(row["label"], []).append((*scaled(row["at"][0], y), row))
+        drawn = [np.array(sorted(point[:2] for point in line)) for line in lines.values()]
+        seen = [(row["at"][0], row["ys"][level][1][0]) for row in self.edge]
+        drawn.append(np.array(sorted(scaled(x, y) for x, y in seen if y is not None)))
+        taken: list[tuple[float, float]] = []
+        for line in lines.values():
+            tried = [(x, y, row, steps) for x, y, row in line for steps in STEPS]
+            # As near as it can be while it is clear of everything.
+            cost = lambda x, y, row, steps: (
+                0.01 * abs(steps) - min(_free(x, y + NEAR * steps, drawn, taken), CLEAR)
+            )
+            x, y, row, steps = min(tried, key=lambda one: cost(*one))
+            row["name"][-1] = steps
+            taken.append((x, y + NEAR * steps))
+
+
+def _free(x: float, y: float, lines: list[np.ndarray], names: list[tuple[float, float]]) -> float:
+    """How far words at a place, in shares of the frame, are from lines, the frame and names."""
+    across = x + np.linspace(-WORDS, WORDS, 9) / 2
+    away = [min(y, 1 - y, *(across[0] + 0.02, 1.02 - across[-1]))]
+    away += [abs(y - b) if abs(x - a) < WORDS else 1.0 for a, b in names]
+    for line in lines:
+        if len(line):
+            at = np.interp(across, *line.T, left=np.nan, right=np.nan)
+            away.append(float(np.nanmin(np.append(np.abs(at - y), 1.0))))
+    return min(away)
 
 
 def divided(cells: list[dict], level: int) -> int:

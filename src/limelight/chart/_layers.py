@@ -34,6 +34,8 @@ def colour_of(colour: Any) -> str:
 
 def look(mark: Any, looks: Mapping[str, tuple[str, int, int]]) -> tuple[str, int, int]:
     colour, dash, shape = looks.get(mark.label, (MUTED, 0, 0))
+    if isinstance(mark, Reference):
+        return looks.get(mark.like, (MUTED,))[0] if mark.like else MUTED, 0, 0
     if mark.colour is not None:
         colour = colour_of(mark.colour)
     given = getattr(mark, "dash", None)
@@ -65,18 +67,13 @@ def layers(
         ]
     if isinstance(mark, Reference):
         side = "x" if mark.vertical else "y"
-        colour = looks.get(mark.like, (MUTED,))[0] if mark.like else MUTED
+        colour, *_ = look(mark, looks)
         data = {"values": [{"at": float(mark.at), "name": in_text(mark.label)}]}
         scale = (x if mark.vertical else y) | {"field": "at"}
         rule = {"type": "rule", "strokeDash": [4, 3], "color": colour}
-        found = [
+        return [
             {"data": data, "mark": rule, "encoding": {side: scale, "tooltip": {"field": "name"}}}
         ]
-        if not mark.vertical and mark.label:
-            words = {"type": "text", "align": "left", "dx": 4, "dy": -6, "color": colour}
-            place = {"y": scale, "x": {"value": 0}, "text": {"field": "name"}}
-            found.append({"data": data, "mark": words, "encoding": place})
-        return found
     if isinstance(mark, Span):
         low, high = (min(max(float(v), ends[0][0]), ends[0][1]) for v in (mark.low, mark.high))
         data = {"values": [{"low": low, "high": high, "name": in_text(mark.label)}]}

@@ -10,7 +10,8 @@ import numpy as np
 from limelight._core.errors import InputError
 from limelight._core.maths import in_text
 from limelight.chart._layers import borders_of, colour_of, layers, look
-from limelight.chart.chart import COLOURS, Chart, View, scale_of
+from limelight.chart._named import GAP, NARROW, over, placed
+from limelight.chart.chart import COLOURS, Chart, View, number, scale_of
 from limelight.plot.marks import (
     Bars,
     Bundle,
@@ -24,9 +25,8 @@ from limelight.plot.marks import (
 )
 from limelight.plot.picture import Axis, Panel, Picture
 
-#: Names that stand beside their lines at most; more are told by a legend.
+#: Names that stand at the right of a single panel at most.
 NAMED = 4
-_GAP = 14  # pixels between two names
 
 
 def of_picture(picture: Picture) -> Chart:
@@ -48,8 +48,10 @@ def of_picture(picture: Picture) -> Chart:
     looks = _looks(picture)
     alone = len(picture.panels) == 1
     views, told = [], set()
-    for panel in picture.panels:
-        views.append(_view(panel, looks, alone, told))
+    for place, panel in enumerate(picture.panels):
+        after = [mark for one in picture.panels[place + 1 :] for mark in one.content]
+        later = {getattr(mark, "label", "") for mark in after}
+        views.append(_view(panel, looks, alone, told, later))
     many = picture.columns or len(views)
     rows: list[View | Sequence[View]] = [views[i : i + many] for i in range(0, len(views), many)]
     rows = [views[0]] if alone else rows
@@ -61,11 +63,17 @@ def of_picture(picture: Picture) -> Chart:
     )
 
 
-def _room(panel: Panel) -> int:
-    """Pixels that the names beside the lines need."""
+def _few(panel: Panel) -> set[str]:
+    """The names of a panel, if they are few enough to stand beside it."""
     marks = [m for m in panel.content if isinstance(m, Series | Bundle | Bars) and m.label]
     names = {in_text(mark.label) for mark in marks}
-    return 12 + 7 * min(55, max(map(len, names), default=0)) if len(names) <= NAMED else 0
+    lines = [m for m in panel.content if isinstance(m, Reference) and m.label and not m.vertical]
+    return names | {in_text(mark.label) for mark in lines} if len(names) <= NAMED else set()
+
+
+def _room(panel: Panel) -> int:
+    """Pixels that the names beside the lines need."""
+    return 12 + 7 * min(55, max(map(len, _few(panel)))) if _few(panel) else 0
 
 
 # --- looks ------------------------------------------------------------------------------------
@@ -92,7 +100,9 @@ def _looks(picture: Picture) -> dict[str, tuple[str, int, int]]:
 # --- one panel --------------------------------------------------------------------------------
 
 
-def _view(panel: Panel, looks: Mapping[str, Any], alone: bool, told: set[str]) -> View:
+def _view(
+    panel: Panel, looks: Mapping[str, Any], alone: bool, told: set[str], later: set[str]
+) -> View:
     across, upwards = panel.axes
     matrix = next((m for m in panel.content if isinstance(m, Map) and m.x is None), None)
     height = 320 if alone else 200
@@ -101,13 +111,17 @@ def _view(panel: Panel, looks: Mapping[str, Any], alone: bool, told: set[str]) -
         rows, columns = np.shape(matrix.values)
         ends = (0.0, float(columns)), (float(rows), 0.0)  # the first row on top
     x, y = (
-        {"type": "quantitative", "scale": scale_of(axis.log, *span), "axis": _axis(axis, matrix)}
+        {
+            "type": "quantitative",
+            "scale": scale_of(axis.log, *span),
+            "axis": _axis(axis, matrix, span),
+        }
         for axis, span in zip((across, upwards), ends, strict=True)
     )
     found: list[dict[str, Any]] = []
     for mark in sorted(panel.content, key=lambda m: not isinstance(m, Map | Span)):
         found += layers(mark, looks, x, y, ends, told)
-    found += _names(panel, looks, ends[1], upwards.log, height, alone, told)
+    found += _names(panel, looks, {"x": x, "y": y}, ends, height, alone, told, later)
     if not found:
         found = [{"data": {"values": []}, "mark": "point"}]
     view: dict[str, Any] = {"layer": found, "height": height}
@@ -118,7 +132,30 @@ def _view(panel: Panel, looks: Mapping[str, Any], alone: bool, told: set[str]) -
     return view
 
 
-def _axis(axis: Axis, matrix: Map | None) -> dict[str, Any]:
+#: Where a decade is divided, ever finer.
+_STEPS = ((1,), (1, 2, 5), (1, 2, 3, 4, 6, 8), tuple(n / 5 for n in range(5, 50)))
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Round numbers along a logarithmic axis: 1, 2, 5, 10, ..., or powers of ten where it is long.
+
+    Example:
+        >>> _decades(3.0, 60.0), _decades(1.2, 1.7), _decades(0.01, 100.0)
+        ([5.0, 10.0, 20.0, 50.0], [1.2, 1.4, 1.6], [0.01, 0.1, 1.0, 10.0, 100.0])
+    """
+    first, last = (math.log10(max(end, 1e-300)) for end in sorted((low, high)))
+    every = max(1, round((last - first) / 6))
+    powers = [n for n in range(math.floor(first), math.ceil(last) + 1) if n % every == 0]
+    values: list[float] = []
+    for steps in _STEPS if every == 1 else _STEPS[:1]:
+        every_one = [float(f"{m}e{n}") for n in powers for m in steps]
+        values = [v for v in every_one if first - 1e-9 <= math.log10(v) <= last + 1e-9]
+        if len(values) > 2:
+            break
+    return values
+
+
+def _axis(axis: Axis, matrix: Map | None, ends: tuple[float, float]) -> dict[str, Any]:
     found: dict[str, Any] = {"title": in_text(axis.label) or None, "grid": matrix is None}
     names = {i: name for i, name in enumerate(axis.categories)} or axis.ticks
     if isinstance(names, Mapping):
@@ -130,11 +167,11 @@ def _axis(axis: Axis, matrix: Map | None) -> dict[str, Any]:
         found["labelExpr"] = f"{listed}[format(datum.value, '~g')] || ''"
         found["labelLimit"] = 200
     elif names is not None:
-        found |= {"values": [float(v) for v in flat(names)], "format": ".4~g"}
+        found |= {"values": [float(v) for v in flat(names)], "labelExpr": number("datum.value")}
     elif matrix is not None:
         found |= {"labels": False, "ticks": False}
     elif axis.log:
-        found |= {"format": ".2~g", "tickCount": 5}
+        found |= {"labelExpr": number("datum.value"), "values": _decades(*ends)}
     else:
         found |= {"tickCount": 5}
     return found
@@ -180,14 +217,35 @@ def _reach(mark: Mark, side: int) -> Iterator[np.ndarray]:
 
 
 def _names(
-    panel: Panel, looks: Any, ends: Any, log: bool, height: int, alone: bool, told: set[str]
+    panel: Panel,
+    looks: Any,
+    place: Mapping[str, Any],
+    ends: Any,
+    height: int,
+    alone: bool,
+    told: set[str],
+    later: set[str],
 ) -> list[dict[str, Any]]:
-    """Names beside the ends of lines, moved apart; over the panel where there are many."""
+    """Names at the right of a single panel, moved apart; else inside, where there is room.
+
+    Over the panel stand those that find none.
+    """
+    log = panel.axes[1].log
+    inside = (
+        []
+        if alone and _few(panel)
+        else placed(panel, looks, place, ends, (4 * NARROW // 2 if alone else NARROW, height), told)
+    )
     found: list[tuple[str, str, float]] = []
     for mark in panel.content:
-        if not isinstance(mark, Series | Bundle | Bars) or not mark.label:
+        if not isinstance(mark, Series | Bundle | Bars | Reference) or not mark.label:
             continue
-        if mark.label in told:  # named in an earlier panel
+        if mark.label in told or mark.label in later:  # named in another panel
+            continue
+        if isinstance(mark, Reference):
+            if not mark.vertical:
+                told.add(mark.label)
+                found.append((in_text(mark.label), look(mark, looks)[0], float(mark.at)))
             continue
         told.add(mark.label)
         colour, *_ = look(mark, looks)
@@ -198,35 +256,17 @@ def _names(
         if in_text(mark.label) not in [name for name, *_ in found]:
             found.append((in_text(mark.label), colour, values[-1] if len(values) else math.nan))
     if not found:
-        return []
-    beside = alone and len(found) <= NAMED and not any(math.isnan(v) for *_, v in found)
+        return inside
+    beside = alone and bool(_few(panel)) and not any(math.isnan(v) for *_, v in found)
     if not beside:
-        # Rows of words over the panel, in the colours of what they name.
-        return [
-            {
-                "data": {"values": [{"name": f"● {name}"}]},
-                "mark": {
-                    "type": "text",
-                    "align": "left",
-                    "color": colour,
-                    "baseline": "bottom",
-                    "limit": {"expr": "beside ? 400 : width"},
-                },
-                "encoding": {
-                    "x": {"value": 0},
-                    "y": {"value": -6 - _GAP * (len(found) - 1 - i)},
-                    "text": {"field": "name"},
-                },
-            }
-            for i, (name, colour, _) in enumerate(found)
-        ]
-    low, high = (math.log(v) for v in ends) if log else ends
-    place = lambda v: height * (1 - ((math.log(max(v, 1e-300)) if log else v) - low) / (high - low))
-    at = sorted(((min(max(place(v), 6), height - 6), n, c) for n, c, v in found))
+        return inside + over([(name, colour) for name, colour, _ in found])
+    low, high = (math.log(v) for v in ends[1]) if log else ends[1]
+    row = lambda v: height * (1 - ((math.log(max(v, 1e-300)) if log else v) - low) / (high - low))
+    at = sorted(((min(max(row(v), 6), height - 6), n, c) for n, c, v in found))
     spots: list[float] = []
     for y0, *_ in at:
-        spots.append(max(y0, spots[-1] + _GAP) if spots else y0)
-    over = max(0.0, (spots[-1] if spots else 0) - (height - 4))
+        spots.append(max(y0, spots[-1] + GAP) if spots else y0)
+    excess = max(0.0, (spots[-1] if spots else 0) - (height - 4))
     return [
         {
             "data": {"values": [{"name": name}]},
@@ -240,7 +280,7 @@ def _names(
             },
             "encoding": {
                 "x": {"value": {"expr": "beside ? width : -4"}},
-                "y": {"value": {"expr": f"beside ? {spot - over:.0f} : {-8 - _GAP * i}"}},
+                "y": {"value": {"expr": f"beside ? {spot - excess:.0f} : {-8 - GAP * i}"}},
                 "text": {"field": "name"},
             },
         }

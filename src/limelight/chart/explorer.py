@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from limelight._core.maths import in_text
-from limelight.chart._explored import Part, divided, reach, ticks_of, wilson_of
+from limelight.chart._explored import NEAR, Part, divided, reach, ticks_of, wilson_of
 from limelight.chart.chart import COLOURS, DASHES, SHADES, Chart, Control, number
 from limelight.fit import Edge
 from limelight.plot.marks import Line
@@ -326,6 +326,11 @@ def _lines(named: list[str]) -> list[dict[str, Any]]:
         {"filter": "datum.y >= up_domain[high][0] && datum.y <= up_domain[high][1]"},
     ]
     dashes = {"domain": named, "range": [DASHES[1 + i % 4] for i in range(len(named))]}
+    told = [*chosen, {"filter": "datum.name[level] != 0"}]
+    beside = {"expr": f"-{NEAR * HEIGHT:.0f} * datum.name[level]"}
+    words: dict[str, Any] = {"type": "text", "dy": beside, "fontWeight": 600, "clip": True}
+    name = {"x": _q("x"), "y": _q("y"), "text": {"field": "label"}}
+    halo = {"stroke": "white", "strokeWidth": 3, "strokeJoin": "round", "color": "white"}
     return [
         {
             "data": {"name": "theory"},
@@ -338,10 +343,14 @@ def _lines(named: list[str]) -> list[dict[str, Any]]:
                 "strokeDash": {
                     "field": "label",
                     "scale": dashes,
-                    "legend": {"title": None, "symbolStrokeColor": "#b07d00", "columns": 1},
+                    "legend": None,
                 },
             },
-        }
+        },
+        *(
+            {"data": {"name": "theory"}, "transform": told, "mark": words | look, "encoding": name}
+            for look in (halo, {"color": "#805a00"})
+        ),
     ]
 
 

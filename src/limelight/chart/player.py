@@ -9,8 +9,13 @@ from numpy.typing import ArrayLike
 
 from limelight._core.errors import InputError
 from limelight._core.maths import in_text
+from limelight.chart._named import over, placed
 from limelight.chart.chart import COLOURS, DASHES, FAINT, INK, SHADES, Chart, Control, finite
 from limelight.plot.marks import Series, flat
+from limelight.plot.picture import Axis, Panel
+
+#: Pixels of the curves: their height, and the width for which names find their places.
+HEIGHT, NARROW_CURVES = 230, 320
 
 
 @dataclass(frozen=True)
@@ -256,6 +261,7 @@ def _curves(
                 a, b, c, d = finite([a, b, c, d])
                 rows.append({"x": a, "y": b, "low": c, "high": d, "name": in_text(series.label)})
     names = list(dict.fromkeys(row["name"] for row in rows))
+    labels = list(dict.fromkeys(series.label for series in curves))
     x = {"field": "x", "type": "quantitative", "scale": {"nice": False}, "axis": {"title": word}}
     y: dict[str, Any] = {"field": "y", "type": "quantitative", "axis": {"title": in_text(label)}}
     scale: dict[str, Any] = {"type": "log"} if log else {"zero": False}
@@ -265,15 +271,9 @@ def _curves(
     colour = {
         "field": "name",
         "scale": {"domain": names, "range": list(COLOURS[: len(names)])},
-        "legend": {
-            "title": None,
-            "columns": 2,
-            "symbolType": "stroke",
-            "symbolOpacity": 1,
-            "symbolStrokeWidth": 3,
-        },
+        "legend": None,
     }
-    dash = {"field": "name", "legend": colour["legend"]}
+    dash: dict[str, Any] = {"field": "name", "legend": None}
     dash["scale"] = {"domain": names, "range": [DASHES[i % 5] for i in range(len(names))]}
     tips = [
         {"field": "name", "title": " "},
@@ -298,4 +298,21 @@ def _curves(
             "encoding": {"x": x},
         },
     ]
-    return {"height": 230, "data": {"values": rows}, "layer": layers}
+    looks = {name: (COLOURS[i % len(COLOURS)], i, i) for i, name in enumerate(labels)}
+    panel = Panel("", curves, Axis(label, log=log), Axis(word))
+    across, upwards = _spans(rows, limits, log)
+    x["scale"]["domain"], y["scale"]["domain"] = list(across), list(upwards)
+    size = (NARROW_CURVES, HEIGHT)
+    done: set[str] = set()
+    layers += placed(panel, looks, {"x": x, "y": y}, (across, upwards), size, done)
+    layers += over([(in_text(name), looks[name][0]) for name in labels if name not in done])
+    return {"height": HEIGHT, "data": {"values": rows}, "layer": layers}
+
+
+def _spans(rows: Sequence[dict[str, Any]], limits: Any, log: bool) -> tuple[Any, Any]:
+    """The ends of both axes, around everything that is drawn."""
+    x = [row["x"] for row in rows]
+    y = [row[k] for row in rows for k in ("y", "low", "high") if row[k] is not None]
+    y = [value for value in y if value > 0] if log else y
+    low, high = (min(y, default=0.1), max(y, default=1.0)) if limits is None else limits
+    return (min(x, default=0.0), max(x, default=1.0)), (float(low), float(high))

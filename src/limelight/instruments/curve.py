@@ -1,47 +1,49 @@
 """Accuracy of a pruned ViT against what it costs, as a picture."""
 
 from limelight.instruments.prune import NONE, Pruned, PrunedRow
-from limelight.plot import Axis, Guide, Mark, Panel, Picture, Points, Reference, Series
+from limelight.plot import Mark, Panel, Picture, Points, Reference, Series
 from limelight.plot.picture import TWO_COLUMNS
 
 
 def draw_curve(found: Pruned) -> Picture:
-    """Accuracy against measured time and against FLOPs, a line for each policy and block."""
+    """Accuracy against measured time and FLOPs: a column per block, a line per policy."""
     whole = next(row for row in found.rows if row.policy == NONE)
-    several = len(found.at) > 1
     groups: dict[tuple[str, int], list[PrunedRow]] = {}
     for row in found.rows:
         if row.policy != NONE:
             groups.setdefault((row.policy, row.at), []).append(row)
     policies = list(dict.fromkeys(policy for policy, _ in groups))
     unit, size = unit_of(whole.flops)
+    level = 100 * whole.accuracy
 
-    def lines(x):
-        star = {"colour": "ink", "marker": "*", "size": 9}
-        marks: list[Mark] = [Points("whole network", [x(whole)], [100 * whole.accuracy], **star)]
-        marks += [Series(policy, [], [], colour=i, dash=0) for i, policy in enumerate(policies)]
+    def lines(x, block: int) -> list[Mark]:
+        drawn: list[Mark] = [Reference("", level)]
         for (policy, at), rows in groups.items():
-            places, accuracy = [x(r) for r in rows], [100 * r.accuracy for r in rows]
-            look = {"colour": policies.index(policy), "dash": found.at.index(at)}
-            marks.append(Series(policy, places, accuracy, **look))
-        if several:  # colours are policies, dashes are blocks
-            marks += [
-                Guide(f"cut after block {at}", [], [], colour="ink", dash=i)
-                for i, at in enumerate(found.at)
-            ]
-        return [*marks, Reference("", 100 * whole.accuracy)]
+            if at == block:
+                places, accuracy = [x(r) for r in rows], [100 * r.accuracy for r in rows]
+                drawn.append(Series(policy, places, accuracy, colour=policies.index(policy)))
+        return [*drawn, Points("", [x(whole)], [level], colour="ink", marker="*", size=9)]
 
     device = found.machine["device"]
     where = f"{device['cores']} CPU cores" if device["platform"] == "cpu" else device["kind"]
+    sides = {
+        f"milliseconds per image ({where})": lambda r: r.milliseconds,
+        f"{unit} per image": lambda r: r.flops / size,
+    }
+    cuts = found.at
     parts = [
-        Panel("measured", lines(lambda r: r.milliseconds), Axis("accuracy, %"),
-              f"milliseconds per image ({where})"),
-        Panel("counted", lines(lambda r: r.flops / size), Axis(""), f"{unit} per image"),
-    ]  # fmt: skip
-    cut = f"cut after block {found.at[0]}; " if not several else ""
+        Panel(f"cut after block {at}", lines(x, at), "" if number else "accuracy, %", label)
+        for label, x in sides.items()
+        for number, at in enumerate(cuts)
+    ]
     ends = 100 * (whole.interval[1] - whole.interval[0]) / 2
-    note = f"{found.images}; {cut}an accuracy is known to about {ends:.1f} points (95 %)"
-    return Picture(parts, 2, TWO_COLUMNS, 3.2, note=note, share="y")
+    note = (
+        f"{found.images}; an accuracy is known to about {ends:.1f} points (95 %)",
+        "star and dashed line: the whole network",
+    )
+    if len(cuts) == 1:
+        return Picture(parts, 2, TWO_COLUMNS, 3.0, note=note, share="y")
+    return Picture(parts, len(cuts), TWO_COLUMNS, 4.6, note=note, share="y")
 
 
 def unit_of(largest: int) -> tuple[str, float]:

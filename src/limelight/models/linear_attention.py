@@ -29,7 +29,7 @@ Start = Literal["gauss", "authors", "theorem", "aligned"]
 
 
 class MergedAttention(Model):
-    r"""$A = \sum_h v_h U_h$.
+    r"""Heads with keys and queries in one matrix: $A = \sum_h v_h U_h$.
 
     Args:
         value: $v$, one number per head.
@@ -54,7 +54,7 @@ class MergedAttention(Model):
 
 
 class SeparateAttention(Model):
-    r"""$A = \sum_h v_h Q_h^\top K_h$.
+    r"""Heads with keys and queries of their own: $A = \sum_h v_h Q_h^\top K_h$.
 
     Args:
         value: $v$, one number per head.
@@ -83,7 +83,9 @@ class SeparateAttention(Model):
 
 
 class FullAttention(Model):
-    r"""$E + \frac1N\sum_h W^{PV}_h E (E^\top W^{KQ}_h E)$, read at the query's label.
+    r"""Heads with every matrix free, read at the query's label.
+
+    $E + \frac1N\sum_h W^{PV}_h E (E^\top W^{KQ}_h E)$
 
     Args:
         projection: $W^{PV}$, heads by $d + 1$ by $d + 1$.

@@ -132,7 +132,7 @@ class SphereAttention(Recipe):
 
 
 class RescaledMoves(Model):
-    r"""How attention moves rescaled tokens $z = e^{-tV}x$, for a diagonalisable $V$.
+    r"""How attention moves rescaled tokens, $z = e^{-tV}x$, for a diagonalisable $V$.
 
     Args:
         value: $V$.

@@ -33,7 +33,7 @@ def _answer(model: "MergedSelector | SeparateSelector", choice: TokenChoice) -> 
 
 
 class MergedSelector(Model):
-    r"""$W$ itself.
+    r"""One matrix $W$ for keys and queries.
 
     Args:
         weights: $W$, dimension by width of the query.
@@ -60,7 +60,7 @@ class MergedSelector(Model):
 
 
 class SeparateSelector(Model):
-    r"""$W = KQ^\top$.
+    r"""Keys and queries of their own: $W = KQ^\top$.
 
     Args:
         keys: $K$.

@@ -8,9 +8,10 @@ from pathlib import Path
 from limelight._core.errors import InputError
 from limelight._page.report import Section
 from limelight._page.site import Chapter, write_site
-from limelight.papers import KEYS, known, load_each
+from limelight.papers import KEYS, _studied, known, load_each
 from limelight.papers.contents import Paper
 from limelight.papers.pages import heading, section
+from limelight.papers.published import open_manifest
 from limelight.papers.recipe import Figure
 from limelight.theory.base import Condition
 
@@ -62,12 +63,13 @@ def write_gallery(
 
 def chapter(paper: Paper, results: Path) -> Chapter:
     """A paper with all its figures, in its own order; one without a table says so."""
-    sections = []
+    sections, kinds = [], []
     for name in paper.titles:
         figure = paper.figure(name)
         stores = [results / paper.key / place for place in (name, figure.once or name)]
         store = next((one for one in stores if (one / "table.parquet").exists()), None)
         sections.append(waiting(figure) if store is None else section(store, paper))
+        kinds += [] if store is None else _studied.kinds_in(open_manifest(store))
     return Chapter(
         key=paper.key,
         title=paper.title,
@@ -75,6 +77,7 @@ def chapter(paper: Paper, results: Path) -> Chapter:
         sections=sections,
         files=[f"{name}.html" for name in paper.titles],
         errata=errata(paper),
+        studied=_studied.pictures(kinds),
     )
 
 

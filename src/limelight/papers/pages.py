@@ -14,7 +14,7 @@ from limelight._identity.description import describe, modern
 from limelight._page.report import Illustration, Numbers, Section, write_report
 from limelight._page.shell import packed
 from limelight.chart import Chart, of_picture
-from limelight.papers import known, load
+from limelight.papers import _studied, known, load
 from limelight.papers._titles import caption_of
 from limelight.papers.contents import Paper
 from limelight.papers.published import (
@@ -78,6 +78,7 @@ def section(store: str | Path, paper: Paper | None = None) -> Section:
         verdicts=figure.verdict(table),
         remark=figure.remark,
         figures=drawn,
+        studied=_studied.pictures(_studied.kinds_in(manifest)),
         numbers=numbers,
         settings=changed_settings(figure, manifest),
         cost=cost_of_run(store, table),

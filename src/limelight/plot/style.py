@@ -228,7 +228,8 @@ def caption(figure: Figure, *facts: str) -> None:
 
 def wrap(text: str, width: float, size: float) -> str:
     """Break a text into even lines of at most that many inches; a word is never broken."""
-    words = re.findall(r"(?:\$[^$]*\$|\S)+", text)  # a formula is one word
+    # A formula is one word, and so is what stands around an equals sign.
+    words = re.findall(r"(?:\$[^$]*\$|(?<=\S) [=<>≤≥] (?=\S)|\S)+", text)
     widths = [text_width(word, size) + 0.32 * size / 72 for word in words]
     lines = _fill(words, widths, width)
     for share in np.linspace(0.5, 1.0, 11):  # the narrowest that needs no more lines

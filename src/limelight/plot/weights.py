@@ -7,17 +7,21 @@ from typing import Any
 import numpy as np
 
 from limelight._core.errors import InputError
+from limelight.plot.examples import summary
 from limelight.plot.marks import Map, Text
-from limelight.plot.picture import TWO_COLUMNS, Axis, Panel, Picture
+from limelight.plot.picture import ONE_COLUMN, TWO_COLUMNS, Axis, Panel, Picture
 
 #: Arrays drawn at most, and cells along a side of one at most; larger ones are averaged.
 MOST, SIDE = 12, 64
+#: Panels in a row, and numbers in the caption at most.
+COLUMNS, FEW = 4, 6
 
 
 def parts(model: Any) -> Picture:
     """Every array of a model, in the order in which it holds them, dark below 0 and light above.
 
-    Arrays of more than two axes lie one under the other. Single numbers stand in the caption.
+    Arrays of more than two axes lie one under the other. Single numbers, and arrays that are one
+    number everywhere, stand in the caption.
 
     Args:
         model: A model as a recipe makes it, or any object made of arrays.
@@ -29,37 +33,55 @@ def parts(model: Any) -> Picture:
         >>> import limelight as ll
         >>> model = {"keys": np.eye(3), "values": np.ones((3, 2)), "scale": 0.5}
         >>> [panel.title for panel in ll.plot.parts(model).panels]
-        ['keys, 3 x 3', 'values, 3 x 2']
+        ['keys, 3 × 3']
     """
     found = list(_arrays(model, ""))
     if not found:
         raise InputError(f"{type(model).__name__} holds no numbers", "give a model, not a recipe")
-    arrays = [(name, array) for name, array in found if array.size > 1]
+    arrays = [(name, array) for name, array in found if _varies(array)]
     numbers = [f"{name} = {array.item():.3g}" for name, array in found if array.size == 1]
+    even = [
+        f"{name} = {array.flat[0] + 0.0:.3g}"
+        for name, array in found
+        if array.size > 1 and not _varies(array)
+    ]
     left_out = [name for name, _ in arrays[MOST:]]
+    larger = any(max(_flat(array).shape) > SIDE for _, array in arrays)
     note = (
-        ", ".join(numbers[:MOST]),
-        "larger arrays are averaged" if any(max(_flat(a).shape) > SIDE for _, a in arrays) else "",
-        f"not drawn: {len(left_out)} more arrays, {left_out[0]} to {left_out[-1]}"
-        if left_out
-        else "",
+        "each array on its own scale: dark below 0, light above" if arrays else "",
+        "larger arrays are averaged" if larger else "",
+        _listed(numbers + even) if arrays else "",
+        f"{len(left_out)} more arrays are not drawn" if left_out else "",
     )
     panels = [_panel(name, array) for name, array in arrays[:MOST]]
+    none = Axis(ticks=(), limits=(0, 1))
     if not panels:
-        words = Text("\n".join(numbers), "upper left")
-        panels = [Panel("", [words], Axis(ticks=(), limits=(0, 1)), Axis(ticks=(), limits=(0, 1)))]
-        note = ()
-    columns = min(4, len(panels))
-    height = 1.75 * -(-len(panels) // columns) + 0.4
-    title = f"The parts of {type(model).__name__}"
-    return Picture(panels, columns, TWO_COLUMNS, height, title, note=note)
+        words = "\n".join(["no trained array", *numbers, *even][: MOST + 1])
+        panels = [Panel("", [Text(words, "upper left")], none, none)]
+    columns = min(COLUMNS, len(panels))
+    height = 1.45 * -(-len(panels) // columns) + 0.2 if arrays else 0.2 + 0.16 * len(found)
+    width = max(ONE_COLUMN, TWO_COLUMNS * columns / COLUMNS)
+    title = f"What {type(model).__name__} is made of"
+    return Picture(panels, columns, width, height, title, summary(model), note=note)
+
+
+def _varies(array: np.ndarray) -> bool:
+    """Whether there is something to see: more than one number."""
+    return array.size > 1 and bool((array != array.flat[0]).any())
+
+
+def _listed(words: list[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = len(words) - FEW
+    return ", ".join(words[:FEW]) + (f" and {more} more" if more > 0 else "")
 
 
 def _panel(name: str, array: np.ndarray) -> Panel:
     matrix = _flat(array)
     most = float(np.nanmax(np.abs(matrix))) or 1.0
-    size = " x ".join(f"{n:,}" for n in array.shape)
-    return Panel(f"{name}, {size}", [Map(_smaller(matrix), low=-most, high=most, square=False)])
+    size = " × ".join(f"{n:,}" for n in array.shape)
+    words = name.replace("weights.", "").replace(".weight", "").replace("_", " ").replace(".", " ")
+    return Panel(f"{words}, {size}", [Map(_smaller(matrix), low=-most, high=most, square=False)])
 
 
 def _arrays(part: Any, name: str) -> Iterator[tuple[str, np.ndarray]]:

@@ -20,9 +20,10 @@ from limelight.worlds.base import World
 
 @kind("world.sparse_boolean")
 class SparseBoolean(World[Int[Array, " sparsity"], Example]):
-    r"""Uniform bits, labelled by a rule on a hidden subset $\mathcal I$ with $|\mathcal I| = s$.
+    r"""Uniform bits, labelled by a rule on a hidden few of them.
 
-    A token is the one-hot code of its bit, so that a model embeds it with one matrix.
+    These are a subset $\mathcal I$ with $|\mathcal I| = s$. A token is the one-hot code of its bit,
+    so that a model embeds it with one matrix.
 
     Notation: `length` is their $T$, `sparsity` their $s$.
     Departures: labels are +1 and -1, not 1 and 0.

@@ -58,7 +58,9 @@ class Cloud(eqx.Module):
 
 @kind("world.clusters")
 class Clusters(World[Centres, Cloud]):
-    r"""$x_i = u_{k_i} + h_i$, $h_i \sim N(0, (\sigma^2/d) I_d)$, for any feasible Gram matrix.
+    r"""Tokens around the centres of their clusters, which have any feasible Gram matrix.
+
+    $x_i = u_{k_i} + h_i$ with $h_i \sim N(0, (\sigma^2/d) I_d)$.
 
     Notation: `clusters` is their $C$, `size` their $m_k$, `sigma` their $\sigma$, `dimension` their
         $d$. $\sigma$ is the ratio of noise to signal in norm, since $|h_i| \approx \sigma$.

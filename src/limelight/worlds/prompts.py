@@ -76,10 +76,11 @@ class PromptLaw(NamedTuple):
 
 @kind("world.prompts")
 class Prompts(World[None, Prompt]):
-    r"""$x_1, …, x_N, x_q \sim N(0, \Lambda)$, a task $w \sim N(0, I)$, $y_i = w^\top x_i$.
+    r"""Examples of one linear regression, and a query whose response is asked for.
 
-    $\Lambda$ is diagonal with eigenvalues $\frac1d(1 + g\frac{d+1-2i}{d-1})$: trace 1, white at
-    $g = 0$. For tests the law may be shifted away from that of the training:
+    $x_1, …, x_N, x_q \sim N(0, \Lambda)$, a task $w \sim N(0, I)$, $y_i = w^\top x_i$.
+    $\Lambda$ is diagonal with eigenvalues $\frac1d(1 + g\frac{d+1-2i}{d-1})$: trace 1, white
+    at $g = 0$. For tests the law may be shifted away from that of the training:
 
     - `task`: $w$ has the covariance (4, 0, 1, .1), repeated; `query`: $x_q$ has (.1, .2, .3, .9).
     - `scaled`: all covariates have the covariance $c\Lambda$; `reversed`: the spectrum backwards.

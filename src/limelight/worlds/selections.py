@@ -12,6 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from limelight._core.errors import InputError, check_least, check_word
 from limelight._core.keys import named
 from limelight._core.kinds import kind
+from limelight._core.shown import Shown, in_words
 from limelight._core.types import Number, PRNGKey, Scalar
 from limelight.worlds.base import World
 
@@ -126,6 +127,10 @@ class Selections(World[Array | None, TokenChoice]):
         found = self._gauss(key)
         return found / jnp.linalg.norm(found)
 
+    def tell(self, truth: Array | None, item: TokenChoice) -> Shown:
+        """The tokens, and which of them scores best."""
+        return _told(item)
+
     def check(self) -> None:
         """Refuse sizes and words that make no sense."""
         check_word("world.law", self.law, get_args(SelectionLaw))
@@ -140,6 +145,16 @@ class Selections(World[Array | None, TokenChoice]):
                 )
         if self.law == "levels" and not self.low < 1:
             raise InputError(f"world.low = {self.low:g}", "below 1, the score of the best token")
+
+
+def _told(item: TokenChoice) -> Shown:
+    """The tokens that exist, the best of them marked."""
+    kept = np.flatnonzero(np.asarray(item.kept))
+    values, scores = np.asarray(item.tokens, float)[kept], np.asarray(item.scores)[kept]
+    best = np.isclose(scores, scores.max(initial=-np.inf))
+    layout = "plane" if values.shape[1] == 2 else "row"
+    names, words = ("the best token", "other tokens"), f"label {in_words(item.label)}"
+    return Shown(values, np.where(best, 0, 1), names, words, layout)
 
 
 #: Tokens, scores and labels of worlds by hand. C stands for the score that `level` sets.
@@ -158,7 +173,7 @@ _ARRANGED: dict[str, tuple[list, list, list]] = {
 
 @kind("world.arrangements")
 class Arrangements(World[None, TokenChoice]):
-    r"""Worlds of a few tokens in the plane, whose answers are known; a prompt $p$ is trained.
+    r"""A few tokens in the plane, whose answers are known; a prompt is trained.
 
     - `equal`, `uneven`: one sample, three tokens; the other scores (.9, .9) or (.9, 0).
     - `pair`: two samples, two tokens; scores (0, C) and (0, 1).
@@ -209,6 +224,10 @@ class Arrangements(World[None, TokenChoice]):
         i = index % self.samples
         kept = jnp.ones(tokens.shape[1], bool)
         return TokenChoice(tokens[i], jnp.ones(1), labels[i], labels[i] * scores[i], kept)
+
+    def tell(self, truth: None, item: TokenChoice) -> Shown:
+        """The tokens, and which of them scores best."""
+        return _told(item)
 
     def check(self) -> None:
         """Refuse a name that is not known, and a score that is none."""

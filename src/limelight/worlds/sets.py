@@ -15,7 +15,9 @@ from limelight.worlds.patterns import Patterns, PatternTruth, noisy, roles
 
 @kind("world.pattern_sets")
 class PatternSets(World[PatternTruth, Example]):
-    r"""`Patterns` whose pattern $j$ is a set $\mu_{j,b} = (\mu_j + r\,e_{j,b})/\sqrt{1+r^2}$.
+    r"""`Patterns`, each of which is a set of a few that lie close together.
+
+    Pattern $j$ is the set of $\mu_{j,b} = (\mu_j + r\,e_{j,b})/\sqrt{1+r^2}$.
 
     All $e_{j,b}$ are orthonormal and orthogonal to all $\mu$, so patterns of different sets stay
     orthogonal ($\kappa = \sqrt 2$) and the largest distance inside a set is

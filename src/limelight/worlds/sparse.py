@@ -24,7 +24,7 @@ POLICIES = ("random", "drop_irrelevant", "drop_noisy", "attention")
 
 @kind("world.sparse")
 class Sparse(World[Any, Example]):
-    r"""Another world, of whose tokens each example keeps `kept`.
+    r"""Another world, some of whose tokens are kept and the rest removed.
 
     Policies: `random`; `drop_irrelevant`, an oracle that drops idle tokens at random, then, when
     none is left, confusing ones, then relevant ones; `drop_noisy`, an oracle that drops the tokens

@@ -37,7 +37,7 @@ class Structure(eqx.Module):
 
 @kind("world.spatial")
 class Spatial(World[Structure, Example]):
-    r"""Spatially structured patches.
+    r"""Patches in hidden sets, one of which carries the label as its marks.
 
     $$y \sim U\{\pm1\}, \quad \ell^* \sim U[L], \quad X_j = \delta_j w^* + \xi_j, \quad
       \xi_j \sim N(0, \sigma^2 (I_d - w^* w^{*\top}))$$

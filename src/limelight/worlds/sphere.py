@@ -1,5 +1,6 @@
 r"""Tokens to be moved by attention: on a sphere, in a box, or rows around a common one."""
 
+from dataclasses import replace
 from typing import Literal, get_args
 
 import equinox as eqx
@@ -17,6 +18,7 @@ from limelight._core.errors import (
 from limelight._core.keys import named
 from limelight._core.kinds import kind
 from limelight._core.numerics import unit
+from limelight._core.shown import Shown, shown_of
 from limelight._core.types import Number, PRNGKey
 from limelight.worlds.base import World
 from limelight.worlds.clusters import equiangular_centres, reduced_noise
@@ -92,6 +94,10 @@ class Sphere(World[None, TokenSet]):
             x = reduced_noise(key, n, 0, self.dimension)[:, : self.width]
         return TokenSet(unit(x))
 
+    def tell(self, truth: None, item: TokenSet) -> Shown:
+        """The tokens as points."""
+        return replace(shown_of(item, ()), layout="plane")
+
     def check(self) -> None:
         """Refuse sets that do not exist."""
         check_least(self, ("tokens", "dimension"), 2, "world.")
@@ -136,6 +142,10 @@ class Box(World[None, TokenSet]):
         shape = (self.tokens, self.dimension)
         return TokenSet(self.half * jr.uniform(key, shape, minval=-1.0))
 
+    def tell(self, truth: None, item: TokenSet) -> Shown:
+        """The tokens as points."""
+        return replace(shown_of(item, ()), layout="plane")
+
     def check(self) -> None:
         """Refuse empty boxes."""
         check_least(self, ("tokens",), 2, "world.")
@@ -145,7 +155,7 @@ class Box(World[None, TokenSet]):
 
 @kind("world.rows")
 class Rows(World[None, TokenSet]):
-    r"""$X = 1g^\top + cG$ with Gaussian $g$ and $G$: rows that share a part.
+    r"""Rows that share a part: $X = 1g^\top + cG$ with Gaussian $g$ and $G$.
 
     Args:
         tokens: $n$.

@@ -254,7 +254,7 @@ figure = Figure(
     findings={
         "guarantees": Finding(
             "guarantees.quadrature",
-            holds="The repaired bound T2'' is missed in {value:.1%} of the draws, and 5 % may",
+            holds="{value:.1%} of the draws miss the repaired bound T2'', where 5 % may",
         )
     },
     summary=summary,

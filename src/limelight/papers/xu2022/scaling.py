@@ -58,7 +58,7 @@ def series(table: Table, operator: str) -> dict[tuple[int, float], list[Cell]]:
 
 @claim(
     "scaling.exponent",
-    "The best ratio scales as m_k^-min(1/2, D/(D+sigma^2)) in the end.",
+    "The best ratio falls with m_k, to the power min(1/2, D/(D + sigma^2)) in the end.",
     AtMost(0.001),
     kind="formula",
     fixed="after",

@@ -166,6 +166,9 @@ def _name(axes: Axes, panel: Panel, inches: tuple[float, float]) -> None:
         bare = across.ticks is None and upwards.ticks is None
         for spine in axes.spines.values():
             spine.set_visible(not bare)
+    elif all(axis.ticks is not None and not len(axis.ticks) for axis in (across, upwards)):
+        # Places without numbers need no frame.
+        axes.set_axis_off()
 
 
 def _share(axes: Axes, picture: Picture, number: int, columns: int) -> None:

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.contour import ContourSet
 
+from limelight.plot import _room as room
 from limelight.plot import style
-from limelight.plot._draw import room
 from limelight.plot._draw.lines import reference_look
 from limelight.plot._looks import Look, look_of
 from limelight.plot.marks import (

@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from limelight.plot import style
+from limelight.plot._draw.direct import readable
 from limelight.plot._draw.lines import reference_look
 from limelight.plot._draw.places import spread
 from limelight.plot._looks import Look, look_of
@@ -128,7 +129,7 @@ def write(axes: Axes, names: Sequence[Name]) -> None:
             xycoords="axes fraction",
             textcoords="axes fraction",
             fontsize=style.TICK,
-            color=style.INK,
+            color=readable(name.colour),
             va="center",
             ha="left",
             linespacing=1.1,

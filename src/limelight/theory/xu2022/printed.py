@@ -114,7 +114,7 @@ def softmax(
             "lambda to": high,
             "smallest dimension": smallest,
         },
-        notes=(f"{UNSOUND}: the weight of a token on itself, e^(lambda sigma^2), is lost",),
+        notes=(f"{UNSOUND}: the weight of a token on itself, exp(lambda sigma^2), is lost",),
         reference="xu2022, Theorem 2",
     )
 
