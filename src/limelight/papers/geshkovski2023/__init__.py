@@ -47,6 +47,7 @@ paper = Paper(
     figures={
         "geometry": "where rescaled tokens go",
         "reduction": "equal angles and two clusters as one number",
+        "reduction-1024": "1,024 tokens as one number",
         "concentration": "uniform tokens in high dimension beside the flow of equal angles",
         "concentration-128": "128 uniform tokens beside the flow of equal angles",
         "phase": "close pairs over time and strength",
