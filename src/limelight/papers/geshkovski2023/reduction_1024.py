@@ -6,8 +6,8 @@ from limelight.experiments.angle_flow import AngleFlow
 from limelight.models.sphere_attention import SphereAttention
 from limelight.papers.geshkovski2023 import reduction
 from limelight.papers.geshkovski2023.reduction import CELL, FLOWS
-from limelight.papers.recipe import Scale, scales
-from limelight.plot import ONE_COLUMN, Axis, Panel, Picture, Points, Reference
+from limelight.papers.recipe import Finding, Scale, scales
+from limelight.plot import WIDE, Axis, Panel, Picture, Points, Reference
 from limelight.table import Table
 from limelight.worlds.sphere import Sphere
 
@@ -38,7 +38,7 @@ def draw(table: Table) -> Picture:
     across = Axis(r"strength $\beta$")
     return Picture(
         [Panel("", marks, Axis("largest distance from the law", log=True), across)],
-        width=ONE_COLUMN,
+        width=WIDE,
         height=3.0,
         note=f"n = {table.values('world.tokens')[0]:,}",
     )
@@ -55,6 +55,9 @@ figure = replace(
     ),
     claims=(reduction.flow.again("reduction.flow-1024", " (1,024 tokens)"),),
     pictures={"reduction-1024": draw},
-    sizes="ours: 1,024 tokens, strengths up to 9, equal angles from right angles only; a strength of"
-    " 16, which takes hundreds of times as long, was meant too",
+    findings={
+        "reduction-1024": Finding("reduction.flow-1024", holds="1,024 tokens follow one number")
+    },
+    sizes="ours: 1,024 tokens, strengths up to 9, equal angles from right angles only; a strength"
+    " of 16, which takes hundreds of times as long, was meant too",
 )
