@@ -17,9 +17,12 @@ LEVEL = 1e-6
 
 
 def runs(n: int, strengths: tuple[float, ...]) -> list[tuple]:
-    """Equal angles from right angles, in n coordinates; two groups from two cosines, in 2."""
+    """Equal angles from right angles, in n coordinates; two groups from two cosines, in 2.
+
+    Without softmax every other strength is followed: a flow of 1,024 tokens takes minutes.
+    """
     equal = [(*EQUAL, n, beta, 0.0, n) for beta in strengths]
-    summed = [(*SUM, n, beta, 0.0, n) for beta in strengths if beta]  # at 0 the same
+    summed = [(*SUM, n, beta, 0.0, n) for beta in strengths[::2]]
     pairs = [(*GROUPS, n, beta, cosine, 2) for beta in strengths for cosine in (0.0, 0.5)]
     return [*equal, *summed, *pairs]
 
@@ -49,7 +52,7 @@ figure = replace(
     reduction.figure,
     statement="do a thousand tokens at equal angles, or in two groups, obey one exact number?",
     trial=AngleFlow(Sphere(start="equiangular", dimension=1024), SphereAttention(), looks=4),
-    grid={WHERE: runs(1024, (0.0, 1.0, 2.0, 4.0, 9.0))},
+    grid={WHERE: runs(1024, (1.0, 4.0, 9.0))},
     scales=scales(
         smoke=Scale(grid={WHERE: runs(8, (1.0, 4.0))}),
         small=Scale(grid={WHERE: runs(64, (0.0, 1.0, 4.0))}),
@@ -59,6 +62,7 @@ figure = replace(
     findings={
         "reduction-1024": Finding("reduction.flow-1024", holds="1,024 tokens follow one number")
     },
-    sizes="ours: 1,024 tokens, strengths 0, 1, 2, 4 and 9, equal angles from right angles only; a"
-    " strength of 16, which takes hundreds of times as long, was meant too",
+    sizes="ours: 1,024 tokens, strengths 1, 4 and 9, equal angles from right angles only, and without"
+    " softmax not at 4; strengths 0, 2 and 16 and three cosines were meant. At 16 a flow takes"
+    " hundreds of times as long",
 )
