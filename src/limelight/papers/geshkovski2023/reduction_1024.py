@@ -62,7 +62,7 @@ figure = replace(
     findings={
         "reduction-1024": Finding("reduction.flow-1024", holds="1,024 tokens follow one number")
     },
-    sizes="ours: 1,024 tokens, strengths 1, 4 and 9, equal angles from right angles only, and without"
-    " softmax not at 4; strengths 0, 2 and 16 and three cosines were meant. At 16 a flow takes"
-    " hundreds of times as long",
+    sizes="ours: 1,024 tokens, strengths 1, 4 and 9, equal angles from right angles only, and"
+    " without softmax not at 4; strengths 0, 2 and 16 and three cosines were meant. At 16 a flow"
+    " takes hundreds of times as long",
 )
