@@ -181,3 +181,27 @@ def test_steps_of_a_tenth_are_of_order_four():
         tenth, half = (float(jnp.abs(at_four(x, strength, n) - fine).max()) for n in (40, 80))
         assert tenth < 3.8e-6
         assert half < tenth / 8
+
+
+def test_a_hundredth_of_the_tolerance_changes_nothing_that_is_read():
+    """Two draws of every kind of case: shells in space, cosines on the sphere."""
+    for value, d in (("line", 1), ("plane", 2), ("coupled", 2), ("mixed", 3)):
+        until = 8.0 if d == 1 else 10.0
+        flow = TokenGeometry(Box(12, d), RescaledAttention(value), until=until, looks=4)
+        rough, fine = both(flow)
+        for name in ("rank", "leaders", "vertices"):
+            np.testing.assert_array_equal(rough[name], fine[name], err_msg=f"{value} {name}")
+        for name in ("gap", "shell", "planes"):
+            np.testing.assert_allclose(rough[name], fine[name], atol=1e-4, err_msg=value)
+    for beta in (1.0, 6.0):
+        flow = AngleFlow(Sphere(16, 128), SphereAttention(strength=beta), looks=8, after=6.0)
+        rough, fine = both(flow)
+        for name in ("apart", "apart.mean"):
+            np.testing.assert_allclose(rough[name], fine[name], atol=1e-5)
+            assert (rough[name] != fine[name]).all()
+
+
+def both(flow):
+    """The same two draws at the tolerance of the figures and at a hundredth of it."""
+    table = flow.sweep({"tolerance": [1e-9, 1e-11]}, trials=2, shared=("tolerance",))
+    return [table.where(tolerance=at) for at in (1e-9, 1e-11)]

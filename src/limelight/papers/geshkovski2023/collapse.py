@@ -215,7 +215,7 @@ figure = Figure(
     summary=summary,
     reference=f"{COLLAPSE}, the theorems on rank collapse",
     sizes="ours, 512 draws per cell: the paper shows pretrained networks; 196 tokens, as in a ViT,"
-    " are left to a GPU",
+    " have a table of their own",
     departures="fresh Gaussian weights, every head of the whole width, no norms between layers."
     " Pure attention and skips are followed in residual coordinates, which reach 1e-290; ratios of"
     " residuals below that are left out. The residual is centred by mean or median: the least is"

@@ -174,7 +174,7 @@ figure = Figure(
     summary=summary,
     reference=f"{SPHERE}, the theorem for high dimension",
     sizes="ours: 32 tokens, up to a million dimensions, 256 draws per cell; 128 tokens, which cost"
-    " sixty times as much, are left to a GPU",
+    " sixty times as much, have a table of their own",
     departures="the theorem's own bounds, a constant to the power nt and exponential decay with"
     " unnamed constants, are empty at every dimension here: what is measured is the distance"
     " itself. Runs end 6 units of time after a cosine of .999",

@@ -188,7 +188,7 @@ figure = Figure(
     summary=summary,
     reference=f"{SPHERE}, the diagram of time and strength",
     sizes="the paper's 90 strengths, 256 draws per cell; 30 looks for its 200; 64 and 512"
-    " dimensions, where 32, 128 and 1,024 were meant",
+    " dimensions; its 32, 128 and 1,024 have a table of their own",
     departures="the Runge-Kutta method in steps of .1 where the released code takes normalised"
     " Euler steps of .1; clusters are connected components, not the rank of a thresholded matrix;"
     " pairs are of two different tokens",
