@@ -25,7 +25,7 @@ def test_a_figure_at_smoke_scale(key, name, tmp_path):
     table = figure.run("smoke")
     assert len(table)
     assert {v.verdict for v in figure.verdict(table)} == {"inconclusive"}
-    assert figure.summary(table)
+    assert figure.lines(table)
     table.save(tmp_path / "table.parquet")
     for drawn in figure.plots(Table.load(tmp_path / "table.parquet")).values():
         assert len(render(drawn, "png", 60)) > 2000
