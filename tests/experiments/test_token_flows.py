@@ -198,7 +198,7 @@ def test_a_hundredth_of_the_tolerance_changes_nothing_that_is_read():
         rough, fine = both(flow)
         for name in ("apart", "apart.mean"):
             np.testing.assert_allclose(rough[name], fine[name], atol=1e-5)
-            assert (rough[name] != fine[name]).all()
+        assert (rough["drift"] > 5 * fine["drift"]).all()  # the steps were other ones
 
 
 def both(flow):
