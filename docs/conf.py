@@ -30,6 +30,7 @@ extensions = [
     "docstrings",
     "reference",
     "mathml",
+    "pictures",
 ]
 exclude_patterns = ["_build", "_ext", "**/.ipynb_checkpoints", "errata.md", "**/README.md"]
 # A page may begin with a mark, and need not be executed.

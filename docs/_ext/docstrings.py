@@ -89,10 +89,16 @@ def _module(lines: list[str]) -> list[str]:
 def setup(app):
     """Register it, before napoleon reads the sections."""
     app.connect("autodoc-process-docstring", _process, priority=100)
+    app.connect("autodoc-skip-member", _skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _process(app, what, name, obj, options, lines) -> None:
     lines[:] = _module(lines) if what == "module" else translated(lines)
     if what in ("property", "attribute", "data") and lines:
-        lines[0] = lines[0].replace(": ", " – ")  # napoleon would read what stands before as a type
+        lines[:0] = ["..", ""]  # napoleon would read what stands before a colon as a type
+
+
+def _skip(app, what, name, obj, skip, options) -> bool | None:
+    """Fields of a named tuple are told among its parameters."""
+    return True if type(obj).__name__ == "_tuplegetter" else None

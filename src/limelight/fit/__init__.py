@@ -1,10 +1,10 @@
 """Statistics on tables: intervals, thresholds, laws and the bootstrap; no model is rebuilt.
 
 - `estimates`: the estimates that claims rest on, from rows to a number with its interval;
-  `curves`: where curves cross a level, laws; `_families`: one verdict from tests at many points.
+  `curves`: where curves cross a level, laws.
 - `intervals`: Wilson's and the exact interval for success rates, their paired difference, the
   bootstrap for means.
-- `thresholds`: the size at which half the trials succeed, on arrays; `_likelihood` is its engine.
+- `thresholds`: the size at which half the trials succeed, on arrays.
 - `edge`: the same on a table, one threshold for every combination of the other axes.
 - `critical`: the first size of a grid at which more than half succeed, and its bootstrap.
 - `laws`: lines, logarithms and powers with intervals; `comparison` ranks sets of predictors.
