@@ -193,11 +193,12 @@ def _led(key: str, pointer: str) -> str:
     return f"[`{pointer}`]({card})" if kind == "erratum" else f"`{pointer}`"
 
 
-def mutants() -> str:
+def mutants(draw: str = "") -> str:
     """Faults that were put into a package, and how many the tests found, before and after."""
     rows = ["| package | faults | found before | found now | change nothing | not found |"]
     rows += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
-    counted = list(_benchmark("mutants")["table"].items())
+    record = _benchmark("mutants")
+    counted = list((record[draw] if draw else record)["table"].items())
     names = ("tried", "killed", "equivalent", "survived")
     total = {when: {n: sum(c[when][n] for _, c in counted) for n in names} for when in ROUNDS}
     for package, c in [*counted, ("all", total)]:

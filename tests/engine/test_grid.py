@@ -4,7 +4,7 @@ import pytest
 
 from limelight._core.errors import InputError
 from limelight._engine import Grid, make_plan
-from limelight._engine.grid import assign, is_static, leaves, lookup, parse
+from limelight._engine.grid import assign, is_static, leaves, lookup, parse, read
 from limelight.experiments import Study
 from limelight.measures import accuracy
 from limelight.models import Shallow
@@ -97,3 +97,9 @@ def test_the_hash_knows_every_setting():
         make_plan(STUDY, {"train.examples": [2, 5]}, trials=2, width=4),
     ]
     assert len({plan.hash for plan in (base, *others)}) == 6
+
+
+def test_a_part_that_has_parts_is_no_single_value():
+    with pytest.raises(InputError, match="world is not a single value") as error:
+        read(STUDY, "world", "3")
+    assert "world.tokens" in error.value.hint

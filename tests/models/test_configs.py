@@ -1,6 +1,7 @@
 """What lies beside weights: read whole, or refused by what is not understood."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -344,3 +345,24 @@ def test_odd_configurations_are_read_or_refused_in_one_line(name):
                     refused.append(str(error))
     assert len(refused) > 20
     assert max(map(len, refused)) < 600
+
+
+@pytest.mark.parametrize(
+    "file", ["config.json", "preprocessor_config.json", "model.safetensors.index.json"]
+)
+@pytest.mark.parametrize("kind", ["pipe", "twice", "deep"])
+def test_what_lies_beside_weights_is_plain_json_in_a_plain_file(tmp_path, file, kind):
+    """A pipe was waited for without end; of a key that occurred twice the last one held."""
+    folder = changed(tmp_path, "hf-deit")
+    if file.endswith("index.json"):
+        (folder / "model.safetensors").unlink()
+    path = folder / file
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        twice = '{"num_attention_heads": 1, "num_attention_heads": 2, "weight_map": {}}'
+        path.write_text(twice if kind == "twice" else '{"a":' * 5000)
+    with pytest.raises(InputError) as error:
+        load(folder)
+    assert "\n" not in error.value.message

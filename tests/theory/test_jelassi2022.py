@@ -40,6 +40,7 @@ from limelight.theory.jelassi2022.linear import linear_disagreement
 from limelight.theory.jelassi2022.population import DrawnCounts, count_law
 from limelight.theory.jelassi2022.shift import misses_itself, same_logits, shifted_logits
 from limelight.theory.jelassi2022.start import start_level
+from limelight.theory.jelassi2022.statements import set_shift
 from limelight.worlds._partitions import members, strided
 from limelight.worlds.laws import silence
 from limelight.worlds.spatial import labelling, unit_vector
@@ -369,3 +370,31 @@ def test_what_a_linear_rule_misses_of_f_star_is_what_draws_say():
     assert density_needed(36, 4, target="fstar") < density_needed(36, 4)
     edge = density_needed(36, 4, target="fstar")
     assert linear_disagreement(36, 4, edge, ties=0.5) == pytest.approx(1 / 8)
+
+
+def test_without_association_the_error_is_held_against_a_fifth_of_the_linear_rule():
+    found = set_shift(tokens=16, size=4, density=0.35)
+    small, _, _ = found.conditions
+    assert small.left == found.value
+    assert small.right == pytest.approx(linear_error(16, 4, 0.35) / 5)
+
+
+@pytest.mark.parametrize("size", [4, 9])
+def test_the_joint_law_of_the_counts_by_adding_set_by_set(size):
+    """Large sets: squares and cubes of sums reach far, and must not run into each other."""
+    sets, density = 3, 0.4
+    one: dict[tuple[int, ...], float] = {}
+    for marks in itertools.product((-1, 0, 1), repeat=size):
+        n, m = sum(map(abs, marks)), sum(marks)
+        chance = (density / 2) ** n * (1 - density) ** (size - n)
+        one[m, n, n * m, m**2, m**3] = one.get((m, n, n * m, m**2, m**3), 0.0) + chance
+    law = {(size, size, size**2, size**2, size**3): 1.0}  # the own set, all of it right
+    for _ in range(sets - 1):
+        added: dict[tuple[int, ...], float] = {}
+        for (a, p), (b, q) in itertools.product(law.items(), one.items()):
+            both = tuple(x + y for x, y in zip(a, b, strict=True))
+            added[both] = added.get(both, 0.0) + p * q
+        law = added
+    integers, weights = count_law(size * sets, size, density)
+    found = {tuple(map(int, atom)): w for atom, w in zip(integers, weights, strict=True)}
+    assert found == pytest.approx(law, rel=1e-12)

@@ -146,6 +146,24 @@ def test_statements_say_when_they_do_not_apply():
     assert statements.long_plateaus().value == 3
 
 
+def test_other_queries_and_other_tasks_by_sums_over_coordinates():
+    """Everything is diagonal, so the traces of the formula are sums that a hand can write."""
+    d, N, M, spread = 4, 50, 30, 0.6
+    found = statements.query_shift(dimension=d, examples=N, spread=spread, length=M)
+    S = statements._spectrum(d, spread)
+    A = 1 / gamma(S, N)
+    asked = {"query": np.array([0.1, 0.2, 0.3, 0.9]), "task": np.array([4.0, 0.0, 1.0, 0.1])}
+
+    def error(Sq, W):
+        noise = ((W * S).sum() * S + S * W * S) / M
+        return ((Sq * W) * (1 - 2 * A * S) + Sq * A**2 * (S * W * S + noise)).sum()
+
+    one = np.ones(d)
+    assert found.value == pytest.approx(error(asked["query"], one) / asked["query"].sum())
+    other = error(S, asked["task"]) / (S * asked["task"]).sum()
+    assert found.quantities["the same for other tasks"] == pytest.approx(other)
+
+
 def test_sentences_on_the_layer_and_its_limits():
     eye = np.eye(5)
     for N in (5, 17):

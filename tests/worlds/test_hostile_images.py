@@ -195,3 +195,9 @@ def test_names_of_classes_that_are_no_list_are_refused(tmp_path):
     (tmp_path / "test_batch").write_bytes(pickle.dumps({"a": 1}, 2))
     (tmp_path / "batches.meta").write_bytes(pickle.dumps({"label_names": 5}, 2))
     refused(tmp_path, "no names of classes")
+
+    (tmp_path / "batches.meta").write_bytes(pickle.dumps({"label_names": ["a", "b"]}, 2))
+    black = {"data": np.zeros((2, 3072), np.uint8), "labels": [0, 2]}
+    for name in ("test_batch", *(f"data_batch_{number}" for number in range(1, 6))):
+        (tmp_path / name).write_bytes(pickle.dumps(black, 2))
+    refused(tmp_path, "fewer names than classes")

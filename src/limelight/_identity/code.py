@@ -357,8 +357,8 @@ def _body(code: types.CodeType) -> Any:
 
 
 def _has_docstring(code: types.CodeType) -> bool:
-    if sys.version_info >= (3, 13):
-        return bool(code.co_flags & inspect.CO_HAS_DOCSTRING)
+    if flag := getattr(inspect, "CO_HAS_DOCSTRING", 0):  # from Python 3.14 on
+        return bool(code.co_flags & flag)
     first = code.co_consts[0] if code.co_consts else None
     return isinstance(first, str) and not code.co_name.startswith("<")  # such as <listcomp>
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +10,8 @@ from jaxtyping import Bool, Float, Int, UInt8
 
 from limelight._core.arrays import Real
 from limelight._core.errors import InputError, suggest
+from limelight._core.files import read_regular
+from limelight._core.manifests import Broken, read_json
 from limelight.instruments.sight import Sight
 from limelight.worlds._patches import mostly, tiled
 from limelight.worlds.sources import Fit, Pictures, load_pictures
@@ -276,13 +277,11 @@ def group(outputs: int, pictures: Pictures, groups: Path | None = None) -> Group
 
 def _read_groups(path: Path) -> dict[str, list[int]]:
     try:
-        if path.stat().st_size > MOST:
-            raise InputError(f"{path} is too large", "a short JSON file is expected")
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(read_regular(path, MOST))
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", "check the name") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{path} is not JSON", "class name to a list of outputs") from None
+    except Broken as error:
+        raise InputError(f"{path}: {error}", "class name to a list of outputs") from None
     whole = lambda v: isinstance(v, list) and v and all(type(i) is int for i in v)
     if not isinstance(found, dict) or not found or not all(map(whole, found.values())):
         raise InputError(

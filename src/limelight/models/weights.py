@@ -9,6 +9,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 
 from limelight._core.errors import InputError
+from limelight._core.files import read_regular
+from limelight._core.manifests import MOST_BYTES, read_json
 
 #: How the list of a divided checkpoint's files is called.
 INDEX = ".safetensors.index.json"
@@ -166,12 +168,12 @@ def inside(folder: Path) -> Path:
 def _parts(path: Path) -> Tensors:
     """The files of a divided checkpoint as one."""
     try:
-        places = json.loads(path.read_text(encoding="utf-8"))["weight_map"]
+        places = read_json(read_regular(path, MOST_BYTES))["weight_map"]
         if not isinstance(places, dict) or not all(isinstance(f, str) for f in places.values()):
             raise TypeError
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", "check the name") from None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         raise InputError(
             f"{path} is no index of safetensors files", "it has a weight_map"
         ) from None

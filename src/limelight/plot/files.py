@@ -107,9 +107,9 @@ def render(
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a box stands there
-        figure = figure.matplotlib() if isinstance(figure, Picture) else figure
-        with _WRITER, _settings(_WRITING), _settled(figure):
-            figure.savefig(
+        drawn = figure.matplotlib() if isinstance(figure, Picture) else figure
+        with _WRITER, _settings(_WRITING), _settled(drawn):
+            drawn.savefig(
                 buffer,
                 format=kind,
                 dpi=dots_per_inch,

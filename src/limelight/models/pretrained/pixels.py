@@ -1,11 +1,12 @@
 """How a network wants its images: resized, cropped, and scaled."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from limelight._core import manifests
 from limelight._core.errors import InputError
+from limelight._core.files import read_regular
 
 if TYPE_CHECKING:
     from limelight.worlds.sources.fit import Fit
@@ -96,11 +97,11 @@ def _close(a, b) -> bool:
 def read_json(path: Path) -> dict[str, Any] | None:
     """An object in a JSON file; nothing where there is none, and one line where it is damaged."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = manifests.read_json(read_regular(path, manifests.MOST_BYTES))
     except FileNotFoundError:
         return None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}", "check it") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{path} is not JSON", "it is damaged, or of another kind") from None
+    except manifests.Broken as error:
+        raise InputError(f"{path}: {error}", "it is damaged, or of another kind") from None
     return found if isinstance(found, dict) else None

@@ -135,10 +135,13 @@ def _load(
     names = read_plain(read(meta), meta).get(f"{prefix}label_names", [])
     if not isinstance(names, list) or not all(isinstance(word, bytes | str) for word in names):
         raise InputError(f"{meta}: no names of classes in it", "download the archive again")
+    training, testing = (_batches(read, part, f"{prefix}labels") for part in (train, test))
+    if names and max(part[1].max(initial=0) for part in (training, testing)) >= len(names):
+        raise InputError(f"{meta}: fewer names than classes", "download the archive again")
     return pictures(
         name,
-        _batches(read, train, f"{prefix}labels"),
-        _batches(read, test, f"{prefix}labels"),
+        training,
+        testing,
         [n.decode("ascii", "replace") if isinstance(n, bytes) else str(n) for n in names],
     )
 
