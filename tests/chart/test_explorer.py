@@ -94,6 +94,14 @@ def test_tabs_lines_and_words():
     assert [round(y[0], 6) for y in heights] == [1.0, 10.0, 50.0]
 
 
+def test_what_grows_tenfold_is_logarithmic_at_first():
+    start = lambda power: {
+        control.name: control.start
+        for control in explorer(across={"a": lambda at: at["a"] ** power}).chart(table()).controls
+    }["wide"]
+    assert (start(1.0), start(2.0), start(-2.0)) == (0, 1, 1)  # a goes from 1 to 4
+
+
 def test_what_cannot_be_logarithmic_is_not_offered():
     chart = explorer(across={"shift": lambda at: at["a"] - 1.0}).chart(table())
     assert "wide" not in [c.name for c in chart.controls]

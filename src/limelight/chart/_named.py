@@ -159,18 +159,19 @@ def _written(
     mark = next(m for m in panel.content if getattr(m, "label", "") == spot.label)
     colour, *_ = look(mark, looks)
     left, low, wide, high = spot.box
-    x, y = _values((left, low + high / 2), panel, ends, size)
-    words = {"type": "text", "align": "left", "baseline": "middle", "fontWeight": 600}
+    # Words keep their width in a wider panel, and hang by their leader or their middle.
+    held = left + wide / 2 if spot.anchor is None else min(max(spot.anchor[0], left), left + wide)
+    third = min(int(3 * (held - left) / wide), 2)
+    x, y = _values((held, low + high / 2), panel, ends, size)
+    words = {"type": "text", "baseline": "middle", "fontWeight": 600}
+    words["align"] = ("left", "center", "right")[third]
     words |= {"color": colour}
     data = {"values": [{"x": x, "y": y, "name": in_text(spot.label)}]}
     place = {name: side | {"field": name} for name, side in place.items()}
     told = place | {"text": {"field": "name"}}
     found: list[dict[str, Any]] = [{"data": data, "mark": words, "encoding": told}]
     if spot.anchor is not None:
-        end = (
-            min(max(spot.anchor[0], left), left + wide),
-            min(max(spot.anchor[1], low), low + high),
-        )
+        end = held, min(max(spot.anchor[1], low), low + high)
         ends_at = [_values(at, panel, ends, size) for at in (spot.anchor, end)]
         data = {"values": [{"x": a, "y": b} for a, b in ends_at]}
         line = {"type": "line", "strokeWidth": 0.8, "color": colour}

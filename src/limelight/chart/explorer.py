@@ -90,6 +90,8 @@ class Explorer:
             )
         ]
         positive = all(part.positive for part in made)
+        # What grows tenfold would lie crushed at one end.
+        wide = positive and any(np.ptp(part.places[1]) > 1 for part in made)
         cells = [row for part in made for row in part.cells]
         theory = [row for part in made for row in part.theory]
         named = list(dict.fromkeys(row["label"] for row in theory))
@@ -100,7 +102,7 @@ class Explorer:
                 "edge": [row for part in made for row in part.edge],
                 "theory": theory,
             },
-            controls=self._controls(bool(theory), positive),
+            controls=self._controls(bool(theory), positive, wide),
             constants=({} if self.parts else {"part": 0})
             | ({} if positive else {"wide": 0})
             | ({} if len(self.across) > 1 else {"across": 0})
@@ -227,7 +229,7 @@ class Explorer:
             ],
         }  # fmt: skip
 
-    def _controls(self, theory: bool, positive: bool) -> list[Control]:
+    def _controls(self, theory: bool, positive: bool, wide: bool) -> list[Control]:
         found = []
         if self.parts:
             names = [in_text(name) for name in self.parts]
@@ -238,7 +240,9 @@ class Explorer:
         names = [in_text(name) for name in self.across]
         found.append(Control("across", "across", names, form="choice"))
         if positive:
-            found.append(Control("wide", "logarithmic across", ("off", "on"), form="switch"))
+            found.append(
+                Control("wide", "logarithmic across", ("off", "on"), int(wide), form="switch")
+            )
         found.append(
             Control("high", "logarithmic upwards", ("off", "on"), int(self.log), form="switch")
         )

@@ -5,6 +5,8 @@ their trials (common seeds) are resampled jointly: a draw takes whole trials, in
 so that what pairs two cells in the data pairs them in every draw.
 """
 
+from functools import lru_cache
+
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -12,6 +14,8 @@ from limelight._core.errors import InputError
 from limelight.fit._inputs import Numbers, check_level, counts, numbers
 
 DRAWS = 1000
+#: Weights of at most so many numbers are kept for the next who asks, 8 MB each.
+KEPT = 1_000_000
 
 
 def resample_counts(
@@ -39,6 +43,7 @@ def trial_weights(
     """How often each of `trials` trials is taken in each draw; every row sums to `trials`.
 
     A sum over resampled trials is a product with these weights: `trial_weights(n) @ outcomes`.
+    They may be read only.
 
     Example:
         >>> trial_weights(4, draws=2).sum(axis=1)
@@ -46,8 +51,21 @@ def trial_weights(
     """
     if trials < 1:
         raise InputError("a bootstrap needs at least one trial")
+    make = _kept if trials * draws <= KEPT else _drawn
+    return make(trials, draws, seed)
+
+
+def _drawn(trials: int, draws: int, seed: int) -> Float[np.ndarray, "draws trials"]:
     share = np.full(trials, 1 / trials)
     return _generator(draws, seed).multinomial(trials, share, size=draws).astype(float)
+
+
+@lru_cache(maxsize=8)
+def _kept(trials: int, draws: int, seed: int) -> Float[np.ndarray, "draws trials"]:
+    """The same weights serve every claim of a table; nobody may write on them."""
+    weights = _drawn(trials, draws, seed)
+    weights.flags.writeable = False
+    return weights
 
 
 def resample_means(

@@ -4,13 +4,17 @@ The paper's axis ends at 200 examples, so its critical numbers up to $T = 800$ a
 Fifty trials there cannot tell 46 % of successes from more than half; these can.
 """
 
-from limelight import fit
+import numpy as np
+
+from limelight import fit, plot
 from limelight.claims import AtLeast, Estimate
 from limelight.fit.estimates import share
 from limelight.papers.edelman2022 import critical, variants
 from limelight.papers.edelman2022.critical import LENGTH, SIZE
 from limelight.papers.recipe import Figure, Finding, claim, scales
 from limelight.table import Table
+
+EXACT = "bar: exact 95 % interval"
 
 
 @claim(
@@ -26,6 +30,25 @@ def enough(table: Table) -> Estimate:
     return share(
         table.where(world__length=800, examples=200)["success"].astype(bool), method="exact"
     )
+
+
+def draw(table: Table) -> plot.Picture:
+    """A row per cell: the share that succeeds, with its interval, beside one half."""
+    cells = list(table.cells(LENGTH, SIZE))
+    found = [share(rows["success"].astype(bool), method="exact", least=1) for _, rows in cells]
+    low, high = np.array([one.interval or (np.nan, np.nan) for one in found]).T
+    at, values = np.arange(len(cells)), [one.value for one in found]
+    names = [f"$T = {int(cell[LENGTH])}$, $m = {int(cell[SIZE])}$" for cell, _ in cells]
+    panel = plot.Panel(
+        "",
+        [
+            plot.Reference("half of the trials", 0.5, vertical=True),
+            plot.Points("", values, at, x_low=low, x_high=high, colour=0),
+        ],
+        plot.Axis(categories=names),
+        "share of trials above 99 % accuracy",
+    )
+    return plot.Picture([panel], width=plot.WIDE, height=0.9 + 0.3 * len(cells), note=EXACT)
 
 
 def summary(table: Table) -> list[str]:
@@ -44,7 +67,7 @@ figure = Figure(
         small=critical.smaller(10, [50], [40, 70], iterations=200),
     ),
     claims=(enough,),
-    pictures={"success": critical.draw_success},
+    pictures={"success": draw},
     findings={
         "success": Finding(
             "A3c.edge",
