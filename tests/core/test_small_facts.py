@@ -40,7 +40,7 @@ def test_an_example_is_shown_by_its_tokens_or_its_first_table():
     ("label", "said"),
     [
         (1, "+1"),
-        ([1, -1], "+1, -1"),
+        ([1, -1], "+1, \N{MINUS SIGN}1"),
         (3, "3"),
         ([0, 0, 1], "class 2"),
         ([1, 1, 0], "1, 1, 0"),
