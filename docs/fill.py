@@ -296,7 +296,7 @@ ASKED = {
     + (errata_cards, changed_claims, facts.quantity, facts.trials, facts.mean, facts.most)
     + (facts.days, facts.onsets, facts.epochs, facts.costs, facts.lines, facts.made_of)
     + (facts.shelf,)
-    + (rates.measured, rates.speeds, rates.compiling, rates.images, rates.decoder)
+    + (rates.measured, rates.speeds, rates.ahead, rates.compiling, rates.images, rates.decoder)
     + (rates.grid, rates.weights_over_tokens)
     + (rates.descent, rates.trainers, rates.peers, rates.growth)
     + (networks.checkpoints, networks.layouts, networks.loaded_networks, networks.refused_networks)

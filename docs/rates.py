@@ -55,6 +55,13 @@ def speeds(paces: str = "") -> str:
     return _table(["", "2 CPU cores", "one H200"], rows)
 
 
+def ahead(record: str, *row: str) -> str:
+    """How far a row of that benchmark is ahead of the best of the others that are not ours."""
+    rate = {found["name"]: found["value"] for found in _record(record)["rows"]}
+    others = [rate[name] for name in SPEEDS if name in rate and not name.startswith("engine")]
+    return _three(rate[" ".join(row)] / max(others))
+
+
 def compiling(name: str) -> str:
     """Seconds that the program of that benchmark took to compile."""
     rows = {row["name"]: row for row in _record(f"throughput-{name}")["rows"]}
