@@ -73,6 +73,7 @@ def verify(
         names = named_claims(papers, [word for word in words if word not in keys])
         figures = [f for p in papers for f in p.figures if not names or wanted(f, names)]
     if results is None:
+        tell_of_runs(len(figures), scale)
         verdicts = decide_all(figures, scale, store, seed, stall, failed)
     else:
         with busy("deciding"):
@@ -203,6 +204,15 @@ def print_surprises(verdicts) -> None:
     for v in chosen:
         found = number(v.value, v.interval) + (f" ({interval(v.interval)})" if v.interval else "")
         say(f"{v.paper} {v.claim}: {found}. {typeset(v.statement)}", indent=2, hang=2)
+
+
+def tell_of_runs(figures: int, scale: str) -> None:
+    """That many figures are run now, which takes long; and what most people mean."""
+    if figures < 2:
+        return
+    decides = ", which decides nothing" if scale == "smoke" else ""
+    tell(f"Running {figures} figures at {scale} scale{decides}.")
+    tell("To decide from published tables, and run nothing: --results results/")
 
 
 def decide_all(
