@@ -140,7 +140,9 @@ def named_claims(papers, names: list[str]) -> list[str]:
     for name in names:
         if name not in known:
             hint = suggest(name, [*(paper.key for paper in papers), *known])
-            if hint.startswith("known"):  # there are hundreds
+            if Path(name).exists():
+                hint = f"a file or a folder is named by its path: ./{name}"
+            elif hint.startswith("known"):  # there are hundreds
                 hint = "limelight papers lists papers, limelight show KEY FIGURE lists claims"
             raise InputError(f"no paper or claim {name!r}", hint)
     return names
