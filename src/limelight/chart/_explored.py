@@ -126,7 +126,7 @@ class Part:
         return list(found.values())
 
     def name(self, wide: int) -> None:
-        """Find places for the names of lines, with the variable as it is at first: `wide` or not."""
+        """Find places for the names of lines, with a logarithmic variable if `wide`."""
         for number in range(len(self.made.levels)):
             self._name(self.theory, number, wide)
 
