@@ -17,6 +17,7 @@ def name_of(part: Any) -> str:
     """A class or function by module and name; a script is called by its file.
 
     Example:
+        >>> import dataclasses
         >>> name_of(dataclasses.replace)
         'dataclasses.replace'
     """
