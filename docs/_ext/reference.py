@@ -12,7 +12,7 @@ SHELVES = {
     "limelight": "limelight: what most scripts need",
     "limelight.worlds": "Worlds: where examples come from",
     "limelight.models": "Models: what is trained",
-    "limelight.train": "Training: loops, losses, optimizers",
+    "limelight.train": "Training: how a model is trained",
     "limelight.measures": "Measures: what is read off a trained model",
     "limelight.experiments": "Experiments: one trial of each kind",
     "limelight.fit": "Statistics: intervals, thresholds, laws",
