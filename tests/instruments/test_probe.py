@@ -424,7 +424,7 @@ def test_the_page_is_one_file_that_asks_for_nothing(found, tmp_path):
     assert "&lt;script&gt;" in page
     assert not re.search(r'(src|href)="(?!data:|#)', page)
     assert page.count("<svg ") == len(pictures(found)) == 10
-    for words in ("Positions", "Attention", "Noise, block by block", "2 x 2 cells", "distils"):
+    for words in ("Positions", "Attention", "Noise, block by block", "2 × 2 cells", "distils"):
         assert words in page
     assert len(page) < 2_000_000
 
