@@ -70,7 +70,12 @@ figure = replace(
     trial=SelectionPath(ball="keys"),
     claims=(nuclear, rate),
     pictures={"path-keys": draw},
-    findings={"path-keys": ("path-keys.nuclear", Finding("path-keys.rate", holds="by about 1/c"))},
+    findings={
+        "path-keys": (
+            "path-keys.nuclear",
+            Finding("path-keys.rate", holds="The margin ratio is short of 1 by about 1/c"),
+        )
+    },
     summary=summary,
     reference="regularisation path of (K, Q)",
     departures="judged by the margin ratio, since nuclear solutions are nearly not unique; keys and"
