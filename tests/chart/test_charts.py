@@ -77,6 +77,45 @@ def test_a_chart_holds_the_numbers_of_its_picture():
     assert [tuple(row.values()) for row in rows[0]] == [(1, 3.25, "a_b"), (2, 5.5, "a_b")]
 
 
+def drawn(picture):
+    vl_convert = pytest.importorskip("vl_convert")
+    return vl_convert.vegalite_to_svg(of_picture(picture).spec())
+
+
+def test_every_one_of_many_points_is_seen():
+    t = np.linspace(1, 9, 200)
+    points = [plot.Points("strong", t, t), plot.Points("pale", t, 2 * t, opacity=0.4)]
+    svg = drawn(plot.Picture([plot.Panel("", points)]))
+    for name, opacity in (("strong", "1"), ("pale", "0.4")):
+        marks = re.findall(rf'<path aria-label="[^"]*: {name};[^>]*>', svg)
+        assert len(marks) == 200
+        assert all(f' opacity="{opacity}"' in mark for mark in marks)
+
+
+def test_bars_along_the_axis_across_are_drawn_at_their_ends():
+    row = plot.Points("share", [3.0], [0.0], x_low=[2.0], x_high=[7.0])
+    x = plot.Axis("x", limits=(0, 10))
+    svg = drawn(plot.Picture([plot.Panel("", [row], plot.Axis(categories=["one"]), x)]))
+    (rule,) = re.findall(r'<line aria-label="low: 2[^>]*>', svg)
+    found = re.search(r'translate\(([\d.]+),.* x2="([\d.]+)"', rule)
+    assert found
+    start, length = map(float, found.groups())
+    assert length / start == pytest.approx((7 - 2) / 2)
+    assert float(re.findall(r'role="graphics-symbol".*?translate\(([\d.]+)', svg)[-1]) > start
+    # Without ends of its own an axis reaches round the bars, not round the marks alone.
+    view = of_picture(plot.Picture([plot.Panel("", [row])])).rows[0]
+    ends = view["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    assert ends[0] < 2
+    assert ends[1] > 7
+
+
+def test_a_long_logarithmic_axis_is_written_in_powers_of_ten():
+    t = np.array([1.0, 2.0])
+    svg = drawn(plot.lines([("a", t, [1e-12, 1e12])], x_label="x", y_label="y", log_y=True))
+    assert {">10⁻¹²<", ">10⁸<", ">1<"} <= {*re.findall(r">[^<>]+<", svg)}
+    assert "1e-" not in "".join(re.findall(r">([^<>]+)</text>", svg))
+
+
 def test_names_stand_apart():
     close = [(name, [0, 1], [0, 1 + i / 1e3]) for i, name in enumerate("abc")]
     (view,) = of_picture(plot.lines(close, x_label="x", y_label="y")).rows

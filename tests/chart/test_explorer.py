@@ -102,6 +102,14 @@ def test_what_grows_tenfold_is_logarithmic_at_first():
     assert (start(1.0), start(2.0), start(-2.0)) == (0, 1, 1)  # a goes from 1 to 4
 
 
+def test_where_asked_for_an_axis_is_logarithmic_at_first_whatever_it_spans():
+    start = lambda wide: {c.name: c.start for c in explorer(wide=wide).chart(table()).controls}
+    assert (start(True)["wide"], start(False)["wide"], start(None)["wide"]) == (1, 0, 1)
+    # What is not positive has no logarithm, asked for or not.
+    chart = explorer(across={"shift": lambda at: at["a"] - 1.0}, wide=True).chart(table())
+    assert chart.constants["wide"] == 0
+
+
 def test_what_cannot_be_logarithmic_is_not_offered():
     chart = explorer(across={"shift": lambda at: at["a"] - 1.0}).chart(table())
     assert "wide" not in [c.name for c in chart.controls]

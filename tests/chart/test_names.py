@@ -59,6 +59,41 @@ def test_a_player_names_its_curves_and_has_no_legend():
     assert '"legend": {' not in json.dumps(curves)
 
 
+@pytest.mark.parametrize("wide", [320, 900, 1600])
+def test_a_name_in_a_player_stays_at_its_line_however_wide_the_window(wide):
+    """Close under or over it, or with a line that leads to it."""
+    x = np.linspace(0, 340, 69)
+    early = Series("rows exact, contiguous", x, np.where(x < 10, x / 10, 1.0) - 0.5 * (x > 170))
+    late = Series("rows exact, scattered", x, np.where(x < 10, x / 10, 1.0) - 0.45 * (x > 200))
+    others = [Series(f"error {i}", x, 0.8 * np.exp(-x / 60) + 0.01 * i) for i in range(2)]
+    lines = [early, late, *others]
+    film = Film("attention", np.zeros((2, 2, 2)), low=0.0, high=1.0)
+    chart = player([0, 340], [film], curves=lines, limits=(0.0, 1.15))
+    curves = chart.spec()["vconcat"][0]
+    leaders = [
+        np.array([(row["x"], row["y"]) for row in layer["data"]["values"]])
+        for layer in curves["layer"]
+        if isinstance(layer["mark"], dict) and layer["mark"].get("strokeWidth") == 0.8
+    ]
+    scale = np.array([wide / 340, 230 / 1.15])  # pixels
+    named = [(line, *texts(curves)[line.label]) for line in lines if line.label in texts(curves)]
+    assert len(named) >= 3
+    for line, mark, row in named:
+        at = np.linspace(0, 340, 20_001)
+        drawn = np.column_stack([at, np.interp(at, x, np.asarray(line.y))]) * scale
+        begin = {"left": 0, "center": -0.5, "right": -1}[mark["align"]]
+        words = 6.2 * len(line.label) * (begin + np.linspace(0, 1, 30))
+        place = np.array([row["x"], row["y"]]) * scale
+        away = min(np.hypot(*(drawn - place - (step, 0)).T).min() for step in words)
+        led = [
+            one
+            for one in leaders
+            if min(np.hypot(*(drawn - end * scale).T).min() for end in one) < 2
+            and min(np.hypot(*(place - end * scale)) for end in one) < 12
+        ]
+        assert away < 18 or led, f"{line.label}: {away:.0f} pixels from its line"
+
+
 def test_every_line_of_an_explorer_has_one_name_at_every_criterion():
     lines = lambda t, level: [
         Series("law", [0.1, 0.3, 0.6, 1.0], [20.0, 12.0, 8.0, 4.0]),

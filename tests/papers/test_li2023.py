@@ -1,5 +1,7 @@
 """li2023's figures at smoke scale, and its estimators on tables whose truth is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,25 @@ def test_the_exponent_of_a_known_law_is_found_and_judged(exponent, verdict):
     assert high - low < 0.8
     law = next(c for c in load("li2023").figure("fig1a").claims if c.name == "1a.law")
     assert law.decide(table, "synthetic").verdict == verdict
+
+
+def test_the_explorer_begins_with_the_printed_power_as_a_straight_line_through_every_column():
+    rows = synthetic(4.0)
+    chart = replace(boundary.EXPLORER, conditions=None).chart(rows)
+    start = {control.name: control.start for control in chart.controls}
+    assert (start["wide"], start["high"]) == (1, 1)
+    columns = len(rows.values("world.relevant"))
+    for number, level in enumerate(boundary.EXPLORER.levels):
+        edge = boundary.n50(rows, level)
+        if not boundary.usable(edge).any():
+            continue
+        line = [row for row in chart.data["theory"] if row["label"].startswith("N ∝ α∗⁻²")]
+        points = np.array([(row["at"][1], row["ys"][number][1]) for row in line])
+        assert len(points) == columns  # a power is positive everywhere: nothing is cut off
+        slopes = np.diff(points[:, 1]) / np.diff(points[:, 0])
+        assert np.allclose(slopes, 1.0, atol=1e-3)  # of log N over log of alpha_*^-2
+        middle = np.log10(edge.values).mean() - points[:, 1].mean()
+        assert abs(middle) < 1e-3 or not boundary.usable(edge).all()
 
 
 def test_unconverged_cells_are_left_out():

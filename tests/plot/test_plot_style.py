@@ -157,3 +157,22 @@ def test_a_figure_without_a_layout_is_written_too():
     figure = lines().matplotlib()
     figure.set_layout_engine("none")
     assert render(figure) == render(figure)
+
+
+@pytest.mark.parametrize("width", [3.4, 4.6, 7.0])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Contexts of 3,200 bits do not tell a logarithm from a line, nor from a square root",
+        "With mmm bold words www that are wider than plain ones: $N \\propto \\alpha_*^{-2}$",
+        "One title that ends just before the edge of a picture which is as wide as a page is",
+    ],
+)
+def test_a_title_ends_inside_its_picture(words, width):
+    for end in range(len(words.split()), 2, -1):
+        text = " ".join(words.split()[:end])
+        figure = style.new_figure(width=width)
+        style.head(figure, text, f"{text}, in plain letters")
+        figure.canvas.draw()
+        for line in figure.texts:
+            assert line.get_window_extent().x1 <= 0.99 * figure.bbox.width, text

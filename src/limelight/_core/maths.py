@@ -60,6 +60,7 @@ _PLAIN = (
     (re.compile(r"<="), "≤"),
     (re.compile(r">="), "≥"),
     (re.compile(r"(?<=\S) - (?=\S)"), " − "),
+    (re.compile(r"(?<=\d) x (?=\d)"), " × "),
     (re.compile(r"(?<=[\d)])-(?=[α-ω])"), "−"),
     (re.compile(r"(?<![\w)\]}.-])-(?=[\d.])"), "−"),
     (re.compile(r"(?<![\d.])1×10\^"), "10^"),
@@ -106,8 +107,8 @@ def in_text(text: str) -> str:
     Example:
         >>> in_text("$1/(\\alpha_*-\\alpha_\\#)$ and alpha_*^-2, D^2")
         '1/(α∗−α#) and α∗⁻², D²'
-        >>> in_text("1e-9, 7.81e-09, 21e3")
-        '10⁻⁹, 7.81×10⁻⁹, 21×10³'
+        >>> in_text("1e-9, 7.81e-09, 21e3, 3 x 3")
+        '10⁻⁹, 7.81×10⁻⁹, 21×10³, 3 × 3'
         >>> in_text("1 - r^2/2, e^-R, e^(-tV), e^(-lambda/2)")
         '1 − r²/2, e⁻ᴿ, e⁻ᵗⱽ, e^(−λ/2)'
         >>> in_text("$1/\\sqrt{m_k}$")

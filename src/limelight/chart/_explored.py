@@ -123,22 +123,25 @@ class Part:
                         },
                     )
                     row["ys"][number] = [_place(b, 0), _place(b, 1)] if b > 0 else None
-        for number in range(len(self.made.levels)):
-            self._name(list(found.values()), number)
         return list(found.values())
 
-    def _name(self, rows: list[dict], level: int) -> None:
+    def name(self, wide: int) -> None:
+        """Find places for the names of lines, with a logarithmic variable if `wide`."""
+        for number in range(len(self.made.levels)):
+            self._name(self.theory, number, wide)
+
+    def _name(self, rows: list[dict], level: int, wide: int) -> None:
         """Where the name of each line stands at a criterion: at which point, how far from it."""
-        (left, right), (low, high) = self.domains[0], reach([self.up_edges[1]])
+        (left, right), (low, high) = self.domains[wide], reach([self.up_edges[1]])
         scaled = lambda x, y: ((x - left) / (right - left), (y - low) / (high - low))
         lines: dict[str, list[tuple[float, float, dict]]] = {}
         for row in rows:
             row.setdefault("name", []).append(0)
             y = row["ys"][level] and row["ys"][level][1]
             if y is not None and low <= y <= high:
-                lines.setdefault(row["label"], []).append((*scaled(row["at"][0], y), row))
+                lines.setdefault(row["label"], []).append((*scaled(row["at"][wide], y), row))
         drawn = [np.array(sorted(point[:2] for point in line)) for line in lines.values()]
-        seen = [(row["at"][0], row["ys"][level][1][0]) for row in self.edge]
+        seen = [(row["at"][wide], row["ys"][level][1][0]) for row in self.edge]
         drawn.append(np.array(sorted(scaled(x, y) for x, y in seen if y is not None)))
         taken: list[tuple[float, float]] = []
         for line in lines.values():

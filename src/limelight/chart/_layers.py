@@ -22,6 +22,8 @@ from limelight.plot.marks import (
     flat,
 )
 
+#: Points of a line from which they are not marked one by one; they still answer the pointer.
+MANY = 60
 #: Lines of a bundle at most: more are thinned out evenly.
 THIN = 60
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
@@ -122,13 +124,35 @@ def _series(mark: Series, looks: Any, x: Any, y: Any, ends: Any) -> list[dict[st
         line = {"type": "line", "color": colour, "strokeDash": list(DASHES[dash % 5]), "clip": True}
         line["strokeWidth"] = 1.4 if isinstance(mark, Guide) else 2
         found.append({**base, "mark": line, "encoding": place})
+    if isinstance(mark, Points) and mark.x_low is not None and mark.x_high is not None:
+        found.append(_sideways(mark, colour, x, y))
     if not isinstance(mark, Guide):
         dot = {"type": "point", "filled": True, "color": colour, "size": 45, "clip": True}
-        dot |= {"shape": _SHAPES[shape % len(_SHAPES)], "opacity": 1 if len(whole) < 60 else 0}
-        if isinstance(mark, Points) and mark.hollow:
-            dot |= {"filled": False}
+        dot |= {"shape": _SHAPES[shape % len(_SHAPES)], "opacity": 1 if len(whole) < MANY else 0}
+        if points:
+            dot |= _dots(mark)
         found.append({**base, "mark": dot, "encoding": place | {"tooltip": tips}})
     return found
+
+
+def _dots(mark: Points) -> dict[str, Any]:
+    """How separate marks look; those without a mark of their own answer the pointer alone."""
+    found: dict[str, Any] = {"opacity": float(mark.opacity) if mark.marker != "" else 0}
+    if mark.marker in ("|", "_"):
+        found |= {"shape": "stroke", "angle": 90 if mark.marker == "|" else 0, "filled": False}
+    return found | ({"filled": False} if mark.hollow else {})
+
+
+def _sideways(mark: Points, colour: str, x: Any, y: Any) -> dict[str, Any]:
+    """Bars along the axis across."""
+    rows = [
+        {"x": a, "low": b, "high": c, "y": d}
+        for a, b, c, d in zip(*map(flat, (mark.x, mark.x_low, mark.x_high, mark.y)), strict=True)
+        if math.isfinite(b) and math.isfinite(c)
+    ]
+    ends = {"x": x | {"field": "low"}, "x2": {"field": "high"}, "y": y | {"field": "y"}}
+    rule = {"type": "rule", "color": colour, "clip": True}
+    return {"data": {"values": _known(rows)}, "mark": rule, "encoding": ends}
 
 
 def _bundle(mark: Bundle, looks: Any, x: Any, y: Any) -> list[dict[str, Any]]:

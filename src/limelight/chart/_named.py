@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,8 @@ NARROW = 220
 GAP = 14
 #: Lines of a bundle that are looked at.
 FEW = 12
+#: Pixels over or under a line within which its name needs no line that leads to it.
+CLOSE = 9
 
 Ends = tuple[tuple[float, float], tuple[float, float]]
 
@@ -58,7 +61,11 @@ def placed(
                 found += spots
                 break
     done |= {spot.label for spot in found}
-    return [part for spot in found for part in _written(spot, panel, looks, place, ends, size)]
+    drawn = {one.label: one for one in subjects}
+    hung = [_hung(spot, drawn[spot.label]) for spot in found]
+    return [
+        part for spot, at in hung for part in _written(spot, at, panel, looks, place, ends, size)
+    ]
 
 
 def over(names: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
@@ -147,8 +154,45 @@ def _sides(spot: room.Spot) -> tuple[float, float, float, float]:
     return left, low, left + wide, low + high
 
 
+def _hung(spot: room.Spot, subject: room.Subject) -> tuple[room.Spot, float]:
+    """A name, and the place across by which it hangs.
+
+    In a wider panel words keep their width while places move apart. What stands over or under a
+    place of its line stays there when it hangs by that place; what only stands beside its line gets
+    another line, which leads to it at any width.
+    """
+    left, low, wide, high = spot.box
+    held = lambda x: float(min(max(x, left), left + wide))
+    if spot.anchor is not None:
+        return spot, held(spot.anchor[0])
+    places = _places(subject)
+    gaps = np.abs(places - np.clip(places, (left, low), (left + wide, low + high)))
+    close = (gaps[:, 0] == 0) & (gaps[:, 1] <= CLOSE)
+    best = np.argmin(np.where(close, gaps[:, 1], np.inf) if close.any() else np.hypot(*gaps.T))
+    x, y = (float(side) for side in places[best])
+    return (spot if close.any() else replace(spot, anchor=(x, y))), held(x)
+
+
+def _places(subject: room.Subject) -> np.ndarray:
+    """What is drawn, a place each pixel."""
+    found = [path[_near(path)] for path, _ in subject.dots]
+    for line in subject.lines:
+        known = line[_near(line)]
+        along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(known, axis=0).T))])
+        at = np.arange(0.0, along[-1] + 1.0)
+        if len(known):
+            found.append(np.column_stack([np.interp(at, along, side) for side in known.T]))
+    return np.concatenate(found)
+
+
+def _near(path: np.ndarray) -> np.ndarray:
+    """Which places are numbers, in or around the panel."""
+    return (np.abs(path) < 1e5).all(axis=1)
+
+
 def _written(
     spot: room.Spot,
+    held: float,
     panel: Panel,
     looks: Mapping[str, Any],
     place: Mapping[str, Any],
@@ -159,8 +203,6 @@ def _written(
     mark = next(m for m in panel.content if getattr(m, "label", "") == spot.label)
     colour, *_ = look(mark, looks)
     left, low, wide, high = spot.box
-    # Words keep their width in a wider panel, and hang by their leader or their middle.
-    held = left + wide / 2 if spot.anchor is None else min(max(spot.anchor[0], left), left + wide)
     third = min(int(3 * (held - left) / wide), 2)
     x, y = _values((held, low + high / 2), panel, ends, size)
     words = {"type": "text", "baseline": "middle", "fontWeight": 600}

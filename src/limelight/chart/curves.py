@@ -17,6 +17,7 @@ from limelight.plot.marks import (
     Bundle,
     Map,
     Mark,
+    Points,
     Reference,
     Series,
     Span,
@@ -171,10 +172,22 @@ def _axis(axis: Axis, matrix: Map | None, ends: tuple[float, float]) -> dict[str
     elif matrix is not None:
         found |= {"labels": False, "ticks": False}
     elif axis.log:
-        found |= {"labelExpr": number("datum.value"), "values": _decades(*ends)}
+        values = _decades(*ends)
+        told = json.dumps([_written(value) for value in values], ensure_ascii=False)
+        found |= {"values": values, "labelExpr": f"{told}[indexof({values}, datum.value)] || ''"}
     else:
         found |= {"tickCount": 5}
     return found
+
+
+def _written(value: float) -> str:
+    """A number on a logarithmic axis: 5,750 and 0.01, but ten to a power beyond.
+
+    Example:
+        >>> _written(5750.0), _written(0.01), _written(2e-12), _written(1e9)
+        ('5,750', '0.01', '2×10⁻¹²', '10⁹')
+    """
+    return f"{value:,.10g}" if 1e-4 <= value < 1e7 else in_text(f"{value:.0e}")
 
 
 def _ends(panel: Panel, axis: Axis, side: int) -> tuple[float, float]:
@@ -202,6 +215,8 @@ def _reach(mark: Mark, side: int) -> Iterator[np.ndarray]:
     if isinstance(mark, Series):
         x, y, low, high = mark.arrays()
         yield from (x,) if side == 0 else (y, low, high)
+        if side == 0 and isinstance(mark, Points):
+            yield from (flat(end) for end in (mark.x_low, mark.x_high) if end is not None)
     elif isinstance(mark, Bundle):
         yield flat(mark.x if side == 0 else mark.y)
     elif isinstance(mark, Bars):

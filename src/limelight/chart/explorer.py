@@ -44,6 +44,7 @@ class Explorer:
         conditions: The hypotheses of a theorem that fail in a cell, in words.
         marked: What is said of cells to be marked, and which rows are of such cells.
         log: Whether the axis upwards is logarithmic at first.
+        wide: Whether the axis across is; where the variable grows tenfold, if it is not said.
         ends: The axis of the trials of one cell, from and to; around the ladder when not given.
 
     Example:
@@ -78,6 +79,7 @@ class Explorer:
     conditions: Callable[[Table, Cell], Sequence[str]] | None = None
     marked: tuple[str, Callable[[Table], np.ndarray]] | None = None
     log: bool = True
+    wide: bool | None = None
     ends: tuple[float, float] | None = None
 
     def chart(self, table: Table) -> Chart:
@@ -91,7 +93,10 @@ class Explorer:
         ]
         positive = all(part.positive for part in made)
         # What grows tenfold would lie crushed at one end.
-        wide = positive and any(np.ptp(part.places[1]) > 1 for part in made)
+        grows = positive and any(np.ptp(part.places[1]) > 1 for part in made)
+        wide = positive and (grows if self.wide is None else self.wide)
+        for part in made:
+            part.name(int(wide))
         cells = [row for part in made for row in part.cells]
         theory = [row for part in made for row in part.theory]
         named = list(dict.fromkeys(row["label"] for row in theory))

@@ -11,8 +11,9 @@ from limelight.claims._verdict import Verdict
 class Finding:
     """What a verdict says, in one line: words for each way that it can go.
 
-    The words are formats of `value`, `low` and `high`, such as `"a power of {value:.1f}, not 2"`.
-    So no number in them is typed, and none of them can contradict the verdict that chose them.
+    The words are formats of `value`, `low`, `high`, `n` and `minus` (the value with the other
+    sign), such as `"a power of {value:.1f}, not 2"`. So no number in them is typed, and none of
+    them can contradict the verdict that chose them.
 
     Args:
         claim: The claim's name.
@@ -46,7 +47,8 @@ class Finding:
             case _:
                 return ""
         low, high = verdict.interval or (math.nan, math.nan)
-        said = words.format(value=verdict.value, low=low, high=high) if words else said
+        told = {"value": verdict.value, "minus": -verdict.value, "low": low, "high": high}
+        said = words.format(**told, n=verdict.n) if words else said
         return re.sub(r"(?<=\d)%", " %", said)
 
 

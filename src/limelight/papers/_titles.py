@@ -13,7 +13,7 @@ from limelight.plot import Picture
 #: What a picture shows: a claim's name, a finding in words of its own, or several.
 Findings = str | Finding | Iterable[str | Finding]
 #: Words with which a further finding goes on with the sentence; without one it stands below.
-GOES_ON = ("and", "but", "while", "though")
+GOES_ON = ("and", "but", "nor", "while", "though")
 
 
 def titled(

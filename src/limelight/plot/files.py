@@ -15,6 +15,7 @@ from PIL import Image
 
 from limelight._core.errors import InputError
 from limelight._core.files import write_whole
+from limelight.plot._indexed import indexed
 from limelight.plot.picture import Picture
 from limelight.plot.style import DOTS_PER_INCH
 
@@ -129,8 +130,7 @@ def _fewer_colours(buffer: io.BytesIO, dots_per_inch: int) -> bytes:
     if small.getcolors(PHOTOGRAPH) is None:
         return buffer.getvalue()
     out = io.BytesIO()
-    reduced = picture.quantize(256, dither=Image.Dither.NONE)
-    reduced.save(out, "PNG", optimize=True, dpi=(dots_per_inch, dots_per_inch))
+    indexed(picture).save(out, "PNG", optimize=True, dpi=(dots_per_inch, dots_per_inch))
     return min(out.getvalue(), buffer.getvalue(), key=len)
 
 

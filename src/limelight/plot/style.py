@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.colorbar import Colorbar
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.patheffects import withStroke
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import ScaledTranslation
@@ -78,12 +79,12 @@ def head(figure: Figure, title: str, subtitle: str, handles: Sequence[Artist] = 
     """
     wide, high = figure.get_figwidth(), figure.get_figheight()
     looks = (
-        (title, 0.85, TITLE, {"color": INK, "weight": "bold"}),  # bold is wider
-        (subtitle, 0.91, TICK, {"color": MUTED}),
+        (title, TITLE, {"color": INK, "weight": "bold"}),
+        (subtitle, TICK, {"color": MUTED, "weight": "normal"}),
     )
     lines = [
-        (wrap(in_mathtext(text), share * wide, size), size, look)
-        for text, share, size, look in looks
+        (wrap(in_mathtext(text), 0.96 * wide, size, look["weight"]), size, look)
+        for text, size, look in looks
         if text
     ]
     rooms = [(1.28 * (text.count("\n") + 1) + 0.25) * size / 72 for text, size, _ in lines]
@@ -196,10 +197,11 @@ def _make_room(figure: Figure, handles: Sequence[Artist], room: Number, clearanc
     return columns
 
 
-def text_width(text: str, size: Number) -> float:
+def text_width(text: str, size: Number, weight: str = "normal") -> float:
     """How wide a text is, in inches; of several lines the widest."""
     lines = [line for line in text.split("\n") if line]
-    paths = [TextPath((0, 0), line, size=float(size)) for line in lines]
+    font = FontProperties(weight=weight)
+    paths = [TextPath((0, 0), line, size=float(size), prop=font) for line in lines]
     return max((path.get_extents().width / 72 for path in paths), default=0.0)
 
 
@@ -226,11 +228,12 @@ def caption(figure: Figure, *facts: str) -> None:
     figure.supxlabel(text, x=0.015, ha="left", fontsize=NOTE, color=MUTED, linespacing=1.15)
 
 
-def wrap(text: str, width: float, size: float) -> str:
+def wrap(text: str, width: float, size: float, weight: str = "normal") -> str:
     """Break a text into even lines of at most that many inches; a word is never broken."""
     # A formula is one word, and so is what stands around an equals sign.
     words = re.findall(r"(?:\$[^$]*\$|(?<=\S) [=<>≤≥] (?=\S)|\S)+", text)
-    widths = [text_width(word, size) + 0.32 * size / 72 for word in words]
+    space = (0.36 if weight == "bold" else 0.32) * size / 72
+    widths = [text_width(word, size, weight) + space for word in words]
     lines = _fill(words, widths, width)
     for share in np.linspace(0.5, 1.0, 11):  # the narrowest that needs no more lines
         narrower = _fill(words, widths, share * width)

@@ -6,6 +6,7 @@ interval holds the percentiles of 1000. $m_{50}$ is the threshold by likelihood,
 $m^*$ and never mixed with it.
 """
 
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -149,10 +150,10 @@ def iterations(table: Table) -> str:
     return f"{table.setting('iterations')} iterations"
 
 
-def draw_success(table: Table) -> plot.Picture:
+def draw_success(table: Table, shown: Sequence[int] = SHOWN) -> plot.Picture:
     """Share of trials that succeed against the number of examples, for some lengths."""
-    if {*SHOWN} <= {*table.values(LENGTH).tolist()}:
-        table = table.rows(np.isin(table[LENGTH], SHOWN))
+    if {*shown} <= {*table.values(LENGTH).tolist()}:
+        table = table.rows(np.isin(table[LENGTH], shown))
     return plot.lines(
         plot.over_cells(table, SIZE, "success", by=LENGTH, name="$T$ = {}"),
         x_label="training examples $m$",

@@ -202,7 +202,7 @@ figure = Figure(
             holds="Training needs more examples than a learner that takes any AND which fits",
         ),
     },
-    charts={"critical": critical.EXPLORER.chart},
+    charts={"success": critical.EXPLORER.chart},
     summary=summary,
     reference="Figure 2",
     sizes="the paper's own grid: all lengths, sizes and 50 trials per cell",

@@ -8,10 +8,11 @@ contexts known.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
-from limelight import fit
+from limelight import fit, plot
 from limelight.claims import Above, Estimate, Undecided
 from limelight.papers.edelman2022 import critical, variants
 from limelight.papers.edelman2022.critical import LENGTH, MANY, SIZE, boundary
@@ -20,8 +21,17 @@ from limelight.table import Table
 
 LENGTHS = [100, 200, 400, 800, 1600, 3200]
 SIZES = [40, 80, 120, 160, 220, 280, 340, 420, 520, 640]
+#: Lengths that have a curve of their own.
+SHOWN = (100, 400, 1600, 3200)
+UNTOLD = "Contexts of 3,200 bits do not tell a logarithm from a line"
 #: Lengths that a comparison of laws needs.
 LEAST = 6
+#: Laws by the variable that each is a straight line in.
+LAWS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    r"$a + b \ln T$": np.log,
+    r"$a + b \sqrt{T}$": np.sqrt,
+    "$a + b T$": np.asarray,
+}
 
 
 @claims(
@@ -59,6 +69,27 @@ def better(table: Table, other: Callable[[np.ndarray], np.ndarray]) -> Estimate:
     return edge.smallest(difference, draws=MANY, note=note)
 
 
+def draw(table: Table) -> plot.Picture:
+    """Examples at which half of the trials succeed against the length, and three laws."""
+    edge = boundary(table)
+    T, fitted = edge.x(LENGTH).astype(float), []
+    m = np.where(edge.resolved, edge.values, np.nan)
+    low, high = np.array([found.open_ends for found in edge.thresholds]).reshape(-1, 2).T
+    if edge.resolved.sum() > 2:
+        finer = np.geomspace(T.min(), T.max(), 60)
+        for name, scale in LAWS.items():
+            law = fit.fit_law("linear", scale(T), m)
+            fitted.append(plot.Guide(name, finer, law.predict(scale(finer))))
+    return plot.lines(
+        [plot.Series("$m_{50}$, 95 % interval", T, m, low, high)],
+        guides=fitted,
+        x_label="context length $T$",
+        y_label="examples at which half succeed",
+        log_x=True,
+        note=(critical.iterations(table), "laws by least squares"),
+    )
+
+
 figure = Figure(
     statement="does the number of examples grow like the logarithm of the length?",
     trial=variants.trial,
@@ -69,16 +100,15 @@ figure = Figure(
         small=critical.smaller(10, [25, 50, 100], [40, 80, 160], iterations=200),
     ),
     claims=better,
-    pictures=critical.PICTURES,
+    pictures={"success": partial(critical.draw_success, shown=SHOWN), "critical": draw},
     findings={
-        "success": Finding(
-            "long.line", open="Contexts of 3,200 bits do not tell a logarithm from a line"
-        ),
-        "critical": Finding(
-            "long.root", open="Contexts of 3,200 bits do not tell a logarithm from a square root"
-        ),
+        "success": Finding("long.line", open=UNTOLD),
+        "critical": [
+            Finding("long.line", open=UNTOLD),
+            Finding("long.root", open="nor from a square root"),
+        ],
     },
-    charts={"critical": critical.EXPLORER.chart},
+    charts={"success": critical.EXPLORER.chart},
     summary=critical.summary,
     reference=variants.REFERENCE,
     departures=(

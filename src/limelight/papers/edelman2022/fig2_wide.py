@@ -67,7 +67,7 @@ figure = Figure(
             holds="The critical number of examples grows as T^{value:.2f}, slower than the length",
         ),
     },
-    charts={"critical": critical.EXPLORER.chart},
+    charts={"success": critical.EXPLORER.chart},
     summary=critical.summary,
     reference=variants.REFERENCE,
     departures=(

@@ -115,7 +115,8 @@ figure = Figure(
     findings={
         "circle": Finding(
             "circle.root",
-            holds="At t = 100 there are as many clusters as the root of the strength, up to 25",
+            holds="At t = 100 there are as many clusters as the root of the strength, for"
+            " strengths up to 25",
         )
     },
     summary=summary,

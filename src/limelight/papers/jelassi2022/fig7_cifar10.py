@@ -104,7 +104,10 @@ def compare(
             "gap": Finding(
                 f"fig7.{source}",
                 holds=f"Positional attention competes with vanilla on {data}:"
-                " vanilla less positional is {value:+.1f} points",
+                " {minus:+.1f} points of accuracy",
+                open="{n} seeds do not decide whether positional attention competes with vanilla on"
+                f" {data}:"
+                " {minus:+.1f} points of accuracy",
             )
         },
         summary=summary,

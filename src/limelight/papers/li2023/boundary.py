@@ -202,17 +202,6 @@ def slope_guide(
     return [plot.Guide(label, x if at is None else at, middle * x**power)]
 
 
-def straight_guide(label: str, edge: Edge, x: np.ndarray, at: np.ndarray) -> list[plot.Guide]:
-    """A straight line of N50 in x, drawn over `at` where it is positive; none with few points."""
-    use = edge.resolved
-    if use.sum() < 3 or np.ptp(x[use]) < 1e-9:
-        return []
-    found = fit.fit_law("linear", x[use], edge.values[use])
-    fitted = found.predict(x)
-    label = f"{label}: $R^2$ = {found.r_squared:.2f}"
-    return [plot.Guide(label, at, np.where(fitted > 0, fitted, np.nan))]
-
-
 def success_rates(table: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Fractions, sizes, and the share of trials that succeed; with the trials of each cell."""
     return plot.success_rates(table, *PLANE, "test_loss", STRICT, below=True)
@@ -225,7 +214,6 @@ def draw_phase(table: Table, validity: plot.Span | None = None) -> plot.Picture:
     """
     edge = n50(table)
     x = relevant(edge) ** -2.0
-    known = np.where(usable(edge), edge.values, np.nan)
     fractions, sizes, success, _ = success_rates(table)
     return plot.phase_diagram(
         fractions**-2.0,
@@ -234,12 +222,7 @@ def draw_phase(table: Table, validity: plot.Span | None = None) -> plot.Picture:
         x_label=r"$\alpha_*^{-2}$",
         y_label="training examples $N$",
         edge=line("N50, 95 % interval", edge, x),
-        theory=[
-            *slope_guide(r"$N \propto \alpha_*^{-2}$, as printed", x, known, 1.0),
-            *slope_guide(
-                r"$N \propto (\alpha_*-\alpha_\#)^{-2}$", gap(edge) ** -2.0, known, 1.0, at=x
-            ),
-        ],
+        theory=powers(table, STRICT),
         validity=validity,
         log_x=True,
         marked=("training not converged", unconverged_cells(table, *PLANE)),
@@ -247,13 +230,16 @@ def draw_phase(table: Table, validity: plot.Span | None = None) -> plot.Picture:
     )
 
 
-def lines(table: Table, level: float) -> list[Line]:
-    """Straight lines through the boundary at a criterion, over the power -2 of the fraction."""
+def powers(table: Table, level: float) -> list[plot.Guide]:
+    """The power -2 of the fraction and of the gap, through the middle of a boundary.
+
+    Over the power -2 of the fraction; on logarithmic axes the first is a straight line.
+    """
     edge = n50(table, level)
-    x = relevant(edge) ** -2.0
+    x, known = relevant(edge) ** -2.0, np.where(usable(edge), edge.values, np.nan)
     return [
-        *straight_guide(r"line in $\alpha_*^{-2}$", edge, x, x),
-        *straight_guide(r"line in $(\alpha_*-\alpha_\#)^{-2}$", edge, gap(edge) ** -2.0, x),
+        *slope_guide(r"$N \propto \alpha_*^{-2}$, as printed", x, known, 1.0),
+        *slope_guide(r"$N \propto (\alpha_*-\alpha_\#)^{-2}$", gap(edge) ** -2.0, known, 1.0, at=x),
     ]
 
 
@@ -291,9 +277,10 @@ EXPLORER = Explorer(
     },
     label="training examples N",
     found="N50, where half of the trials succeed",
-    theory=lines,
+    theory=powers,
     fact=slope,
     conditions=failing,
+    wide=True,  # powers are straight lines, as in the picture
     marked=("training not converged", unconverged),
 )
 

@@ -69,6 +69,7 @@ EXPLORER = replace(
     theory=None,
     fact=None,
     conditions=None,
+    wide=None,
 )
 
 
