@@ -50,7 +50,7 @@ def rate(table: Table) -> Estimate:
 
 def draw(table: Table) -> Picture:
     """What is missing to 1, over the radius."""
-    return path.over_radii(certified(table), ("nuclear.rho", "1 - nuclear margin ratio", 1))
+    return path.over_radii(certified(table), ("nuclear.rho", "1 − nuclear margin ratio", 1))
 
 
 def summary(table: Table) -> list[str]:
