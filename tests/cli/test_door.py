@@ -157,6 +157,15 @@ def test_a_run_whose_paper_is_not_at_hand_is_drawn_plainly(call):
     assert "not to 'coins1900'" in call("plot", store, "--paper", "coins_d.py").err
 
 
+def test_a_study_that_belongs_to_no_paper_is_not_published(call):
+    """It is told what to do instead; to go on with a run is another matter."""
+    coins = outside.from_path(str(write_file(Path("coins_n.py"), "coins2026")))
+    coins.figure("fig1").setup("smoke").experiment.sweep({}, trials=1, store="plain")
+    for command, told in (("publish", "limelight new paper"), ("verify", "no paper or claim")):
+        said = call(command, "plain")
+        assert (said.code, told in said.err) == (2, True), said.err
+
+
 def test_an_installed_package_brings_a_paper(call):
     site = Path("site").resolve()
     write_package(site / "coins_e", "coins2027")

@@ -195,6 +195,20 @@ def test_trajectories_in_the_plane():
         assert run(arranged("equal"), (0, y), 2000)[1][0] == 0
 
 
+def test_beyond_the_floor_a_difference_of_scores_is_rounding_noise():
+    """The gradient as printed, divided by its norm: right at 200 steps, elsewhere at 1,000."""
+    keys, scores, _ = Arrangements("uneven").arrays()
+    p, seen = np.array([[0.0], [-1.0]]), {}
+    for number in range(1, 1001):
+        pull = statements.loss_and_pull(keys, np.ones((1, 1)), scores, p)[1]
+        p = p + 0.1 * pull / np.linalg.norm(pull)
+        seen[number] = p.ravel()
+    np.testing.assert_allclose(seen[200], (19.8704326761, 0.5875760161), atol=1e-6)
+    assert abs(seen[1000][1] - 0.9159882395) > 1  # the floor is at c = ln 2^53 = 36.7
+    exact = run(arranged("uneven"), (0, -1), 1000)[0][:2, 0]
+    np.testing.assert_allclose(exact, (99.8679846794, 0.9159882395), atol=1e-7)
+
+
 @pytest.mark.parametrize(
     ("name", "start", "first", "sample", "token"),
     [

@@ -292,3 +292,20 @@ def test_what_is_true_of_every_solution(seed):
         rho = (where.rows @ other.ravel()).min() / size * np.linalg.norm(W)
         if rho > 0:
             assert (other * W).sum() / size / np.linalg.norm(W) >= rho - 1e-9
+
+
+def test_what_the_converse_needs_is_told():
+    """The support of x4's first choice is three keys on a line: its Gram matrix has a 0."""
+    keys, scores, _ = Arrangements("x4").arrays()
+    found, where = svm.max_margin(keys, ONES, [0]), svm.constraints(keys, ONES, [0])
+    near = found.gaps <= 1 + 1e-6
+    assert near.sum() == 3
+    assert np.linalg.matrix_rank(where.rows[near]) == 2
+    assert not svm.locally_optimal(found, where, scores, [0])
+    # In a drawn world the support is independent, and the statement says so.
+    X, Z, scores = statements.drawn_world(6, 8, 10, 0)
+    where = svm.constraints(X, Z, np.argsort(-scores, axis=1)[:, 1])
+    rows = where.rows[svm.least_norm(where.rows).gaps <= 1 + 1e-6]
+    told = statements.local_optimality(rank=1).quantities["independence of the support"]
+    assert told == pytest.approx(np.linalg.svd(rows, compute_uv=False).min() ** 2)
+    assert told > 1e-3

@@ -60,7 +60,14 @@ def find_recipe(manifest: Mapping[str, Any], paper: Paper | None = None) -> Figu
     return (paper or load(key)).figure(manifest["figure"])
 
 
-def recipe_of(manifest: Mapping[str, Any], where: Any, paper: Paper | None = None) -> Figure:
+#: What to do with a run that belongs to no paper: to go on with it, and to publish it.
+BY_ITSELF = "use the script that made it: study.sweep(...) resumes by itself"
+A_FIGURE = "figures of papers are published: limelight new paper KEY writes a paper for it"
+
+
+def recipe_of(
+    manifest: Mapping[str, Any], where: Any, paper: Paper | None = None, hint: str = BY_ITSELF
+) -> Figure:
     """The figure that a manifest belongs to, which must be at hand."""
     found = find_recipe(manifest, paper)
     if found is None:
@@ -70,10 +77,7 @@ def recipe_of(manifest: Mapping[str, Any], where: Any, paper: Paper | None = Non
                 f"{where} belongs to the paper {manifest['paper']!r}, which is not at hand",
                 f"install it, or say where it is: paper=PATH; {near}",
             )
-        raise InputError(
-            f"{where} does not belong to a paper's figure",
-            "use the script that made it: study.sweep(...) resumes by itself",
-        )
+        raise InputError(f"{where} does not belong to a paper's figure", hint)
     return found
 
 
@@ -179,7 +183,7 @@ def divergence(table: Table) -> str:
 def check_whole(store: str | Path, paper: Paper | None = None) -> Table:
     """The table of a finished run of a figure; anything else is refused."""
     table = open_table(store)
-    recipe_of(table.manifest, store, paper)
+    recipe_of(table.manifest, store, paper, A_FIGURE)
     if missing := unfinished(table):
         raise InputError(f"{store} is not finished: {missing}", f"limelight resume {store}")
     return table

@@ -57,7 +57,7 @@ def rate_cosine(table: Table) -> Estimate:
 
 def draw(table: Table) -> Picture:
     """What is missing to 1, over the radius."""
-    return over_radii(table, ("rho", "1 - margin ratio", 1), ("cosine", "1 - cosine", 2))
+    return over_radii(table, ("rho", "1 − margin ratio", 1), ("cosine", "1 − cosine", 2))
 
 
 def over_radii(table: Table, *parts: tuple[str, str, int]) -> Picture:
@@ -67,7 +67,7 @@ def over_radii(table: Table, *parts: tuple[str, str, int]) -> Picture:
         radii, missing = losses(table, column)
         low, middle, high = np.percentile(missing, [25, 50, 75], axis=0)
         marks.append(Series(label, radii, middle, low, high))
-        name = "slope -1" if power == 1 else "slope -2"
+        name = "slope −1" if power == 1 else "slope −2"
         marks.append(
             Guide(name, radii, middle[-1] * (radii[-1] / radii) ** power, colour="ink", dash=power)
         )

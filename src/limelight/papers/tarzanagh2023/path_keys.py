@@ -50,7 +50,7 @@ def rate(table: Table) -> Estimate:
 
 def draw(table: Table) -> Picture:
     """What is missing to 1, over the radius."""
-    return path.over_radii(certified(table), ("nuclear.rho", "1 - nuclear margin ratio", 1))
+    return path.over_radii(certified(table), ("nuclear.rho", "1 − nuclear margin ratio", 1))
 
 
 def summary(table: Table) -> list[str]:
@@ -70,7 +70,12 @@ figure = replace(
     trial=SelectionPath(ball="keys"),
     claims=(nuclear, rate),
     pictures={"path-keys": draw},
-    findings={"path-keys": ("path-keys.nuclear", Finding("path-keys.rate", holds="by about 1/c"))},
+    findings={
+        "path-keys": (
+            "path-keys.nuclear",
+            Finding("path-keys.rate", holds="The margin ratio is short of 1 by about 1/c"),
+        )
+    },
     summary=summary,
     reference="regularisation path of (K, Q)",
     departures="judged by the margin ratio, since nuclear solutions are nearly not unique; keys and"

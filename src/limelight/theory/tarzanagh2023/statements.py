@@ -41,6 +41,12 @@ def _separable(margin: Margin) -> Condition:
     return Condition("margin", 1 / margin.norm, ">", 0, "infeasible: 0")
 
 
+def _independence(where: Constraints, near: np.ndarray) -> float:
+    """The smallest eigenvalue of the support's Gram matrix; above 0 where it is independent."""
+    rows = where.rows[near]
+    return float(np.linalg.eigvalsh(rows @ rows.T).min()) if near.any() else np.nan
+
+
 def infimum(samples: int = 6, tokens: int = 8, dimension: int = 10, seed: int = 0) -> Bound:
     r"""$L(W) > L_* = \frac1n\sum_i\ell(\gamma_{i,opt_i})$ for every finite $W$, and no more.
 
@@ -86,8 +92,6 @@ def regularisation_path(
     where, margin = _solved(X, Z, best)
     limits = path_limits(margin, where, scores, best)
     near = margin.gaps <= 1 + SUPPORT
-    rows = where.rows[near]
-    least = float(np.linalg.eigvalsh(rows @ rows.T).min()) if near.any() else np.nan
     lam = float(margin.multipliers[near].min()) if near.any() else np.nan
     return Bound(
         name="1 - margin ratio",
@@ -97,7 +101,13 @@ def regularisation_path(
             _unique(scores),
             _separable(margin),
             Condition("smallest multiplier of a support token", lam, ">", 0, "for the rate"),
-            Condition("independence of the support", least, ">", 1e-10, "for the rate"),
+            Condition(
+                "independence of the support",
+                _independence(where, near),
+                ">",
+                1e-10,
+                "for the rate",
+            ),
             Condition("a large radius c", radius, ">", 10, "order-wise"),
         ),
         quantities={
@@ -201,7 +211,11 @@ def local_optimality(
     r"""A choice is locally optimal if every support token scores strictly less than the chosen one.
 
     The choice is the token of the given rank in every sample; 0 is the best. Descent that starts
-    close and far out keeps a locally optimal choice; how far is not named.
+    close and far out keeps a locally optimal choice; how far is not named. A choice with a better
+    token on its margin is left, if the support is independent: `independence of the support` is
+    above 0 then.
+
+    Departures: without that, the choice can be kept (arrangement x4).
 
     Reference: tarzanagh2023 (S5, S6, S7).
     """
@@ -228,6 +242,7 @@ def local_optimality(
         quantities={
             "support tokens": int(near.sum()),
             "locally optimal": int(locally_optimal(margin, where, scores, chosen)),
+            "independence of the support": _independence(where, near),
             "error of the solve": margin.error,
         },
         notes=("how far out a start must be is not named by the paper: `basins` sweeps it",),
