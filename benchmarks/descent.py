@@ -5,10 +5,10 @@
 FLOPs of the formula count matrix products, two for a multiply and an add: 4NDd + 6ND^2 a step with
 constant rates, 2ND^2 more where the steps follow the curvature; 4NDd with attention still. Beside
 them stands XLA's own count of one step before compilation, everything elementwise included. Time is
-per trial and step, many trials in one program and on a CPU two programs at a time, as the engine
-runs them, without drawing the data. The share of the
-memory-bandwidth limit counts only the two passes over the patches, 8NDd bytes, over the rate at
-which a large array is read and written, measured in the same run.
+per trial and step without drawing the data, as the engine runs them: many trials in one program, on
+a CPU one after another and two programs at a time. The share of the memory-bandwidth limit counts
+only the two passes over the patches, 8NDd bytes, over the rate at which a large array is read and
+written, measured in the same run. Above 1 the cache serves.
 """
 
 import json
@@ -23,6 +23,7 @@ from timing import about, copy_rate, seconds
 
 from limelight._core.patience import side_by_side
 from limelight._engine import device
+from limelight._engine.batch import over_rows
 from limelight._engine.cost import xla_flops
 from limelight.models import Positional
 from limelight.train.descent import Descent, Sample, train, tune
@@ -51,7 +52,7 @@ def measure(kind: str, D: int, N: int, d: int, trials: int, limit: float) -> dic
         step = descent.tune if still else descent.step
         return step(start, sample.tokens if still else z, sample, world.size)
 
-    def many(start, sample):
+    def whole(start, sample):
         return (tune if still else train)(descent, start, sample, world.size).net
 
     keys = jr.split(jr.key(0), trials)
@@ -59,7 +60,7 @@ def measure(kind: str, D: int, N: int, d: int, trials: int, limit: float) -> dic
     with jax.default_matmul_precision("highest"):
         z = jnp.zeros((trials, N, D))
         counted = xla_flops(jax.jit(jax.vmap(one)), nets, samples, z)
-        program = jax.jit(jax.vmap(many)).lower(nets, samples).compile()
+        program = jax.jit(over_rows(whole, in_turn=True)).lower(nets, samples).compile()
         hands = device.hands(samples.tokens.nbytes)
         call = lambda _: jax.block_until_ready(program(nets, samples))
         both = lambda: side_by_side(call, range(hands), hands, threading.Event())

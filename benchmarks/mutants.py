@@ -39,7 +39,7 @@ TESTS = (
     *("tests/core", "tests/fit", "tests/engine", "tests/theory", "tests/certificate"),
     *("tests/test_claims.py", "tests/test_table.py", "tests/test_notebook.py"),
     *("tests/cli/test_names.py", "tests/cli/test_cli_bound.py", "tests/torture/test_fuzz.py"),
-    *("tests/papers/test_unsound_tables.py", "tests/papers/test_recipe.py"),
+    *("tests/papers/test_unsound_tables.py", "tests/papers/test_recipe.py", "tests/test_words.py"),
 )
 #: Seconds of tests that one mutant may meet, and how much longer than these it may take.
 TESTED, SLACK = 30.0, 45.0
@@ -150,6 +150,12 @@ def files(package: str) -> list[Path]:
 # --- a round ------------------------------------------------------------------------------------
 
 
+def drawn(whole: dict, but: str) -> set[str]:
+    """Names of the mutants of a record that other draws took; the first draw looks at none."""
+    others = [whole, *(one for one in whole.values() if isinstance(one, dict))] if but else []
+    return {name for one in others if one is not whole.get(but) for name in one.get("mutants", ())}
+
+
 def sample(package: str, size: int, draw: str, known: Collection[str]) -> list[Mutant]:
     """The first by name, one for each line at most; another draw has its own order.
 
@@ -212,7 +218,7 @@ class Round:
         draw = self.words.draw
         record = whole.setdefault(draw, {}) if draw else whole
         rows = record.setdefault("mutants", {})
-        known = whole.get("mutants", {}) if draw else ()
+        known = drawn(whole, but=draw)
         for package in self.words.package:
             for number, mutant in enumerate(sample(package, self.words.each, draw, known)):
                 row = rows.setdefault(mutant.name, about(mutant))

@@ -141,9 +141,25 @@ def test_a_ratio_says_per():
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", *PAGES[1:]])
 def test_links_inside_the_repository_lead_somewhere(page):
     text = (ROOT / page).read_text()
-    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"`[^`\n]*`", "", text)):
+    links = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?[^)]*\)", re.sub(r"`[^`\n]*`", "", text))
+    for target, place in links:
         if not target.startswith(("http:", "https:")):
-            assert ((ROOT / page).parent / target).exists(), target
+            there = (ROOT / page).parent / target if target else ROOT / page
+            assert there.exists(), target
+            assert not place or place in places(there.read_text()), f"{target}#{place}"
+
+
+def places(page: str) -> set[str]:
+    """What a link into a page may name: its headings, as Sphinx spells them, and its labels."""
+    page = re.sub(r"^```.*?^```", "", page, flags=re.M | re.S)
+    told = re.findall(r"^#+ (.+)$", fill.MARK.sub("", page), re.M)
+    headings = {re.sub(r"[^\w\- ]", "", h.lower()).strip().replace(" ", "-") for h in told}
+    return headings | set(re.findall(r"^\((\S+)\)=$", page, re.M))
+
+
+def test_the_places_of_a_page_are_its_headings_and_labels():
+    page = "(e-1)=\n# What a `step` costs\n```sh\n# no heading\n```\n"
+    assert places(page) == {"e-1", "what-a-step-costs"}
 
 
 reference = SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "_ext" / "reference.py")))

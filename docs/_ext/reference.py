@@ -9,21 +9,21 @@ from limelight.papers import KEYS
 
 #: The shelves, and what one finds there. A paper's theory has a page of its own.
 SHELVES = {
-    "limelight": "The door",
+    "limelight": "limelight: what most scripts need",
     "limelight.worlds": "Worlds: where examples come from",
     "limelight.models": "Models: what is trained",
-    "limelight.train": "Training",
+    "limelight.train": "Training: loops, losses, optimizers",
     "limelight.measures": "Measures: what is read off a trained model",
     "limelight.experiments": "Experiments: one trial of each kind",
     "limelight.fit": "Statistics: intervals, thresholds, laws",
     "limelight.claims": "Claims, rules and verdicts",
-    "limelight.plot": "Pictures",
+    "limelight.plot": "Pictures, from tables",
     "limelight.chart": "Charts that answer to a reader",
     "limelight.theory": "Theory: conditions and bounds",
     **{f"limelight.theory.{key}": f"Theory of {key}" for key in KEYS},
     "limelight.papers": "Papers: recipes of figures",
     "limelight.instruments": "Instruments for real ViTs",
-    "limelight.certificate": "Certificates",
+    "limelight.certificate": "Certificates: proofs about weights",
 }
 #: Public names that live in modules below a shelf, where each module has one subject.
 BELOW = {
@@ -104,16 +104,23 @@ def write(app) -> None:
     folder.mkdir(exist_ok=True)
     for module, title in SHELVES.items():
         _put(folder / f"{module}.md", page(module, title))
-    rows = "\n".join(f"| [`{m}`]({m}.md) | {title} |" for m, title in SHELVES.items())
+    rows = "\n".join(f"| [`{m}`]({m}.md) | {t} | {first(m)} |" for m, t in SHELVES.items())
     toc = "\n".join(SHELVES)
     _put(
         folder / "index.md",
         "# API reference\n\nEverything that is for users, from the docstrings. Every name has an"
         " example, and the tests run it. What begins with an underscore serves the library itself"
         " and may change.\n\n"
-        f"| shelf | what is there |\n| --- | --- |\n{rows}\n\n"
+        f"| shelf | what is there | begins with |\n| --- | --- | --- |\n{rows}\n\n"
         f"```{{toctree}}\n:hidden:\n\n{toc}\n```\n",
     )
+
+
+def first(module: str, most: int = 3) -> str:
+    """The first names of a shelf, and how many there are."""
+    names = list(public(module))
+    shown = ", ".join(f"`{name.rpartition('.')[2]}`" for name in names[:most])
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _put(path: Path, text: str) -> None:

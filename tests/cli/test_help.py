@@ -110,5 +110,10 @@ def test_words_that_do_not_fit_are_one_line_and_a_hint(call, words, message):
     error, hint = slip.err.splitlines()
     assert error.startswith("error: ")
     assert message in error
-    assert hint.startswith("hint: limelight ")
+    assert hint.startswith(("hint: limelight ", "hint: it is limelight "))
     assert hint.endswith("--help")
+
+
+def test_a_missing_word_is_told_with_its_place(call):
+    slip = call("bound", "model.safetensors")  # what is missing is the first one
+    assert "hint: it is limelight bound KEY FILE; see" in slip.err

@@ -1,5 +1,6 @@
 """Counting, ranks, keys and roles, against plain Python."""
 
+import math
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -8,11 +9,19 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from limelight._core import keys
+from limelight._core import keys, numerics
 from limelight._core.errors import InputError
 from limelight._core.manifests import digest
 from limelight._core.norms import spec
-from limelight._core.numerics import count, masked_softmax, ranks, tree_finite, unit, widened
+from limelight._core.numerics import (
+    count,
+    masked_softmax,
+    ranks,
+    softmax_mean,
+    tree_finite,
+    unit,
+    widened,
+)
 from limelight._core.shown import in_words, shown_of
 from limelight._core.types import Example, Role, roles_of
 
@@ -65,6 +74,40 @@ def test_a_removed_key_has_no_weight():
     found = masked_softmax(jnp.array([[0.0, 1.0, 2.0]]), jnp.array([True, False, True]))
     weights = np.exp([0.0, 2.0]) / np.exp([0.0, 2.0]).sum()
     np.testing.assert_allclose(found, [[weights[0], 0, weights[1]]], rtol=1e-6)
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+@pytest.mark.parametrize("scale", [1.0, 300.0])
+def test_a_mean_by_attention_and_its_gradient(monkeypatch, gpu, scale):
+    """Against loops in float64, in both orders; removed keys may have the largest logits."""
+    monkeypatch.setattr(numerics, "on_gpu", lambda: gpu)
+    rng = np.random.default_rng(0)
+    logits, values = scale * rng.normal(size=(6, 7)), rng.normal(size=(7, 3))
+    kept, read = np.array([1, 1, 0, 1, 0, 1, 1], bool), rng.normal(size=(6, 3))
+    logits[:, 2] = 5 * scale
+    mean, slope = np.zeros((6, 3)), np.zeros((6, 7))
+    for row in range(6):
+        largest = max(logits[row, kept])
+        weights = [math.exp(logits[row, j] - largest) if kept[j] else 0.0 for j in range(len(kept))]
+        share = np.array(weights) / sum(weights)
+        mean[row] = sum(share[j] * values[j] for j in range(len(kept)))
+        slope[row] = [share[j] * read[row] @ (values[j] - mean[row]) for j in range(len(kept))]
+    single = [jnp.asarray(x, jnp.float32) for x in (logits, values)]
+    found = softmax_mean(*single, jnp.asarray(kept))
+    np.testing.assert_allclose(found, mean, atol=3e-7 * scale + 1e-6)
+    loss = lambda logits: jnp.sum(read * softmax_mean(logits, single[1], jnp.asarray(kept)))
+    np.testing.assert_allclose(jax.grad(loss)(single[0]), slope, atol=3e-7 * scale + 1e-6)
+
+
+def test_on_a_gpu_the_weights_come_first():
+    """There the program is, operation by operation, that of the published tables."""
+    given = jnp.zeros((4, 5)), jnp.zeros((5, 2)), jnp.ones(5, bool)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(numerics, "on_gpu", lambda: True)
+        there = str(jax.make_jaxpr(lambda *of: softmax_mean(*of))(*given))
+    usual = jax.make_jaxpr(lambda logits, values, kept: masked_softmax(logits, kept) @ values)
+    assert there == str(usual(*given))
+    assert there != str(jax.make_jaxpr(lambda *of: softmax_mean(*of))(*given))
 
 
 def test_units_and_ranks():

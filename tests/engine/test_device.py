@@ -15,7 +15,9 @@ from limelight._core.errors import InputError
 from limelight._engine import device
 from limelight._engine.grid import read
 from limelight._engine.run import Engine, patiently
-from limelight._identity import code
+from limelight._identity import code, objects
+from limelight._identity.description import describe
+from limelight._identity.inputs import files_read
 from limelight.worlds import Patterns
 from tests.cli.toy import Dice
 
@@ -94,10 +96,12 @@ def test_a_wrapper_of_itself_ends():
 
     endless = Endless()
     endless.__wrapped__ = endless
-    assert code.unwrapped(endless) is endless
-    wrapped = Endless()
-    wrapped.__wrapped__ = len
-    assert code.unwrapped(wrapped) is len
+    assert objects.unwrapped(endless) is endless
+    assert files_read(endless) == {}
+    with pytest.raises(InputError, match="they hold themselves"):
+        describe(endless)
+    compiled = jax.jit(jax.jit(len))
+    assert objects.unwrapped(compiled) is len
 
 
 def test_fields_of_a_class_are_part_of_its_code():

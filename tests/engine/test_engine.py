@@ -17,7 +17,7 @@ import pytest
 
 from limelight._core.errors import InputError, RunError, StallError
 from limelight._engine import device, make_plan
-from limelight._engine.batch import program
+from limelight._engine.batch import over_rows, program
 from limelight._engine.run import Engine, Memory, describe_run, patiently, run
 from limelight.experiments import Experiment, Study
 from limelight.measures import FreshLoss, accuracy
@@ -72,6 +72,39 @@ def test_a_grid_of_traced_axes_compiles_once():
     # The axis is really swept: more relevant tokens and more examples are easier.
     loss = table["test_loss"].reshape(6, 10, 4).mean(axis=2)
     assert loss[0, 0] > loss[-1, -1]
+
+
+class Patient(Dice):
+    """Dice thrown until they show little enough: trials end at different times."""
+
+    def trial(self, key):
+        throw = lambda state: (state[0] + 1, jr.uniform(jr.fold_in(key, state[0])) * self.sides)
+        throws, value = jax.lax.while_loop(lambda s: s[1] > 1, throw, (0, jnp.array(2.0)))
+        return {"throws": throws, "value": value}
+
+
+def test_trials_in_turn_are_the_trials_side_by_side(monkeypatch):
+    """The same numbers, in one program, from a loop on one CPU and from a batch elsewhere."""
+
+    class InTurn(Patient):
+        in_turn = True
+
+    def sweep(dice):
+        plan = make_plan(dice(), {"sides": [3.0, 40.0]}, trials=5, width=4)
+        text = str(jax.make_jaxpr(program(plan.groups[0]))(*plan.arguments(plan.chunks[0])))
+        table = run(plan)
+        return "scan[" in text, {name: table[name].tolist() for name in ("throws", "value")}
+
+    looped, found = sweep(InTurn)
+    batched, expected = sweep(Patient)
+    assert (looped, batched) == (True, False)
+    assert found == expected
+    assert len(set(found["throws"])) > 2
+    for name, answer in (("on_gpu", True), ("jax.local_device_count", 2)):
+        with monkeypatch.context() as patched:
+            patched.setattr(f"limelight._engine.batch.{name}", lambda answer=answer: answer)
+            one = lambda x: 2 * x
+            assert "scan[" not in str(jax.make_jaxpr(over_rows(one, True))(jnp.zeros(3)))
 
 
 def test_a_trial_alone_agrees_with_itself_in_company():

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 
+import equinox as eqx
 import jax
 import numpy as np
 import optax
@@ -18,7 +19,7 @@ import pytest
 
 from limelight._core.errors import InputError, StoreError
 from limelight._core.kinds import EARLIER, kind_of
-from limelight._identity import code
+from limelight._identity import code, origin
 from limelight._identity.description import changed_code, describe, digest, modern, without_code
 from limelight.worlds import Patterns, SparseBoolean
 
@@ -140,7 +141,7 @@ def load(tmp_path, monkeypatch):
             (tmp_path / f"{name}.py").write_text(text)
             sys.modules.pop(name, None)
         importlib.invalidate_caches()
-        code._installed.cache_clear()
+        origin.installed.cache_clear()
         return importlib.import_module("mine")
 
     yield loaded
@@ -183,6 +184,7 @@ HIDDEN = {
     "the environment, by a name": ("float(os.environ[ASKED])", "environment"),
     "a file by its path": ('float(Path("number.txt").read_text())', "file"),
     "a file by a global": ("float(PATH.read_text())", "file"),
+    "a file of a folder": ('float((FOLDER / "number.txt").read_text())', "file"),
     "a file beside the code": ('float((Path(__file__).parent / "number.txt").read_text())', "file"),
     "an installed package": ("plugin.number()", "package"),
 }
@@ -193,25 +195,28 @@ def test_what_a_trial_reaches_unseen_counts(load, tmp_path, monkeypatch, how):
     """Each of these once gave the numbers of before, without a word."""
     expression, kind = HIDDEN[how]
     head = 'import importlib, os\nfrom pathlib import Path\nASKED = "LIMELIGHT_TRIED"\n'
-    head += 'PATH = Path("number.txt")\n' + ("import plugin\n" if kind == "package" else "")
+    head += 'PATH = Path("number.txt")\nFOLDER = Path("inside")\n'
+    head += "import plugin\n" if kind == "package" else ""
     study = head + STUDY.replace('TABLE["a"]}', f'TABLE["a"] + {expression}}}')
     installed = tmp_path / "installed"
     monkeypatch.syspath_prepend(str(installed))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere" if "beside" in how else tmp_path)
     places = lambda name: str(installed)
-    monkeypatch.setattr(code.sysconfig, "get_path", places)
+    monkeypatch.setattr(origin.sysconfig, "get_path", places)
 
     def lay_out(number):
         monkeypatch.setenv("LIMELIGHT_TRIED", number)
-        (tmp_path / "number.txt").write_text(number)
-        os.utime(tmp_path / "number.txt", (1, 1))  # neither its time nor its size tells
+        (tmp_path / "inside").mkdir(exist_ok=True)
+        for file in (tmp_path / "number.txt", tmp_path / "inside" / "number.txt"):
+            file.write_text("0" if file.parent == tmp_path and "folder" in how else number)
+            os.utime(file, (1, 1))  # neither its time nor its size tells
         about = installed / "plugin.dist-info"
         about.mkdir(parents=True, exist_ok=True)
         (installed / "plugin.py").write_text(f"def number():\n    return {number}\n")
         (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: plugin\nVersion: {number}\n")
         sys.modules.pop("plugin", None)
-        code._version.cache_clear()
+        origin.version.cache_clear()
         helpers = HELPERS.replace("2.0", f"{number}.0") if kind == "helpers" else HELPERS
         level = f"LEVEL = {number}" if kind == "LEVEL" else "LEVEL = 0.5"
         return load(study.replace("LEVEL = 0.5", level), helpers)
@@ -347,8 +352,54 @@ class Gain:
         return self.gain * value
 
 
+def with_rule(factor):
+    """A function with a derivative of its own."""
+
+    @jax.custom_jvp
+    def squared(value):
+        return value**2
+
+    squared.defjvps(lambda tangent, answer, value: factor * value * tangent)
+    return squared
+
+
+class Wrapper:
+    """What a class makes of a function that it decorates."""
+
+    def __init__(self, function, factor):
+        functools.update_wrapper(self, function)
+        self.factor = factor
+
+    def __call__(self, value):
+        return self.factor * self.__wrapped__(value)
+
+
+@dataclasses.dataclass
+class Fields:
+    """Something to which more is added later."""
+
+    known: float = 0.0
+
+
+def with_more(number):
+    fields = Fields()
+    fields.more = number  # type: ignore[attr-defined]
+    return fields
+
+
+#: What both a setting and a global may hold.
+BOTH = {
+    "a decorator that is a class": lambda n: Wrapper(times, n),
+    "an axis of a transform": lambda n: eqx.filter_vmap(times, in_axes=(int(n), 0)),
+    "what a gradient gives back": lambda n: eqx.filter_grad(times, has_aux=n > 1),
+    "a rule of a derivative": with_rule,
+    "what is otherwise": lambda n: collections.defaultdict(lambda: n),
+    "which numbers are hidden": lambda n: np.ma.masked_array([1.0, 2.0], mask=[n > 1, False]),
+    "an array of functions": lambda n: np.array([lambda: n, None]),
+    "an attribute added later": with_more,
+}
 #: Settings that are called, and differ only in what they hold.
-HELD = {
+HELD = BOTH | {
     "a compiled partial": lambda n: jax.jit(functools.partial(times, n)),
     "a mapped partial": lambda n: jax.vmap(functools.partial(times, n)),
     "a compiled method": lambda n: jax.jit(Gain(n).plain),
@@ -369,12 +420,78 @@ def test_what_a_setting_holds_is_told_apart(name):
 
 
 #: Globals that a function reaches, likewise.
-REACHED = {
+REACHED = BOTH | {
     "a queue": lambda n: collections.deque([n]),
     "a pattern": lambda n: re.compile(f"a{n}"),
     "a compiled partial": lambda n: jax.jit(functools.partial(times, n)),
     "what exec made": lambda n: _executed(f"def made(value): return {n} * value")["made"],
 }
+
+
+#: Classes that extend what they are, with a method that a trial calls.
+EXTENDED = {
+    "a named tuple": ("typing.NamedTuple", "    gain: float = 1.0\n", "Part()"),
+    "a mapping": ("dict", "", "Part()"),
+    "a list": ("list", "", "Part()"),
+    "a number": ("float", "", "Part(1.0)"),
+    "a word": ("str", "", "Part()"),
+    "a member": ("enum.IntEnum", "    GAIN = 1\n", "Part.GAIN"),
+    "an array": ("np.ndarray", "", "np.ones(2).view(Part)"),
+    "whatever is asked": (
+        "object",
+        "    gain = 1.0\n    def __getattr__(self, name): return 1.0\n",
+        "Part()",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXTENDED)
+def test_methods_of_what_extends_a_number_or_a_container_count(load, name):
+    base, body, made = EXTENDED[name]
+    text = (
+        f"import enum, typing\nimport numpy as np\nclass Part({base}):\n{body}"
+        "    def scaled(self): return 2.0\n"
+        f"PART = {made}\ndef trial(key): return PART.scaled()\n"
+    )
+    seen = []
+    for number in ("2.0", "2.0", "3.0"):
+        module = load(text.replace("2.0", number))
+        if base == "object":
+            module.PART.held = 1.0  # what holds nothing is no setting
+        seen.append((digest(describe(module.PART)), digest(describe(module.trial))))
+    assert seen[0] == seen[1]
+    assert seen[0][0] != seen[2][0]
+    assert seen[0][1] != seen[2][1]
+
+
+TRYING = """
+def first(): return 1
+def second(): raise ValueError("second")
+def trial(key):
+    try:
+        first()
+        second()
+    except ValueError:
+        return 0
+    return 1
+"""
+
+
+def test_what_stands_under_a_try_counts(load):
+    """The instructions may be the same, one after another; what they raise goes elsewhere."""
+    moved = TRYING.replace("        second()\n", "")
+    moved = moved.replace("    return 1\n", "    else:\n        second()\n    return 1\n")
+    with_it, without = load(TRYING).trial, load(moved).trial
+    assert with_it(None) == 0
+    with pytest.raises(ValueError, match="second"):
+        without(None)
+    assert describe(with_it) != describe(without)
+
+
+def test_names_in_code_that_is_evaluated_count(load):
+    text = "LEVEL = 2.0\ndef trial(key): return eval('LEVEL * key')\n"
+    one, two = (describe(load(t).trial) for t in (text, text.replace("2.0", "3.0")))
+    assert one != two
 
 
 def _executed(text):

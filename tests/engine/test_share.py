@@ -230,3 +230,36 @@ def test_status_serves_any_run_folder(plan, tmp_path):
     assert (len(seen.missing), seen.done) == (CHUNKS - 2, 2 * WIDTH)
     assert seen.pace > 0
     assert seen.seconds_left != seen.seconds_left  # nobody works on it
+
+
+def _flipped(file):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+
+
+#: What may become of the file of a finished chunk.
+DAMAGED = {
+    "a flipped bit": _flipped,
+    "nothing in it": lambda file: file.write_bytes(b""),
+    "a folder": lambda file: (file.unlink(), file.mkdir()),
+    "a link to nothing": lambda file: (file.unlink(), file.symlink_to("nowhere")),
+    "a pipe": lambda file: (file.unlink(), os.mkfifo(file)),
+    "another chunk": lambda file: file.write_bytes(file.with_name("other").read_bytes()),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGED)
+def test_status_counts_no_damaged_chunk(plan, tmp_path, how):
+    worker = make(plan, tmp_path)
+    for chunk in plan.chunks[:2]:
+        worker.engine.attempt(chunk)
+    first, second = (tmp_path / "chunks" / f"{chunk.name}.parquet" for chunk in plan.chunks[:2])
+    foreign = second.read_bytes().replace(b"limelight.study", b"limelight.STUDY")
+    first.with_name("other").write_bytes(foreign)
+    DAMAGED[how](first)
+    seen = status(tmp_path)
+    assert seen.damaged == (plan.chunks[0].name,)
+    assert plan.chunks[0].name in seen.missing
+    assert plan.chunks[1].name not in seen.missing
+    assert (seen.done, len(seen.missing)) == (WIDTH, CHUNKS - 1)

@@ -175,7 +175,7 @@ def test_steps_of_a_tenth_are_of_order_four():
         step = lambda x, _: (unit(runge_kutta(moves.velocity, x, 4 / steps)), None)
         return jax.lax.scan(step, x, None, length=steps)[0]
 
-    for strength in (1.0, 4.0, 16.0):
+    for strength in (1.0, 4.0, 16.0, 64.0):
         x = Sphere(32, 3).sample(jr.key(7), None, jnp.array(0)).tokens
         fine = at_four(x, strength, 640)
         tenth, half = (float(jnp.abs(at_four(x, strength, n) - fine).max()) for n in (40, 80))

@@ -5,13 +5,13 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize
 
 from limelight._core.errors import InputError
-from limelight.experiments import TokenSelection
+from limelight.experiments import SelectionPath, TokenSelection
 from limelight.experiments._choices import draw_batch
 from limelight.models import MergedSelector, TokenSelector
-from limelight.theory.tarzanagh2023 import svm
+from limelight.theory.tarzanagh2023 import nuclear, statements, svm
 from limelight.train._anchored import Batch, anchored_pull, automatic_pull
 from limelight.worlds import Arrangements, Selections
 from tests.theory.test_tarzanagh2023 import OPT, SCORES, X, Z
@@ -223,6 +223,43 @@ def test_the_offset_of_a_pair():
     for steps, cosine in ((200, 0.70711), (1000, 0.86715), (20_000, 0.99972)):
         W, _ = run(padded(tokens, np.ones((2, 1)), scores), steps=steps)
         assert W[0, 0] / np.linalg.norm(W) == pytest.approx(cosine, abs=2e-5)
+
+
+def loss_on_the_ball(tokens, queries, scores, R, c):
+    """The loss above its infimum, which is of order exp(-c), at (K, Q) of squared norm 2R."""
+    floor, size = np.log1p(np.exp(-scores.max(axis=1))).mean(), np.sqrt(2 * R)
+
+    def loss(flat):
+        K, Q = size * flat.reshape(2, *2 * tokens.shape[2:]) / np.linalg.norm(flat)
+        value, pull = statements.loss_and_pull(tokens, queries, scores, K @ Q.T)
+        slope = -size * np.stack([pull @ Q, pull.T @ K]).ravel()
+        slope -= flat * (slope @ flat) / (flat @ flat)
+        return np.exp(c) * (value - floor), np.exp(c) * slope / np.linalg.norm(flat)
+
+    return loss
+
+
+def test_the_path_of_keys_and_queries_is_the_least_loss_on_their_ball():
+    """Two worlds at a radius of 10, against SciPy's minimiser from random factors."""
+    world, c = Selections(tokens=4, dimension=3), 10.0
+    path = SelectionPath(world=world, samples=2, radius=c, ball="keys")
+    both = lambda key: (path.trial(key), draw_batch(key, world, 2, 2)[0])
+    found, data = jax.device_get(jax.jit(jax.vmap(both))(jr.split(jr.key(2), 2)))
+    for w in range(2):
+        tokens, queries, scores = data.tokens[w], data.queries[w], data.scores[w]
+        where = svm.constraints(tokens, queries, scores.argmax(axis=1))
+        star = nuclear.nuclear_margin(where, svm.least_norm(where.rows))
+        R = c * star.norm
+        random = np.random.default_rng(w)
+        loss = loss_on_the_ball(tokens, queries, scores, R, c)
+        tries = [minimize(loss, random.normal(size=18), jac=True) for _ in range(12)]
+        flat = min(tries, key=lambda one: one.fun).x
+        K, Q = flat.reshape(2, 3, 3)
+        W = K @ Q.T
+        rho = (where.rows @ W.ravel()).min() / np.linalg.norm(W, "nuc") * star.norm
+        assert rho == pytest.approx(found["nuclear.rho"][w], abs=2e-3)
+        assert found["left"][w] < 0.01
+        assert 0.7 < rho < 0.97
 
 
 def test_room_does_not_change_a_draw():

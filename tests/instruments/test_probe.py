@@ -14,7 +14,7 @@ from limelight._core.errors import InputError
 from limelight._engine import device
 from limelight.instruments.draw import pictures
 from limelight.instruments.gallery import Behind, Gallery
-from limelight.instruments.overlay import overlay, silhouette
+from limelight.instruments.overlay import law, overlay, silhouette
 from limelight.instruments.page import write_page
 from limelight.instruments.positions import partitions, read_positions
 from limelight.instruments.probe import KINDS, distils, probe, with_interval
@@ -299,6 +299,20 @@ def test_the_cluster_model_finds_itself():
     assert found.measured[0] == pytest.approx(found.predicted[0], rel=0.1)
     even = overlay(x, np.ones((1, 120, 120)))
     assert even.measured[0] == pytest.approx(1 / even.sigma, rel=0.02)  # all at the mean
+
+
+@pytest.mark.parametrize(("size", "sigma", "lam"), [(2, 1.0, 2.0), (4, 0.5, 2.0), (20, 0.5, 4.0)])
+def test_the_law_of_clusters_is_that_of_many_dimensions(size, sigma, lam):
+    rng, d = np.random.default_rng(0), 20_000
+    labels = np.repeat(np.arange(5), size)
+    centres = np.linalg.qr(rng.normal(size=(d, 5)))[0].T
+    x = centres[labels] + sigma * rng.normal(size=(5 * size, d)) / math.sqrt(d)
+    means = np.stack([x[labels == k].mean(axis=0) for k in range(5)])
+    away = math.sqrt(np.square(x - means[labels]).sum(axis=1).mean())
+    A = np.exp(lam * x @ x.T)
+    after = A / A.sum(axis=1, keepdims=True) @ x - means[labels]
+    measured = math.sqrt(np.square(after).sum(axis=1).mean()) / away
+    assert law(means, np.full(5, size), away, lam) == pytest.approx(measured, rel=1e-3)
 
 
 def test_clusters_are_chosen_as_by_loops():

@@ -1,4 +1,4 @@
-"""Rows that were published from a GPU, computed again on this machine."""
+"""Rows that were published, computed again on this machine."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ from tests.papers.test_recomputed import RESULTS
     ],
 )
 def test_a_sample_of_training_flows_is_the_published_one(name, axes):
-    """Levels that were seen, steps and times, by seed; its code was not committed as it ran."""
+    """Levels that were seen, steps and times, by seed."""
     setup = load("zhang2024").figure(name).setup("paper")
     found = setup.experiment.sweep(axes, trials=2, shared=setup.shared, name=f"zhang2024/{name}")
     names = [*found.axes, "trial"]

@@ -110,6 +110,15 @@ def test_path_and_losses():
     data = table("path", read, trials=24)
     assert value("path", "path.rate", data) == (pytest.approx(-1), "holds")
     assert value("path", "path.rate-cosine", data) == (pytest.approx(-2), "holds")
+
+    def keys(cell, random, n):  # the last four solves prove nothing
+        gap = np.where(np.arange(n) < n - 4, 1e-9, 0.1)
+        short = np.where(gap < 1e-4, 2 / cell["radius"], 0.9)
+        return {"nuclear.rho": 1 - short, "nuclear.gap": gap, "feasible": True, "left": 0.0}
+
+    data = table("path-keys", keys, trials=24)
+    assert value("path-keys", "path-keys.nuclear", data) == (pytest.approx(1 - 2 / 300), "holds")
+    assert value("path-keys", "path-keys.rate", data) == (pytest.approx(-1), "holds")
     off = lambda cell, random, n: {"y": 0.5 if cell["world.level"] == 1 else 9.0}
     data = table("losses", off, trials=1)
     assert value("losses", "losses.offset", data)[1] == "fails"

@@ -1,10 +1,13 @@
 """Equal angles, two clusters and rank collapse: formulas against numbers, solvers and draws."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import quad, solve_ivp
 
 from limelight._core.errors import InputError
+from limelight.measures.similarity import mean_cosine
 from limelight.theory.geshkovski2023 import angles, limits, residuals, statements
 from limelight.theory.geshkovski2023.angles import equal_layer, equal_rate, merge_time, pair_rate
 
@@ -198,3 +201,75 @@ def test_the_exponent_and_the_prefactor_of_merging():
         assert grown / 9 == pytest.approx(plain, abs=1e-3)
         assert (grown + np.log(25 / 16)) / 9 == pytest.approx(scaled, abs=1e-4)
     assert merge_time(16.0) == pytest.approx(2.8e5, rel=1e-2)
+
+
+# --- rescaled tokens with keys and queries of any kind, by SciPy alone ------------------------
+
+
+def rescaled(V, B, start, until):
+    """z' = sum_j P_ij V (z_j - z_i) with the logits of e^(tV) z under B; the last z and P."""
+    spectrum, basis = np.linalg.eig(np.asarray(V, float))
+    back = np.linalg.inv(basis)
+
+    def attention(t, z):
+        x = z @ np.real((basis * np.exp(t * spectrum)) @ back).T
+        logits = x @ B @ x.T
+        P = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return P / P.sum(axis=1, keepdims=True)
+
+    def field(t, y):
+        z = y.reshape(start.shape)
+        return ((attention(t, z) @ z - z) @ np.asarray(V).T).ravel()
+
+    path = solve_ivp(field, (0, until), start.ravel(), method="LSODA", rtol=1e-9, atol=1e-11)
+    z = path.y[:, -1].reshape(start.shape)
+    return z, attention(until, z)
+
+
+def test_a_token_that_stays_bounded_has_the_exceptional_row_until_rounding_takes_it():
+    start = np.array([[-1.0], [0.0], [1.0]])
+    for t in (0.5, 1.0):
+        P = rescaled([[1.0]], np.eye(1), start, t)[1]
+        np.testing.assert_allclose(
+            P[1], [1 / 3] * 3, atol=1e-6
+        )  # the middle token stays where it is
+    moved = start + np.array([[0.0], [1e-9], [0.0]])  # unstable: the least push decides
+    P = rescaled([[1.0]], np.eye(1), moved, 8.0)[1]
+    assert P.max(axis=1).min() > 0.999
+    assert (np.linalg.svd(P, compute_uv=False) > 1e-6).sum() == 2
+
+
+def test_outside_the_theorem_on_polytopes_tokens_can_end_at_one_point():
+    """-I is not positive: always. A rotation is not symmetric: from most starts, not from all."""
+    turn = np.array([[np.cos(1.2), -np.sin(1.2)], [np.sin(1.2), np.cos(1.2)]])
+    starts = [np.random.default_rng(seed).uniform(-2, 2, (12, 2)) for seed in range(4)]
+    apart = lambda z: np.linalg.norm(z[:, None] - z[None], axis=2).max()
+    ends = lambda B: np.array([apart(rescaled(np.eye(2), B, one, 10.0)[0]) for one in starts])
+    assert (ends(-np.eye(2)) < 0.002).all()
+    assert (ends(turn) < 0.002).sum() == 3
+    assert ends(turn).max() > 0.6
+    assert (ends(np.eye(2)) > 2).all()
+
+
+@pytest.mark.parametrize(
+    "B", [[[1, 0, 0.4], [0, 1, 0.3], [0.4, 0.3, 1]], np.diag([1.0, 1.0, -1.0])]
+)
+def test_a_mixed_spectrum_without_what_the_proof_needs(B):
+    """Subspaces that B does not make orthogonal; a B that is indefinite on the second one."""
+    start = np.random.default_rng(3).uniform(-2, 2, (10, 3))
+    z, P = rescaled(np.diag([1.0, 1.0, -0.5]), np.asarray(B, float), start, 8.0)
+    leaders = P.argmax(axis=1)
+    shell = np.linalg.norm(z[:, :2] - z[leaders, :2], axis=1).max()
+    assert len(set(leaders)) > 1
+    assert shell < 1e-3 * np.ptp(start[:, :2])
+
+
+def test_similarity_is_what_is_left_of_the_norm():
+    """For unit rows the part beside their mean is (1 - s)(n - 1)/n of the whole."""
+    rows = np.random.default_rng(4).normal(size=(7, 3))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    s = np.mean([rows[i] @ rows[j] for i in range(7) for j in range(7) if i != j])
+    left = ((rows - rows.mean(axis=0)) ** 2).sum() / (rows**2).sum()
+    with jax.enable_x64(True):
+        assert float(mean_cosine(jnp.asarray(rows))) == pytest.approx(s, abs=1e-14)
+    assert left == pytest.approx((1 - s) * 6 / 7)

@@ -174,3 +174,38 @@ def test_sentences_on_the_layer_and_its_limits():
         assert population.risk(layer, 2 * eye, 2 * eye, eye, N) == pytest.approx(2 * 5)
     for spectrum in (np.ones(4), np.array([0.4, 0.3, 0.2, 0.1])):
         assert prediction.useless_length(spectrum, 10**8) == pytest.approx(5, rel=1e-6)  # d + 1
+
+
+def test_how_long_a_step_may_be_at_the_minimum():
+    """Largest curvature of half the loss there, merged .70 and separate .63: steps of 2.8, 3.2."""
+    law = one_covariance(FOUR, 31)
+    best = np.diag(law.minimum)
+
+    def merged(y):
+        return law.loss(y[0] * y[1:].reshape(4, 4)) / 2
+
+    def separate(y):
+        v, K, Q = y[:4], y[4:20].reshape(4, 4), y[20:].reshape(4, 4)
+        return law.loss(np.einsum("h,hi,hj->ij", v, Q, K)) / 2
+
+    v = np.linalg.norm(best) ** 0.5  # both are balanced there
+    third = np.diag(best) ** (1 / 3)
+    ends = {
+        merged: np.concatenate([[v], best.ravel() / v]),
+        separate: np.concatenate([third, np.diag(third).ravel(), np.diag(third).ravel()]),
+    }
+    known = {merged: (0.70, 2.8), separate: (0.63, 3.2)}
+    for half, end in ends.items():
+        assert half(end) == pytest.approx(law.levels[-1] / 2)
+        top = np.linalg.eigvalsh(curvature(half, end)).max()
+        assert top == pytest.approx(known[half][0], abs=0.006)
+        assert 2 / top == pytest.approx(known[half][1], abs=0.06)
+
+
+def curvature(f, at, h=1e-4):
+    """Second derivatives, by differences."""
+    off = h * np.eye(len(at))
+    rows = [
+        [f(at + a + b) - f(at + a - b) - f(at - a + b) + f(at - a - b) for b in off] for a in off
+    ]
+    return np.array(rows) / (4 * h**2)

@@ -14,6 +14,7 @@ from limelight.experiments.recovery import Recovery, TestSet, training_set
 from limelight.experiments.transfer import Transfer
 from limelight.models.positional import Activation, Positional, PositionalNet
 from limelight.theory.jelassi2022.start import start_level, start_loss
+from limelight.train import descent
 from limelight.train.descent import Descent, DescentRun, Sample, mean_loss, train, tune
 from limelight.worlds import Spatial
 
@@ -62,6 +63,18 @@ def test_the_formulas_are_the_gradients(double, power):
     z = sample.tokens @ net.value
     want = loss_of(net.weights, net.value, net, sample)
     np.testing.assert_allclose(jax.jit(mean_loss)(net, z, sample), want, rtol=1e-13)
+
+
+@pytest.mark.parametrize("gpu", [False, True])
+def test_the_sum_over_all_patches_in_either_order(monkeypatch, gpu):
+    """Against float64; patches have a mean, so that what is summed up grows with their number."""
+    monkeypatch.setattr(descent, "on_gpu", lambda: gpu)
+    rng = np.random.default_rng(1)
+    weights = rng.random((4000, 16), np.float32) / 4000
+    tokens = rng.standard_normal((4000, 16, 5), np.float32) + np.float32(0.5)
+    exact = np.tensordot(weights.astype(float), tokens.astype(float), axes=2)
+    found = jax.jit(lambda *of: descent._gathered(*of))(weights, tokens)
+    np.testing.assert_allclose(found, exact, rtol=1e-4 if gpu else 3e-6)
 
 
 def test_rows_of_the_whole_gradient_sum_to_zero(double):

@@ -244,7 +244,11 @@ def complain_of_usage(error) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         return error.exit_code
     path = error.ctx.command_path if error.ctx else "limelight"
-    return complain("error", error.format_message(), f"{path} --help", error.exit_code)
+    hint = f"{path} --help"
+    if error.ctx and type(error).__name__ == "MissingParameter":  # which words, in which order
+        usage = error.ctx.get_usage().removeprefix("Usage: ").replace("[OPTIONS] ", "")
+        hint = f"it is {usage}; see {hint}"
+    return complain("error", error.format_message(), hint, error.exit_code)
 
 
 def flush() -> None:

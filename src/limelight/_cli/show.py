@@ -57,11 +57,17 @@ def show(
             say(f"{paper.key} {item.label}: {typeset(item.title)}\n\n{typeset(str(bound))}", hang=4)
             if item.settings:
                 taken = {**item.settings, **chosen}
-                say("\nSettings: " + ", ".join(f"{k}={v}" for k, v in taken.items()), hang=4)
+                told = ", ".join(f"{name}={briefly(value)}" for name, value in taken.items())
+                say(f"\nSettings: {told}", hang=4)
         return
     if chosen:
         raise InputError("--set needs a statement here", f"limelight run {key} {label} takes --set")
     emit(item) if json else print_figure(paper, item, key)
+
+
+def briefly(value: object) -> object:
+    """A setting as one would type it: of a long fraction six digits."""
+    return f"{value:.6g}" if isinstance(value, float) and len(repr(value)) > 8 else value
 
 
 def paper_json(paper) -> dict:

@@ -37,6 +37,9 @@ def status(
     say(f"trials    {seen.done} of {seen.trials} ({share:.0%}), {done} of {chunks}")
     left = "" if math.isnan(seen.seconds_left) else f", {clock(seen.seconds_left)} left"
     say(f"pace      {seen.pace:.3g} trials per second{left}" if seen.pace else "pace      unknown")
+    if seen.damaged:
+        some = ", ".join(seen.damaged[:MOST]) + (", ..." if len(seen.damaged) > MOST else "")
+        say(f"damaged   {some}: limelight resume sets them aside and computes them again", hang=10)
     if seen.held:
         say(f"held      {plural(len(seen.held), 'chunk')}")
         names = ("worker", "host", "job", "pid")
@@ -89,6 +92,7 @@ def as_json(seen) -> dict:
         ],
         "workers": seen.workers,
         "missing": list(seen.missing),
+        "damaged": list(seen.damaged),
         "failures": [
             {
                 "chunk": failure.chunk,

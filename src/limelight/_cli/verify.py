@@ -73,6 +73,7 @@ def verify(
         names = named_claims(papers, [word for word in words if word not in keys])
         figures = [f for p in papers for f in p.figures if not names or wanted(f, names)]
     if results is None:
+        tell_of_runs(len(figures), scale)
         verdicts = decide_all(figures, scale, store, seed, stall, failed)
     else:
         with busy("deciding"):
@@ -139,7 +140,9 @@ def named_claims(papers, names: list[str]) -> list[str]:
     for name in names:
         if name not in known:
             hint = suggest(name, [*(paper.key for paper in papers), *known])
-            if hint.startswith("known"):  # there are hundreds
+            if Path(name).exists():
+                hint = f"a file or a folder is named by its path: ./{name}"
+            elif hint.startswith("known"):  # there are hundreds
                 hint = "limelight papers lists papers, limelight show KEY FIGURE lists claims"
             raise InputError(f"no paper or claim {name!r}", hint)
     return names
@@ -203,6 +206,15 @@ def print_surprises(verdicts) -> None:
     for v in chosen:
         found = number(v.value, v.interval) + (f" ({interval(v.interval)})" if v.interval else "")
         say(f"{v.paper} {v.claim}: {found}. {typeset(v.statement)}", indent=2, hang=2)
+
+
+def tell_of_runs(figures: int, scale: str) -> None:
+    """That many figures are run now, which takes long; and what most people mean."""
+    if figures < 2:
+        return
+    decides = ", which decides nothing" if scale == "smoke" else ""
+    tell(f"Running {figures} figures at {scale} scale{decides}.")
+    tell("To decide from published tables, and run nothing: --results results/")
 
 
 def decide_all(

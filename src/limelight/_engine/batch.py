@@ -1,7 +1,7 @@
 """Whole batches: many trials as one program, `jit(vmap(trial))`.
 
 The usual executor. A program runs as long as its slowest trial; all trials of a chunk start and end
-together.
+together. On a CPU an experiment may ask for its trials one after another, still in one program.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from limelight._core.backend import on_gpu
 from limelight._core.errors import InputError, LimelightError
 from limelight._core.keys import trial_key
 from limelight._engine import device
@@ -85,7 +86,23 @@ class Batches:
 def program(group: "Group", counter: Callable[[], None] = lambda: None) -> Callable:
     """Many trials as one function; `counter` runs once whenever it is traced."""
     one = of_one_row(group, lambda experiment, key: experiment.trial(key), counter)
-    return jax.vmap(one, in_axes=(None, 0, 0, 0, None))
+
+    def many(seed, words, trials, swept, still):
+        row = lambda words, trial, swept: one(seed, words, trial, swept, still)
+        return over_rows(row, group.experiment.in_turn)(words, trials, swept)
+
+    return many
+
+
+def over_rows(one: Callable, in_turn: bool) -> Callable:
+    """`one` of every row of its arguments: of all at a time, or on a single CPU one after another.
+
+    In turn the data of a trial stay in the cache from step to step, and a trial that ends early
+    does not wait for the others. A GPU, and devices that share the rows, take all at a time.
+    """
+    if not in_turn or on_gpu() or jax.local_device_count() > 1:
+        return jax.vmap(one)
+    return lambda *rows: jax.lax.map(lambda row: one(*row), rows)
 
 
 def of_one_row(

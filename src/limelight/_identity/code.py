@@ -8,26 +8,38 @@ class or function itself comes from. Variables of the environment count where a 
 them. Files that the code names are the study's inputs (`inputs`).
 """
 
-import copyreg
 import dataclasses
 import functools
 import hashlib
 import inspect
 import os
+import re
 import sys
-import sysconfig
 import types
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import metadata
 from pathlib import Path, PurePath
 from typing import Any
 
-import numpy as np
-
-#: Packages that the library itself stands on: named in a description, never followed.
-LIBRARIES = frozenset(
-    ("equinox", "jax", "jaxlib", "jaxtyping", "limelight", "numpy", "optax", "pyarrow", "scipy")
+from limelight._identity.objects import (
+    array_words,
+    attributes,
+    copied_from,
+    inner,
+    is_array,
+    is_users_container,
+    state,
+    transform,
 )
+from limelight._identity.origin import (
+    LIBRARIES,
+    installed,
+    is_foreign,
+    module_name,
+    name_of,
+    package,
+    version,
+)
+
 #: Attributes of a class that say nothing about what it computes.
 _SILENT = {
     "__abstractclassvars__",
@@ -47,31 +59,20 @@ _SILENT = {
     "__weakref__",
     "_abc_impl",
 }
-#: What can stand inside a compiled function.
-_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 _MADE_BY_DATACLASS = {"__init__", "__repr__", "__eq__", "__hash__", "__replace__"}
-
-
-def name_of(part: Any) -> str:
-    """A class or function by module and name; a script is called by its file.
-
-    Example:
-        >>> name_of(dataclasses.replace)
-        'dataclasses.replace'
-    """
-    module = getattr(part, "__module__", None) or ""
-    return f"{module_name(module)}.{getattr(part, '__qualname__', type(part).__qualname__)}"
-
-
-def module_name(module: str) -> str:
-    """The name of a module; a script that is run directly has the one it would be imported by."""
-    path = getattr(sys.modules.get(module), "__file__", None)
-    return Path(path).stem if module == "__main__" and path else module
 
 
 def digests(part: Any) -> dict[str, str]:
     """Everything of the user's own that a class or function reaches, each with its digest."""
     return _Walk(part).run()
+
+
+def digests_held(part: Any, held: Mapping[str, Any]) -> dict[str, str]:
+    """The same for values that belong to a function, such as the rule of its derivative."""
+    walk = _Walk(part)
+    walk.waiting.clear()
+    made = {name: _digest(walk.value(value)) for name, value in sorted(held.items())}
+    return made | walk.run()
 
 
 def files_named(part: Any) -> dict[str, Path]:
@@ -82,17 +83,28 @@ def files_named(part: Any) -> dict[str, Path]:
     """
     plain = isinstance(part, type | types.FunctionType)
     walk = _Walk(part if plain else type(part))
+    for held in () if plain else attributes(part).values():
+        walk.value(held)
     walk.run()
-    held = () if plain else attributes(part).values()
-    walk.words |= {str(value) for value in held if isinstance(value, str | PurePath)}
+    words = sorted(filter(_may_be_path, walk.words))
+    places = [("", Path()), *(("", folder) for folder in sorted(walk.folders))]
+    # in `FOLDER / "numbers.npy"`, a file of a folder that the code names too
+    places += [
+        (word, place / word) for _, place in places for word in words if _inner(place / word)
+    ]
     found = {}
-    for word in sorted(walk.words):
-        for place in (Path(), *sorted(walk.folders)):  # from here, or beside the code
+    for word in words:
+        for within, place in places:  # from here, beside the code, or there
             path = place / word
             # Python's own files are code, whose comments do not count.
-            if _may_be_path(word) and path.suffix != ".py" and path.is_file():
-                found.setdefault(word, path)
+            if path.suffix != ".py" and path.is_file():
+                found.setdefault(os.path.join(within, word), path)
     return found
+
+
+def _inner(path: Path) -> bool:
+    """Whether there is a folder, other than where we are and those above."""
+    return path.is_dir() and not Path.cwd().is_relative_to(path.resolve())
 
 
 def _may_be_path(word: str) -> bool:
@@ -103,7 +115,7 @@ class _Walk:
     """One walk over the user's code, from one part."""
 
     def __init__(self, part: Any):
-        self.home = package(part)
+        self.home = package(part) if is_foreign(part) else ""
         self.waiting: list[Any] = [part]
         self.met: dict[int, Any] = {}  # by identity; kept, so that no identity is used again
         self.words: set[str] = set()  # in quotes, in the code or in what it reaches
@@ -120,7 +132,7 @@ class _Walk:
                 of = self._class if isinstance(part, type) else self._function
                 made.setdefault(name_of(part), []).append(_digest(of(part)))
         for top in self.packages:
-            made[f"package {top}"] = [_digest(_version(top))]
+            made[f"package {top}"] = [_digest(version(top))]
         return {
             name: some[0] if len(some) == 1 else _digest(sorted(some))
             for name, some in sorted(made.items())
@@ -129,7 +141,7 @@ class _Walk:
     def _own(self, part: Any) -> bool:
         module = part.__name__ if isinstance(part, types.ModuleType) else part.__module__
         # what `exec` made outside a module has none
-        return not module or package(part) == self.home or not _installed(module)
+        return not module or package(part) == self.home or not installed(module)
 
     # --- what a part is made of; whatever it reaches is put in line ----------------------------
 
@@ -139,13 +151,16 @@ class _Walk:
         self.words |= words
         if scope.get("__file__"):
             self.folders.add(Path(scope["__file__"]).parent)
-        found = list(self._reached(_names(code) | set(filter(_dotted, words)), scope))
-        reached = [(name, self._value(value)) for name, value in found]
-        if {"environ", "getenv"} & _names(code):
+        names = _names(code) | set(filter(_dotted, words))
+        if {"eval", "exec"} & names:
+            names |= {name for word in words for name in re.findall(r"[^\W\d]\w*", word)}
+        found = list(self._reached(names, scope))
+        reached = [(name, self.value(value)) for name, value in found]
+        if {"environ", "getenv"} & names:
             words |= {value for _, value in found if isinstance(value, str)}
             reached += [(f"${word}", os.environ.get(word)) for word in words if "\0" not in word]
-        held = [self._value(_held(cell)) for cell in function.__closure__ or ()]
-        rest = self._value([function.__defaults__, function.__kwdefaults__, vars(function)])
+        held = [self.value(_held(cell)) for cell in function.__closure__ or ()]
+        rest = self.value([function.__defaults__, function.__kwdefaults__, vars(function)])
         return _body(code), sorted(reached, key=lambda item: item[0]), held, rest
 
     def _class(self, cls: type) -> Any:
@@ -154,33 +169,32 @@ class _Walk:
         for name, value in sorted(vars(cls).items()):
             if name == "__dataclass_fields__":
                 fields = [
-                    (f.name, self._value(_default(f)), self._value(dict(f.metadata)))
+                    (f.name, self.value(_default(f)), self.value(dict(f.metadata)))
                     for f in value.values()
                 ]
                 parts.append((name, fields))
             elif name not in _SILENT and not (name in made and _generated(value)):
-                parts.append((name, self._value(value)))
-        bases = [self._value(base) for base in (*cls.__bases__, type(cls))]
+                parts.append((name, self.value(value)))
+        bases = [self.value(base) for base in (*cls.__bases__, type(cls))]
         return parts, bases
 
-    def _value(self, value: Any) -> Any:
+    def value(self, value: Any) -> Any:
         """A value in a form whose `repr` tells it from others."""
         self._note(value)
         if isinstance(value, staticmethod | classmethod):
             value = value.__func__
         if isinstance(value, property):
-            return [self._value(f) for f in (value.fget, value.fset)]
+            return [self.value(f) for f in (value.fget, value.fset)]
         if isinstance(value, functools.partial):
-            return ["partial", *map(self._value, (value.func, value.args, value.keywords))]
+            return ["partial", *map(self.value, (value.func, value.args, value.keywords))]
         if isinstance(value, types.MethodType):
-            return ["method", self._value(value.__func__), self._value(value.__self__)]
+            return ["method", self.value(value.__func__), self.value(value.__self__)]
         if isinstance(value, types.ModuleType):
             return module_name(value.__name__)
-        if hasattr(value, "__wrapped__") and not isinstance(value, type | types.FunctionType):
-            # Compiled or with derivatives of its own: the functions count, not their bookkeeping.
-            parts = {"__wrapped__": value.__wrapped__} | attributes(value)
-            some = {k: v for k, v in parts.items() if isinstance(v, _FUNCTIONS)}
-            return [name_of(type(value)), *(self._value(some[k]) for k in sorted(some))]
+        if (function := inner(value)) is not None:
+            # Compiled or with derivatives of its own: these count, not their bookkeeping.
+            how = sorted(transform(value).items())
+            return [name_of(type(value)), self.value(function), *self.value(how)[1:]]
         if isinstance(value, type | types.FunctionType):
             if self._own(value):
                 self.waiting.append(value)
@@ -193,7 +207,7 @@ class _Walk:
         named = isinstance(value, type | types.ModuleType) or callable(value)
         top = package(value if named else type(value))
         other = top != self.home and top not in LIBRARIES and top not in sys.stdlib_module_names
-        if other and top in sys.modules and _installed(top):
+        if other and top in sys.modules and installed(top):
             self.packages.add(top)
 
     def _inside_library(self, part: Any) -> list[Any]:
@@ -201,34 +215,42 @@ class _Walk:
         if isinstance(part, type) or id(part) in self.met:
             return []
         self.met[id(part)] = part
-        return [self._value(_held(cell)) for cell in part.__closure__ or ()]
+        return [self.value(_held(cell)) for cell in part.__closure__ or ()]
 
     def _data(self, value: Any) -> Any:
+        if is_users_container(value) and self._own(type(value)):
+            return [self.value(type(value)), self._plain(value), self._state(value)]
+        return self._plain(value)
+
+    def _plain(self, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return [(repr(k), self._value(v)) for k, v in value.items()]
+            items: list[Any] = [(repr(k), self.value(v)) for k, v in value.items()]
+            missing = getattr(value, "default_factory", None)
+            return [*items, ("otherwise", self.value(missing))] if missing else items
         if isinstance(value, set | frozenset):
-            return ["set", *sorted(repr(self._value(v)) for v in value)]
+            return ["set", *sorted(repr(self.value(v)) for v in value)]
         if isinstance(value, tuple | list):
-            return [type(value).__name__, *map(self._value, value)]
-        if getattr(value, "ndim", None) is not None and hasattr(value, "dtype"):
-            return _array(value)
+            return [type(value).__name__, *map(self.value, value)]
+        if is_array(value):
+            objects = value.dtype == object
+            return self.value(value.tolist()) if objects else array_words(value)
         if isinstance(value, str | PurePath):
             self.words.add(str(value))
             return value if isinstance(value, str) else ["path", str(value)]
         if isinstance(value, int | float | complex | bytes | None | types.EllipsisType):
             return value
-        return [self._value(type(value)), getattr(value, "__name__", ""), self._state(value)]
+        return [self.value(type(value)), getattr(value, "__name__", ""), self._state(value)]
 
     def _state(self, value: Any) -> Any:
         """What an object holds: its attributes and slots, else what it would be copied from."""
         if id(value) in self.met:
             return "again"
         self.met[id(value)] = value
-        inside = attributes(value)
+        inside = state(value)
         if inside or self._own(type(value)):
-            return [(name, self._value(held)) for name, held in sorted(inside.items())]
+            return [(name, self.value(held)) for name, held in sorted(inside.items())]
         try:
-            return self._value(copied_from(value))
+            return self.value(copied_from(value))
         except Exception:  # it cannot be copied: a lock, a file; its type must do
             return ""
 
@@ -253,67 +275,8 @@ class _Walk:
                     modules.append(getattr(module, name))
 
 
-def attributes(value: Any) -> dict[str, Any]:
-    """What an object holds by name, in its dictionary and in the slots of its classes."""
-    slots = [getattr(cls, "__slots__", ()) for cls in type(value).__mro__]
-    names = [n for s in slots for n in ((s,) if isinstance(s, str) else s) if hasattr(value, n)]
-    own = {name: getattr(value, name) for name in names if not name.startswith("__")}
-    return own | (dict(vars(value)) if hasattr(value, "__dict__") else {})
-
-
-def copied_from(value: Any) -> Any:
-    """What a copy of an object would be made from.
-
-    Example:
-        >>> import operator
-        >>> copied_from(operator.itemgetter(3))[0]
-        (3,)
-    """
-    reduce = copyreg.dispatch_table.get(type(value), lambda value: value.__reduce_ex__(2))
-    made = reduce(value)[1:]
-    if isinstance(made, str):
-        return made
-    # what stands in a container comes as iterators
-    return (*made[:2], *(one if one is None else list(one) for one in made[2:4]))
-
-
-def unwrapped(value: Any) -> Any:
-    """The function inside an object that compiles or transforms it, such as that of `jit`."""
-    seen = 0
-    while not isinstance(value, type | types.FunctionType | types.MethodType) and seen < 20:
-        if not hasattr(value, "__wrapped__"):
-            break
-        value, seen = value.__wrapped__, seen + 1
-    return value
-
-
 def _digest(value: Any) -> str:
     return hashlib.sha256(repr(value).encode()).hexdigest()[:16]
-
-
-def package(part: Any) -> str:
-    """The top package that a class, function or module comes from."""
-    module = getattr(part, "__module__", None) or getattr(part, "__name__", "") or ""
-    return module.partition(".")[0]
-
-
-def is_foreign(part: Any) -> bool:
-    """Whether a class or function comes neither from the library nor from what it stands on."""
-    top = package(part)
-    return top not in LIBRARIES and top not in sys.stdlib_module_names
-
-
-@functools.cache
-def _installed(module: str) -> bool:
-    """Whether a module is the library's, the language's, or of an installed package."""
-    top = module.partition(".")[0]
-    if top in LIBRARIES or top in sys.stdlib_module_names:
-        return True
-    path = getattr(sys.modules.get(module), "__file__", None)
-    if path is None:  # a notebook, or a prompt
-        return False
-    places = {sysconfig.get_path(name) for name in ("purelib", "platlib", "stdlib")}
-    return any(Path(path).is_relative_to(place) for place in places)
 
 
 def _names(code: types.CodeType) -> set[str]:
@@ -336,16 +299,6 @@ def _dotted(word: str) -> bool:
     return all(part.isidentifier() for part in word.split("."))
 
 
-@functools.cache
-def _version(top: str) -> str:
-    """The version of an installed package, by the name it is imported by."""
-    try:
-        return metadata.version(top)
-    except metadata.PackageNotFoundError:
-        some = metadata.packages_distributions().get(top, ())
-        return ", ".join(f"{name} {metadata.version(name)}" for name in sorted(set(some)))
-
-
 def _body(code: types.CodeType) -> Any:
     """Instructions, constants, names and parameters, without the docstring."""
     constants = code.co_consts[1:] if _has_docstring(code) else code.co_consts
@@ -353,7 +306,9 @@ def _body(code: types.CodeType) -> Any:
     taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     counts = code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount
     flags = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS | inspect.CO_GENERATOR)
-    return code.co_code, plain, code.co_names, taken, counts, flags
+    body = code.co_code, plain, code.co_names, taken, counts, flags
+    # which instructions stand under a `try`: they themselves do not always say
+    return (*body, code.co_exceptiontable) if code.co_exceptiontable else body
 
 
 def _has_docstring(code: types.CodeType) -> bool:
@@ -382,19 +337,4 @@ def _default(field: dataclasses.Field) -> Any:
 
 def _generated(value: Any) -> bool:
     code = getattr(value, "__code__", None)
-    return code is None or code.co_filename == "<string>" or _installed(value.__module__ or "")
-
-
-def plain_array(value: Any) -> np.ndarray:
-    """An array of NumPy's; a key of JAX's as its words."""
-    if str(getattr(value, "dtype", "")).startswith("key"):
-        import jax.random as jr
-
-        return np.asarray(jr.key_data(value))
-    return np.asarray(value)
-
-
-def _array(value: Any) -> Any:
-    array = plain_array(value)
-    body = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
-    return ["array", str(array.dtype), array.shape, body]
+    return code is None or code.co_filename == "<string>" or installed(value.__module__ or "")

@@ -17,7 +17,7 @@ import numpy as np
 from limelight._core.errors import InputError
 from limelight._core.kinds import EARLIER, GAINED, kind_of
 from limelight._core.manifests import digest
-from limelight._identity import code
+from limelight._identity import code, objects, origin
 
 #: Where a description holds the digests of a user's code, and the Python that they were made by.
 #: The names have a space, so that no field can be called so.
@@ -30,7 +30,16 @@ def describe(value: Any) -> Any:
     """A configuration as plain JSON: what each part is, and its fields."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {f.name: describe(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {**_what(type(value)), **fields}
+        return {**_what(type(value)), **fields, **_beside(value)}
+    if objects.is_users_container(value):
+        return {**_what(type(value)), **_beside(value), "of": _plain(value)}
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """The same for what is no dataclass, its own class aside."""
+    if missing := getattr(value, "default_factory", None) if isinstance(value, Mapping) else None:
+        return {"is": "mapping", "of": describe(dict(value)), "otherwise": describe(missing)}
     if isinstance(value, Mapping):
         if all(isinstance(k, str) for k in value):
             return {k: describe(v) for k, v in value.items()}
@@ -43,17 +52,21 @@ def describe(value: Any) -> Any:
         return _describe_callable(value)
     if isinstance(value, set | frozenset):
         return {"is": "set", "of": sorted((describe(item) for item in value), key=repr)}
-    if getattr(value, "ndim", 0) or str(getattr(value, "dtype", "")).startswith("key"):
-        array = code.plain_array(value)
+    if isinstance(value, np.ma.MaskedArray):
+        return {"is": "masked", "of": describe([value.data, np.ma.getmaskarray(value)])}
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return {"is": "array", "shape": list(value.shape), "of": describe(value.tolist())}
+    if objects.is_array(value) and value.ndim or str(getattr(value, "dtype", "")).startswith("key"):
+        array = objects.plain_array(value)
         sha = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
         return {"is": "array", "shape": list(array.shape), "type": str(array.dtype), "sha": sha}
     if isinstance(value, np.dtype):
         return str(value)
-    if hasattr(value, "item"):
+    if objects.is_array(value):
         return value.item()
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    if not code.attributes(value):
+    if not objects.attributes(value):
         raise InputError(
             f"a study cannot hold {type(value).__name__} objects: {value!r:.60}",
             "its identity must say what they are: use numbers, words, arrays or dataclasses",
@@ -108,51 +121,69 @@ def _what(part: Any) -> dict[str, Any]:
     if ours is not None:
         put_in = _put_in(part)
         return {"is": ours} | ({CODE: put_in, PYTHON: _python()} if put_in else {})
-    if code.package(part) in code.LIBRARIES:
-        return {"is": code.name_of(part)}
-    return {"is": code.name_of(part), CODE: code.digests(part), PYTHON: _python()}
+    if origin.package(part) in origin.LIBRARIES:
+        return {"is": origin.name_of(part)}
+    return {"is": origin.name_of(part), CODE: code.digests(part), PYTHON: _python()}
 
 
 def _put_in(part: Any) -> dict[str, str]:
     """Methods of a class of ours that were put there from outside, each with its digest."""
     found = {}
     for cls in part.__mro__ if isinstance(part, type) else ():
-        for name, value in vars(cls).items() if code.package(cls) in code.LIBRARIES else ():
-            if isinstance(value, types.FunctionType) and code.is_foreign(value):
+        for name, value in vars(cls).items() if origin.package(cls) in origin.LIBRARIES else ():
+            if isinstance(value, types.FunctionType) and origin.is_foreign(value):
                 found[f"{cls.__qualname__}.{name}"] = digest(code.digests(value))
     return found
 
 
 def _describe_callable(value: Any) -> Any:
     """A function, or an object that is called like one."""
-    if (inner := code.unwrapped(value)) is not value:
-        return describe(inner)
+    if (inner := objects.inner(value)) is not None:
+        if not (how := objects.transform(value)):
+            return describe(inner)
+        digests = code.digests_held(inner, how)
+        what = {"is": origin.name_of(type(value)), "of": describe(inner)}
+        return {**what, CODE: digests, PYTHON: _python()}
     if isinstance(value, types.MethodType):
         return {"is": "method", "of": describe([value.__func__, value.__self__])}
     if ours := kind_of(value):
         return ours
     if isinstance(value, type):
         return _what(value)
-    if code.package(value) in code.LIBRARIES and hasattr(value, "__code__"):
+    if origin.package(value) in origin.LIBRARIES and hasattr(value, "__code__"):
         cells = value.__closure__ or ()  # such as the settings of an optimizer
         held = [describe(cell.cell_contents) for cell in cells]
-        return {"is": code.name_of(value), "holds": held} if held else code.name_of(value)
+        return {"is": origin.name_of(value), "holds": held} if held else origin.name_of(value)
     if hasattr(value, "__code__"):
         return _what(value)
-    if code.attributes(value):
+    if objects.attributes(value):
         return _describe_object(value)
-    name, bound = code.name_of(value), getattr(value, "__self__", None)
+    name, bound = origin.name_of(value), getattr(value, "__self__", None)
     if bound is not None and not isinstance(bound, type | types.ModuleType):
         return {"is": "method", "of": describe([name, bound])}
     if hasattr(value, "__name__"):
         return name
-    return {"is": name, "of": describe(code.copied_from(value))}  # such as an itemgetter
+    return {"is": name, "of": describe(objects.copied_from(value))}  # such as an itemgetter
+
+
+def _beside(value: Any) -> dict[str, Any]:
+    """What was put into an object of the user's beside its fields, but for what it remembers."""
+    if not origin.is_foreign(type(value)):
+        return {}
+    fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
+    known = {field.name for field in fields}
+    remembered = functools.cached_property
+    return {
+        name: describe(held)
+        for name, held in sorted(objects.state(value).items())
+        if name not in known and not isinstance(getattr(type(value), name, None), remembered)
+    }
 
 
 def _describe_object(value: Any) -> dict[str, Any]:
     """What an object is, and what it holds."""
     try:
-        state = {name: describe(held) for name, held in sorted(code.attributes(value).items())}
+        state = {name: describe(held) for name, held in sorted(objects.state(value).items())}
     except RecursionError:
         raise InputError(
             f"a study cannot hold {type(value).__name__} objects: they hold themselves",

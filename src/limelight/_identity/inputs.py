@@ -14,7 +14,9 @@ from typing import Any
 from limelight._core.errors import InputError, StoreError
 from limelight._core.files import file_digest
 from limelight._core.kinds import kind_of
-from limelight._identity.code import files_named, is_foreign, unwrapped
+from limelight._identity.code import files_named
+from limelight._identity.objects import unwrapped
+from limelight._identity.origin import is_foreign
 
 
 def files_read(part: Any) -> dict[str, str]:

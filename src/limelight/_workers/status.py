@@ -19,6 +19,7 @@ from limelight._engine.reading import (
     NAME,
     check_is_run,
     chunk_name,
+    read_chunk,
     read_manifest,
     stored_chunks,
 )
@@ -48,13 +49,14 @@ class Status:
 
     Args:
         chunks: Planned.
-        missing: Names of the chunks that are not there.
+        missing: Names of the chunks that are not there, or damaged.
         trials: Planned.
         done: Trials that are there.
         held: Chunks that somebody works on, each with host, pid, job, worker and since when.
         pace: Trials per second of the whole, lately.
         failures: What went wrong since the workers were started.
         workers: Jobs that wait, run or have ended, counted; `None` where nobody can say.
+        damaged: Names of the chunks that are there and are not as they were written.
     """
 
     chunks: int
@@ -65,6 +67,7 @@ class Status:
     pace: float
     failures: tuple[Failure, ...] = ()
     workers: Mapping[str, int] | None = None
+    damaged: tuple[str, ...] = ()
 
     @property
     def seconds_left(self) -> float:
@@ -88,6 +91,7 @@ class Watch:
         self.rows: dict[str, int] = {}
         self.ends: dict[str, float] = {}  # when a chunk was finished
         self.facts: dict[str, tuple[float, float]] = {}  # when it was begun and finished
+        self.damaged: set[str] = set()
         #: Chunks that each worker finished, by its number, as far as they were read.
         self.finished_by: Counter[str] = Counter()
 
@@ -95,7 +99,7 @@ class Watch:
         """How far it is now."""
         # Claims first: a chunk that is finished in between is then both held and there.
         held = Claims(self.path / "locks").held()
-        there = stored_chunks(self.path, self.manifest)
+        there = [c for c in stored_chunks(self.path, self.manifest) if c not in self.damaged]
         done = set(there)
         return Status(
             chunks=len(self.planned) or len(there),
@@ -106,7 +110,18 @@ class Watch:
             pace=self._pace(there),
             failures=self._failures(done),
             workers=workers,
+            damaged=tuple(sorted(self.damaged)),
         )
+
+    def check(self) -> None:
+        """Read every chunk that is there; the damaged ones count as missing from now on."""
+        for name in stored_chunks(self.path, self.manifest):
+            try:
+                read_chunk(self._file(name, "parquet"), self.manifest)
+            except FileNotFoundError:  # a link to nothing, or set aside to be computed again
+                self.damaged |= {name} if self._file(name, "parquet").is_symlink() else set()
+            except DAMAGE:
+                self.damaged.add(name)
 
     def _rows(self, name: str) -> int:
         """Trials of a finished chunk; only the last of a group may hold fewer than the others."""
@@ -168,7 +183,9 @@ class Watch:
 
 def status(store: str | Path) -> Status:
     """How far a run folder is; any will do, whoever works on it."""
-    return Watch(store).look(there(Path(store)))
+    watch = Watch(store)
+    watch.check()
+    return watch.look(there(Path(store)))
 
 
 def planned_chunks(manifest: Mapping[str, Any]) -> tuple[str, ...]:

@@ -99,8 +99,9 @@ class CheckReport:
             for name, (proved, allowed) in sides.items()
         ]
         title, *facts = str(self).split("\n")
+        power = f" 2<sup>{self.T}</sup> inputs"  # a file's name is not typeset
         return (
-            line(title, strong=True)
+            line(title, strong=True).replace(f" {self.inputs_covered} inputs", power)
             + grid(("", "condition", "at most", "allowed"), conditions)
             + "".join(line(fact.strip()) for fact in facts[2:])
         )

@@ -32,6 +32,8 @@ class Experiment(eqx.Module):
     - `double` asks for float64, whatever the rest of the process uses.
     - `pace` is its FLOP/s by kind of device, where that is unusual: for estimates of time.
     - `compiler` holds options for the compiler of a GPU.
+    - `in_turn` says that its trials had better go one after another on a CPU: those that read large
+      data again at every step.
     - `gaps` are readings that a sound trial may lack; where they are named, any other that is no
       finite number counts as a divergence. For an experiment that says itself what `diverged`,
       nothing need be said.
@@ -50,6 +52,7 @@ class Experiment(eqx.Module):
     double: ClassVar[bool] = False
     pace: ClassVar[Mapping[str, float]] = {}
     compiler: ClassVar[Mapping[str, str | bool]] = {}
+    in_turn: ClassVar[bool] = False
     gaps: ClassVar[tuple[str, ...] | None] = None
 
     @abc.abstractmethod

@@ -1,7 +1,7 @@
 r"""Does attention find the planted sets, and when? Model (T) trained on a fixed sample."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -29,6 +29,8 @@ BLOCK = 2048
 
 class Descending(Experiment):
     """Model (T) under full-batch descent: `world`, `model`, `descent`, `examples`, `capacity`."""
+
+    in_turn: ClassVar[bool] = True
 
     def check(self: Any) -> None:
         """Check every part, and refuse a sample of no size or beyond its room."""

@@ -99,12 +99,12 @@ def _grip(att: Attention, size: Real) -> float:
 
 
 def _one(W: np.ndarray) -> float:
-    """The largest sum of a column."""
+    """The largest sum of the magnitudes in a column."""
     return float(abs(W).sum(axis=0).max())
 
 
 def mixed_norm(W: Float[np.ndarray, "rows columns"]) -> float:
-    r"""$(|W|_1 |W|_\infty)^{1/2}$: largest sums of a column and of a row.
+    r"""$(|W|_1 |W|_\infty)^{1/2}$: from the largest sums of magnitudes in a column and in a row.
 
     Example:
         >>> round(mixed_norm(np.array([[1.0, -1.0], [0.0, 8.0]])), 4)

@@ -90,8 +90,10 @@ def law(
 
     $$x_i' - c_k = \frac{\alpha - 1}{Z} \tilde h_i + \frac1Z \sum_{b \ne k} \beta_b (c_b - c_k)$$
 
-    with $\alpha = e^{\lambda \sigma^2 m_k / (m_k - 1)}$, $\beta_b = m_b e^{-\lambda (|c_k|^2 -
-    \langle c_k, c_b \rangle)}$ and $Z = \alpha + m_k - 1 + \sum_b \beta_b$.
+    with $\alpha = e^{\lambda \sigma^2 m_k / (m_k - 1)}$,
+    $\beta_b = m_b e^{-\lambda (|c_k|^2 - \langle c_k, c_b \rangle - \sigma^2 / (m_k - 1))}$ and
+    $Z = \alpha + m_k - 1 + \sum_b \beta_b$: two tokens of a cluster have the inner product
+    $|c_k|^2 - \sigma^2 / (m_k - 1)$, because the noise of the others cancels a token's own.
 
     Departures: `theory.xu2022.limit` is about true centres, which are not known here; there a
         cluster's mean noise, $1/\sqrt{m_k}$ of it, counts as an error.
@@ -100,8 +102,9 @@ def law(
     """
     G, m = centres @ centres.T, sizes.astype(float)
     k = len(m)
-    exponent = strength * (G - np.diag(G)[:, None])
-    own = strength * sigma**2 * m / np.maximum(m - 1, 1) * (m > 1)
+    apart = sigma**2 / np.maximum(m - 1, 1) * (m > 1)
+    exponent = strength * (G - (np.diag(G) - apart)[:, None])
+    own = strength * apart * m
     top = np.maximum(exponent.max(axis=1), own)  # taken out, so that nothing overflows
     beta = m * np.exp(exponent - top[:, None]) * (1 - np.eye(k))
     alpha, one = np.exp(own - top), np.exp(-top)

@@ -11,7 +11,7 @@ from limelight.instruments.probe import KINDS, Noise, Probe, distils, with_inter
 from limelight.measures.similarity import ALONE, DEFINITIONS
 from limelight.plot._svg import svg
 
-#: Findings that open the page, one of a section; each section begins with all of its own.
+#: How many findings open the page, one per section; each section begins with all of its own.
 LEAD = 3
 
 

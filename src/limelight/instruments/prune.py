@@ -138,7 +138,7 @@ def kernel(backend: str) -> str:
 
 
 def counted(backend: str) -> str:
-    """Which program XLA's count of FLOPs is of: calls of a library it does not count."""
+    """Which program XLA counts the FLOPs of. It does not count calls of a library."""
     return "the program before compilation" if backend == "gpu" else "the compiled program"
 
 

@@ -16,10 +16,10 @@ the weights, and may as well be built by hand from arrays; its docstring says th
 - geshkovski2023: `sphere_attention` tokens moved by attention on a sphere and in space;
   `attention_stack` layers with skip connections and perceptrons that can be left out.
 - tarzanagh2023: `token_selector` attention that selects one token, trained merged or separate.
-- Real networks: `vit`, made of `layers`, `pretrained` its files, `_flops` what it costs; `cnn`
-  beside it; `checkpoint` attention blocks of any file, found by `_layouts` and read by `weights`.
+- Real networks: `vit`, made of `layers`, `pretrained` its files; `cnn` beside it; `checkpoint`
+  attention blocks of any file.
 
-`_flat` holds all weights as one vector. Names are loaded when they are first used.
+Names are loaded when they are first used.
 """
 
 from typing import TYPE_CHECKING

@@ -72,7 +72,7 @@ class ExtendedViT(Model):
 
         def head(weights: ShallowWeights) -> Float[Array, "tokens width"]:
             w = weights.attention_frozen(self.frozen)
-            value = w.attention(X, prepared.kept) @ X @ w.value.T
+            value = w.context(X, prepared.kept) @ w.value.T
             return (value + X if self.skip else value) @ w.output.T
 
         return jnp.sum(jax.vmap(head)(self.weights), axis=0)
@@ -174,7 +174,7 @@ class FourWayViT(Model):
     def __call__(self, prepared: Example, key: PRNGKey | None = None) -> Float[Array, "2"]:
         """Both outputs for one example."""
         w, X = self.weights.attention_frozen(self.frozen), prepared.tokens
-        value = w.attention(X, prepared.kept) @ X @ w.value.T
+        value = w.context(X, prepared.kept) @ w.value.T
         maps = (w.output, w.output if self.second is None else self.second)
         outputs = [
             kept_mean(jnp.sum(a * jax.nn.relu(value @ m.T), axis=-1), prepared.kept)

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float
 from limelight._core.errors import InputError, check_least, check_word
 from limelight._core.keys import named
 from limelight._core.kinds import kind
-from limelight._core.numerics import masked_softmax, unit
+from limelight._core.numerics import masked_softmax, softmax_mean, unit
 from limelight._core.types import Example, Number, PRNGKey
 from limelight.models.base import Model, Recipe
 from limelight.worlds.base import World
@@ -61,7 +61,17 @@ class ShallowWeights(eqx.Module):
 
         Removed tokens are no keys. (They are no queries either: what reads the rows drops them.)
         """
-        return masked_softmax(tokens @ self.product.T @ tokens.T, kept)
+        return masked_softmax(self.logits(tokens), kept)
+
+    def context(
+        self, tokens: Float[Array, "tokens dimension"], kept: Bool[Array, " tokens"]
+    ) -> Float[Array, "tokens dimension"]:
+        r"""What each query sees: the mean of the kept tokens by attention, $\sum_j s_{lj} x_j$."""
+        return softmax_mean(self.logits(tokens), tokens, kept)
+
+    def logits(self, tokens: Float[Array, "tokens dimension"]) -> Float[Array, "tokens tokens"]:
+        r"""How well each key fits each query, $x_j^\top G x_l$: a row for each query."""
+        return tokens @ self.product.T @ tokens.T
 
     def attention_frozen(self, frozen: Bool[Array, ""]) -> "ShallowWeights":
         """The same weights, blind to gradients in keys and queries where `frozen`."""
@@ -98,8 +108,7 @@ class ShallowViT(Model):
     def __call__(self, prepared: Example, key: PRNGKey | None = None) -> Float[Array, ""]:
         """The paper's equation (1)."""
         w = self.weights.attention_frozen(self.frozen)
-        X = prepared.tokens
-        context = w.attention(X, prepared.kept) @ X
+        context = w.context(prepared.tokens, prepared.kept)
         hidden = jax.nn.relu(context @ (w.output @ w.value).T)
         return kept_mean(jnp.sum(self.readout * hidden, axis=-1), prepared.kept)
 

@@ -1,7 +1,7 @@
 """Papers: one door each for a visitor with the PDF open. Deleting this folder leaves a library.
 
 `contents` and `recipe` are the contract; then comes one package per paper key, with symbols,
-statements, and one file per figure. `_outside` finds papers that are not ours.
+statements, and one file per figure.
 """
 
 import importlib

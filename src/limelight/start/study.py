@@ -6,6 +6,8 @@ Draw every measure of its run with `limelight plot runs/needle`.
 Change what you like: a changed world, model or measure is never mixed with results of the old one.
 """
 
+import textwrap
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -92,7 +94,7 @@ def test_more_examples_help():
 if __name__ == "__main__":
     results = sweep()
     print(results)
-    print(more_examples_help.decide(results, "the study"))
+    print(textwrap.fill(str(more_examples_help.decide(results, "the study")), 80))
     lines = ll.plot.over_cells(results, x="train.examples", y="accuracy", by="world.noise")
     labels = {"x_label": "training examples", "y_label": "accuracy"}
     ll.plot.lines(lines, log_x=True, **labels).save("needle.png")

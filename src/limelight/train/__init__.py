@@ -1,9 +1,10 @@
 """Training: one loop over blocks of steps, and the trainers that use it.
 
-`_loop` runs blocks of steps with hooks; `optimizers` and `losses` are what steps are made of.
+Blocks of steps run in one loop with hooks; `optimizers` and `losses` are what steps are made of.
 `minibatch` trains any model on a data set that is a key and a number; `images` networks on images;
-`descent` model (T) by full-batch gradient descent; `_decoder` many decoders that share a program,
-with `_holdout`, their tests. Names are loaded when they are first used.
+`descent` model (T) of jelassi2022 by full-batch gradient descent.
+
+Names are loaded when they are first used.
 """
 
 from typing import TYPE_CHECKING

@@ -4,16 +4,15 @@
 
 - li2023: `patterns` relevant, confusing and idle tokens; `sets` the same with sets of patterns;
   `classes` with four classes; `sparse` any world of tokens with some removed.
-- edelman2022: `boolean` sparse functions of hidden bits, `_rules` their truth tables.
+- edelman2022: `boolean` sparse functions of hidden bits.
 - xu2022: `clusters` noisy tokens around centres; `pairs` two such sets that attend across;
   `regions` images of them.
 - jelassi2022: `spatial` patches in hidden sets; `projected` Gaussian patches labelled by a filter;
-  `_partitions` how patches are grouped; `laws` exact laws of the marks.
+  `laws` exact laws of the marks.
 - zhang2024: `prompts` labelled examples of a new regression task, then a query.
 - geshkovski2023: `sphere` tokens on a sphere, in a box, around a common row.
 - tarzanagh2023: `selections` sequences from each of which attention is to select one token.
-- Real images: `images` as patches, from `sources`; `composites` of two, with known roles;
-  `_patches` cuts and shuffles.
+- Real images: `images` as patches, from `sources`; `composites` of two, with known roles.
 
 Names are loaded when they are first used.
 """

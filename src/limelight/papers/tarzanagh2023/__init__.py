@@ -56,6 +56,7 @@ paper = Paper(
         "equal-worlds": "equal scores from a moderate start, in more worlds",
         "basins": "starts near a choice of tokens: which choices are kept",
         "path": "the regularisation path and its rates",
+        "path-keys": "the regularisation path of keys and queries",
         "joint": "head and prompt: tight and loose samples",
         "joint-random": "head and prompt in random worlds: the clocks decide",
         "losses": "two samples, three losses: what stays off the direction",

@@ -20,7 +20,8 @@ ITEMS = (
     Item(
         "S2, (K, Q)",
         "the path of keys and queries tends to the set of nuclear-norm solutions",
-        why="the ball of (K, Q) is not followed; descent on it is, in `directions`",
+        "claim:path-keys.nuclear",
+        "claim:path-keys.rate",
     ),
     Item(
         "S3",

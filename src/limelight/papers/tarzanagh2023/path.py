@@ -57,8 +57,13 @@ def rate_cosine(table: Table) -> Estimate:
 
 def draw(table: Table) -> Picture:
     """What is missing to 1, over the radius."""
+    return over_radii(table, ("rho", "1 - margin ratio", 1), ("cosine", "1 - cosine", 2))
+
+
+def over_radii(table: Table, *parts: tuple[str, str, int]) -> Picture:
+    """What columns miss to 1, with their names and the powers of the radius beside them."""
     marks: list = []
-    for column, label, power in (("rho", "1 - margin ratio", 1), ("cosine", "1 - cosine", 2)):
+    for column, label, power in parts:
         radii, missing = losses(table, column)
         low, middle, high = np.percentile(missing, [25, 50, 75], axis=0)
         marks.append(Series(label, radii, middle, low, high))
@@ -72,7 +77,7 @@ def draw(table: Table) -> Picture:
                 "",
                 marks,
                 Axis("missing to 1", log=True),
-                Axis("scaled radius $c$", log=True, ticks=radii),
+                Axis("scaled radius $c$", log=True, ticks=table.values("radius")),
             )
         ],
         width=WIDE,
@@ -115,6 +120,6 @@ figure = Figure(
     },
     summary=summary,
     reference="regularisation path",
-    departures="the rates are derived here; the ball of (K, Q) is not followed",
+    departures="the rates are derived here",
     shared=("radius",),
 )

@@ -57,7 +57,8 @@ def polytope(dimension: int = 2, lowest: Real = 1.0, asymmetry: Real = 0.0) -> B
     Their hull shrinks, so that its support cannot grow in any direction. `lowest` is the smallest
     eigenvalue of the symmetric part of $B = Q^\top K$, `asymmetry` the norm of the rest.
 
-    Departures: outside, with $B$ a rotation by 1.2 or $B = -I$, all tokens end at one point.
+    Departures: outside, with $B = -I$, all tokens end at one point; with $B$ a rotation by 1.2,
+        whose symmetric part is positive, they do from most starts and not from all.
 
     Reference: geshkovski2023, the theorem for $V = I$.
     """
@@ -104,7 +105,8 @@ def mixed_spectrum(largest: Real = 1.0, rest: Real = 0.5, lowest: Real = 1.0) ->
     `rest` is the spectral radius on $G$, `lowest` the smallest eigenvalue of $B$.
 
     Departures: a public formalisation shows one step of the proof, the bound on cross terms, to be
-        false unless $F$ and $G$ are orthogonal in $B$; the statement held in every run here.
+        false unless $F$ and $G$ are orthogonal in $B$. The statement held in every run here, where
+        they are, and in tests where they are not or where $B$ is indefinite on $G$.
 
     Reference: geshkovski2023, the theorem for a mixed spectrum.
     """

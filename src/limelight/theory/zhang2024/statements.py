@@ -172,7 +172,9 @@ def covariate_shift(
     length: int = 1000,
     factor: Real = 2.0,
 ) -> Bound:
-    r"""The error where all covariates have the covariance $c\Lambda$: it tends to $(1 - c)^2$.
+    r"""The relative error where all covariates have covariance $c\Lambda$: it tends to $(1 - c)^2$.
+
+    It is the squared error over the mean square of what is asked for.
 
     In the limit $\hat y = x_q^\top\Lambda^{-1}\Lambda_x w$, which is $c$ times the target.
 
