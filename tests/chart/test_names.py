@@ -105,6 +105,21 @@ def test_every_line_of_an_explorer_has_one_name_at_every_criterion():
         assert sorted(named) == ["bound", "law"]
 
 
+@pytest.mark.parametrize("log", [True, False])
+def test_a_name_of_an_explorer_stands_on_its_side_of_the_other_lines(log):
+    x, law, bound = [0.0625, 0.25, 1.0], [24.0, 12.0, 6.0], [27.0, 14.0, 7.0]
+    lines = lambda t, level: [Series("law", x, law), Series("bound", x, bound)]
+    chart = explorer(theory=lines, log=log, wide=False).chart(table())
+    low, high = chart.constants["up_domain"][int(log)]
+    for number in range(len(LEVELS)):
+        for row in chart.data["theory"]:
+            steps = row["name"][number]
+            if steps:
+                assert steps > 0 if row["label"] == "bound" else steps < 0
+                place = row["ys"][number][int(log)] + 0.045 * steps * (high - low)
+                assert low < place < high
+
+
 @pytest.mark.parametrize("ends", [(3.0, 60.0), (1.2, 1.7), (1e-4, 1e3), (0.9, 11.0), (1.0, 1e30)])
 def test_a_logarithmic_axis_has_round_numbers(ends):
     values = _decades(*ends)

@@ -4,6 +4,7 @@ import threading
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from limelight._core.errors import InputError
 from limelight._core.files import write_whole
@@ -176,3 +177,14 @@ def test_a_title_ends_inside_its_picture(words, width):
         figure.canvas.draw()
         for line in figure.texts:
             assert line.get_window_extent().x1 <= 0.99 * figure.bbox.width, text
+
+
+def test_a_minus_in_words_is_drawn_as_one():
+    t = [1.0, 2.0]
+    picture = curves([("slope -2", t, t)], x_label="1 - cosine of $a-b$", y_label="5 x 5 average")
+    figure = picture.matplotlib()
+    (axes,) = figure.axes
+    assert axes.get_xlabel() == "1 − cosine of $a-b$"
+    assert axes.get_ylabel() == "5 × 5 average"
+    said = {text.get_text() for text in figure.findobj(Text)}
+    assert "slope −2" in said

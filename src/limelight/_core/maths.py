@@ -7,6 +7,7 @@ of a page, a notebook or a terminal sees neither: `in_html` and `in_text` typese
 
 import html
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 Level = Literal["", "sub", "sup"]
@@ -46,6 +47,11 @@ _WORDS = "|".join(sorted(GREEK, key=len, reverse=True))
 # the field `world.sigma` keeps the name by which it is asked for.
 _GREEK = re.compile(rf"(?<![A-Za-z\\])(?<!\w\.)({_WORDS})(?![A-Za-z=]|-[a-z])")
 _LETTER = "A-Za-zα-ωΑ-Ω"
+_SIGNS = (
+    (re.compile(r"(?<=\S) - (?=\S)"), " − "),
+    (re.compile(r"(?<=\d) x (?=\d)"), " × "),
+    (re.compile(r"(?<![\w)\]}.-])-(?=[\d.])"), "−"),
+)
 _PLAIN = (
     (re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)(?!\w)"), r"\1×10^{\2\3}"),
     (re.compile(r"\bN50\b"), "N_{50}"),
@@ -59,10 +65,8 @@ _PLAIN = (
     (re.compile(r"(?<=[A-Z]\d)'(?!s)"), "′"),
     (re.compile(r"<="), "≤"),
     (re.compile(r">="), "≥"),
-    (re.compile(r"(?<=\S) - (?=\S)"), " − "),
-    (re.compile(r"(?<=\d) x (?=\d)"), " × "),
+    *_SIGNS,
     (re.compile(r"(?<=[\d)])-(?=[α-ω])"), "−"),
-    (re.compile(r"(?<![\w)\]}.-])-(?=[\d.])"), "−"),
     (re.compile(r"(?<![\d.])1×10\^"), "10^"),
 )
 _TEX = {
@@ -126,6 +130,27 @@ def in_text(text: str) -> str:
                 ("^" if level == "sup" else "_") + (words if len(words) < 4 else f"({words})")
             )
     return "".join(parts)
+
+
+def with_signs(text: str) -> str:
+    r"""Minus and times as signs, outside formulas; all else as it is.
+
+    Example:
+        >>> with_signs("1 - $a-b$, slope -2, a 3 x 3 average of x")
+        '1 − $a-b$, slope −2, a 3 × 3 average of x'
+    """
+    for pattern, sign in _SIGNS:
+        text = "".join(_signed(text, pattern, sign))
+    return text
+
+
+def _signed(text: str, pattern: re.Pattern, sign: str) -> Iterator[str]:
+    end = 0
+    for match in pattern.finditer(text):
+        inside = text.count("$", 0, match.start()) % 2  # of a formula
+        yield text[end : match.start()] + (match[0] if inside else sign)
+        end = match.end()
+    yield text[end:]
 
 
 def in_mathtext(text: str) -> str:

@@ -132,27 +132,37 @@ class Part:
 
     def _name(self, rows: list[dict], level: int, wide: int) -> None:
         """Where the name of each line stands at a criterion: at which point, how far from it."""
-        (left, right), (low, high) = self.domains[wide], reach([self.up_edges[1]])
+        up = int(self.made.log)
+        (left, right), (low, high) = self.domains[wide], reach([self.up_edges[up]])
         scaled = lambda x, y: ((x - left) / (right - left), (y - low) / (high - low))
         lines: dict[str, list[tuple[float, float, dict]]] = {}
         for row in rows:
             row.setdefault("name", []).append(0)
-            y = row["ys"][level] and row["ys"][level][1]
+            y = row["ys"][level] and row["ys"][level][up]
             if y is not None and low <= y <= high:
                 lines.setdefault(row["label"], []).append((*scaled(row["at"][wide], y), row))
         drawn = [np.array(sorted(point[:2] for point in line)) for line in lines.values()]
-        seen = [(row["at"][wide], row["ys"][level][1][0]) for row in self.edge]
+        seen = [(row["at"][wide], row["ys"][level][up][0]) for row in self.edge]
         drawn.append(np.array(sorted(scaled(x, y) for x, y in seen if y is not None)))
         taken: list[tuple[float, float]] = []
         for line in lines.values():
             tried = [(x, y, row, steps) for x, y, row in line for steps in STEPS]
-            # As near as it can be while it is clear of everything.
+            # As near as it can be while it is clear of everything, and on its side of other lines.
             cost = lambda x, y, row, steps: (
-                0.01 * abs(steps) - min(_free(x, y + NEAR * steps, drawn, taken), CLEAR)
+                _crossed(x, y, y + NEAR * steps, drawn)
+                + 0.01 * abs(steps)
+                - min(_free(x, y + NEAR * steps, drawn, taken), CLEAR)
             )
             x, y, row, steps = min(tried, key=lambda one: cost(*one))
             row["name"][-1] = steps
             taken.append((x, y + NEAR * steps))
+
+
+def _crossed(x: float, y: float, end: float, lines: list[np.ndarray]) -> int:
+    """How many lines pass between a place on a line and the middle of its name."""
+    low, high = sorted((y, end))
+    at = [np.interp(x, *line.T, left=np.nan, right=np.nan) for line in lines if len(line)]
+    return sum(bool(low + 1e-9 < other < high - 1e-9) for other in at)
 
 
 def _free(x: float, y: float, lines: list[np.ndarray], names: list[tuple[float, float]]) -> float:

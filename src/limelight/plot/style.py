@@ -20,7 +20,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import ScaledTranslation
 
-from limelight._core.maths import in_mathtext
+from limelight._core.maths import in_mathtext, with_signs
 from limelight.plot._palette import (  # noqa: F401
     COLOURS,
     DASHES,
@@ -231,7 +231,7 @@ def caption(figure: Figure, *facts: str) -> None:
 def wrap(text: str, width: float, size: float, weight: str = "normal") -> str:
     """Break a text into even lines of at most that many inches; a word is never broken."""
     # A formula is one word, and so is what stands around an equals sign.
-    words = re.findall(r"(?:\$[^$]*\$|(?<=\S) [=<>≤≥] (?=\S)|\S)+", text)
+    words = re.findall(r"(?:\$[^$]*\$|(?<=\S) [=<>≤≥] (?=\S)|\S)+", with_signs(text))
     space = (0.36 if weight == "bold" else 0.32) * size / 72
     widths = [text_width(word, size, weight) + space for word in words]
     lines = _fill(words, widths, width)

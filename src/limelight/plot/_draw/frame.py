@@ -14,6 +14,7 @@ from matplotlib.ticker import (
     NullLocator,
 )
 
+from limelight._core.maths import with_signs
 from limelight.plot import style
 from limelight.plot._draw.places import borders, label_gap, spread, thin
 from limelight.plot.marks import (
@@ -242,5 +243,6 @@ def within(values: np.ndarray, log: bool) -> np.ndarray:
 
 
 def _shortened(word: str) -> str:
+    word = with_signs(word)
     cut = len(word) > LONGEST_WORD and "$" not in word
     return f"{word[: LONGEST_WORD - 1]}…" if cut else word
