@@ -88,5 +88,7 @@ def test_a_command_on_a_page_parses(command):
 def test_a_command_on_a_page_runs(call, command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = call(*shlex.split(command))
+    if "LIMELIGHT_DATA, which is not set" in done.err:
+        pytest.skip("it reads images that are not part of the repository")
     assert done.code == 0, done.err
     assert done.out

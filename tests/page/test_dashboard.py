@@ -130,10 +130,16 @@ def test_all_of_it_is_reached_by_keys(browser, first, every):
         assert visit.page.locator(".filtered article").first.locator("details[open]").count() == 1
 
 
-def test_surprises_and_errata_come_before_the_claims_and_lead_on(browser, first, every):
+def test_surprises_and_errata_come_first_and_lead_on(browser, first, every):
     with Visit(browser, first, reduced_motion="reduce") as visit:
         heads = visit.page.locator("h2").all_inner_texts()
-        assert heads == ["Papers", "Most surprising", "Errata", "Every claim"]
+        assert heads == ["Most surprising", "Errata", "Papers", "Every claim"]
+        jumps = visit.page.get_by_role("navigation", name="On this page").get_by_role("link")
+        assert jumps.all_inner_texts() == heads
+        jumps.last.click()
+        top = visit.page.locator("#claims").bounding_box()
+        assert top is not None
+        assert 0 <= top["y"] < 450
         visit.page.get_by_text("What the papers print").click()
         assert visit.page.get_by_text(ERRATUM[2]).is_visible()
         card = visit.page.locator("section[aria-labelledby=surprising] li").first

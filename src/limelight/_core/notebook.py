@@ -1,6 +1,7 @@
 """Small pieces of HTML for notebooks; every text is escaped."""
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -12,13 +13,15 @@ class Maths(str):
 
 
 def line(text: Any, strong: bool = False) -> str:
-    """One paragraph.
+    """One paragraph; what stands between backticks is code.
 
     Example:
         >>> line("a < b"), line(Maths("D^2 <= 4"))
         ('<p>a &lt; b</p>', '<p>D<sup>2</sup> ≤ 4</p>')
+        >>> line("`basins` sweeps it")
+        '<p><code>basins</code> sweeps it</p>'
     """
-    inside = _inside(text)
+    inside = re.sub(r"`([^`]+)`", r"<code>\1</code>", _inside(text))
     return f"<p><strong>{inside}</strong></p>" if strong else f"<p>{inside}</p>"
 
 

@@ -65,7 +65,7 @@ def write_site(folder: str | Path, title: str, chapters: Sequence[Chapter]) -> l
 
 
 def dashboard(title: str, chapters: Sequence[Chapter]) -> str:
-    """Every claim with its strip; the most surprising ones and the errata first."""
+    """Every claim with its strip; the most surprising ones, the errata and the papers first."""
     names = Anchors()
     every = [(c, s, file, v) for c in chapters for s, file in _files(c) for v in s.verdicts]
     verdicts = [v for *_, v in every]
@@ -77,16 +77,29 @@ def dashboard(title: str, chapters: Sequence[Chapter]) -> str:
         f"{parts.counts([v for s in c.sections for v in s.verdicts], {'paper': c.key})}</li>\n"
         for c in chapters
     )
+    sections = {
+        "surprising": ("Most surprising", _surprises(verdicts, at)),
+        "errata": ("Errata", _errata(chapters)),
+        "papers": ("Papers", f'<ul class="cards">\n{papers}</ul>'),
+        "claims": (
+            "Every claim",
+            f'{_filters(chapters)}<div class="claims filtered">\n{tiles}</div>\n',
+        ),
+    }
+    sections = {name: one for name, one in sections.items() if one[1]}
+    jumps = "".join(
+        f'<li><a href="#{name}">{head}</a></li>' for name, (head, _) in sections.items()
+    )
     body = (
         f"<header>\n<h1>{typeset(title)}</h1>\n"
         f'<p class="lead">{typeset(_lead(chapters, verdicts))}</p>\n{parts.counts(verdicts, {})}'
-        "</header>\n"
+        f'<nav aria-label="On this page"><ul class="jumps">{jumps}</ul></nav>\n</header>\n'
         '<main id="content">\n'
-        '<section aria-labelledby="papers"><h2 id="papers">Papers</h2>\n'
-        f'<ul class="cards">\n{papers}</ul></section>\n'
-        f"{_surprises(verdicts, at)}{_errata(chapters)}"
-        '<section aria-labelledby="claims"><h2 id="claims">Every claim</h2>\n'
-        f'{_filters(chapters)}<div class="claims filtered">\n{tiles}</div>\n</section>\n</main>\n'
+        + "".join(
+            f'<section aria-labelledby="{name}"><h2 id="{name}">{head}</h2>\n{inside}</section>\n'
+            for name, (head, inside) in sections.items()
+        )
+        + "</main>\n"
     )
     return page(title, body, up="")
 
@@ -155,10 +168,9 @@ def _surprises(verdicts: Sequence[Verdict], at: Mapping[int, str]) -> str:
     if not items:
         return ""
     return (
-        '<section aria-labelledby="surprising"><h2 id="surprising">Most surprising</h2>\n'
         '<p class="soft">Claims of the papers that fail most clearly, at most one of each'
         " table.</p>\n"
-        f'<ul class="cards">\n{items}</ul></section>\n'
+        f'<ul class="cards">\n{items}</ul>'
     )
 
 
@@ -176,11 +188,10 @@ def _errata(chapters: Sequence[Chapter]) -> str:
         for name in ("paper", "what is measured", "as printed, and corrected", "see it")
     )
     return (
-        '<section aria-labelledby="errata"><h2 id="errata">Errata</h2>\n'
         '<details class="more"><summary>What the papers print and a number contradicts'
         "</summary>\n"
         '<div class="scroll"><table class="errata"><caption>Both statements, evaluated</caption>'
-        f"<thead><tr>{heads}</tr></thead><tbody>\n{rows}</tbody></table></div></details></section>\n"
+        f"<thead><tr>{heads}</tr></thead><tbody>\n{rows}</tbody></table></div></details>\n"
     )
 
 

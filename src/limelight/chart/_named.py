@@ -187,7 +187,7 @@ def _places(subject: room.Subject) -> np.ndarray:
 
 def _near(path: np.ndarray) -> np.ndarray:
     """Which places are numbers, in or around the panel."""
-    return (np.abs(path) < 1e5).all(axis=1)
+    return np.asarray((np.abs(path) < 1e5).all(axis=1))
 
 
 def _written(

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -59,9 +60,19 @@ def of_picture(picture: Picture) -> Chart:
     return Chart(
         rows=rows,
         title=in_text(picture.title),
-        caption="; ".join(in_text(fact) for fact in picture.facts),
+        caption=_sentence("; ".join(in_text(fact) for fact in picture.facts)),
         margin=70 + (_room(picture.panels[0]) if alone else 0),
     )
+
+
+def _sentence(words: str) -> str:
+    """With a capital; a symbol stays as it is.
+
+    Example:
+        >>> _sentence("paper scale; 20 trials"), _sentence("n = 20"), _sentence("")
+        ('Paper scale; 20 trials', 'n = 20', '')
+    """
+    return words[:1].upper() + words[1:] if re.match("[a-z]{2}", words) else words
 
 
 def _few(panel: Panel) -> set[str]:

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -222,7 +222,9 @@ def all_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Everything that a run was made with."""
     configuration = manifest.get("configuration", {})
     keep = {k: configuration[k] for k in ("trials", "seed", "shared") if configuration.get(k)}
-    axes = {" with ".join(paths): values for paths, values in configuration.get("axes", [])}
+    axes: dict[str, Any] = {}
+    for paths, values in configuration.get("axes", []):
+        axes |= {paths[0]: values} if len(paths) == 1 else _together(paths, values)
     return {
         "scale": manifest.get("scale", "custom"),
         **keep,
@@ -230,6 +232,24 @@ def all_settings(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "experiment": configuration.get("experiment", {}),
         "hash": manifest.get("hash", ""),
     }
+
+
+def _together(paths: Sequence[str], values: Sequence[Sequence[Any]]) -> dict[str, str]:
+    """The values of axes that move together: each once, and in how many combinations.
+
+    Example:
+        >>> _together(["a", "b"], [[1, 0.125], [2, 0.125], [2, 1 / 3]])
+        {'a': '1, 2 (3 combinations with b)', 'b': '0.125, 0.3333 (3 combinations with a)'}
+    """
+    found = {}
+    for place, path in enumerate(paths):
+        seen = dict.fromkeys(
+            f"{one[place]:.4g}" if isinstance(one[place], float) else str(one[place])
+            for one in values
+        )
+        others = ", ".join(other for other in paths if other != path)
+        found[path] = f"{', '.join(seen)} ({len(values)} combinations with {others})"
+    return found
 
 
 def rerun(manifest: Mapping[str, Any], store: Any) -> str:
