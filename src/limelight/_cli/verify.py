@@ -1,5 +1,7 @@
 """`limelight verify`: every claim, decided."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import typer
@@ -73,8 +75,8 @@ def verify(
         names = named_claims(papers, [word for word in words if word not in keys])
         figures = [f for p in papers for f in p.figures if not names or wanted(f, names)]
     if results is None:
-        tell_of_runs(len(figures), scale)
-        verdicts = decide_all(figures, scale, store, seed, stall, failed)
+        begins = (lambda: None) if json else cache(lambda: tell_of_runs(len(figures), scale))
+        verdicts = decide_all(figures, scale, store, seed, stall, failed, begins)
     else:
         with busy("deciding"):
             whose = {paper.key: paper for paper in papers}
@@ -218,14 +220,18 @@ def tell_of_runs(figures: int, scale: str) -> None:
 
 
 def decide_all(
-    figures, scale: str, store: Path, seed: int, stall: float, failed: list[str]
+    figures, scale: str, store: Path, seed: int, stall: float, failed: list[str], begins: Callable
 ) -> list:
-    """Every claim from runs at a scale; what failed is added to the list and the rest goes on."""
+    """Every claim from runs at a scale; what failed is added to the list and the rest goes on.
+
+    `begins` is called whenever something is computed: what was asked for makes sense by then.
+    """
     from limelight.papers.published import decide_running
 
     def decide(figure) -> list:
         with Bar(f"{figure.paper} {figure.name}") as bar:
-            found, error = decide_running(figure, scale, store, seed, stall, bar)
+            progress = lambda now: (begins(), bar(now))
+            found, error = decide_running(figure, scale, store, seed, stall, progress)
         if error is not None:
             failed.append(f"{figure.paper} {figure.name}: {error}")
         return found
