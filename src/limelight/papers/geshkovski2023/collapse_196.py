@@ -1,4 +1,4 @@
-"""Rank collapse of 196 tokens, as many as the patches of a ViT, in fewer draws."""
+"""Rank collapse of 196 tokens, as many as the patches of a ViT."""
 
 from dataclasses import replace
 
@@ -9,7 +9,6 @@ from limelight.papers.recipe import Scale, scales
 figure = replace(
     collapse.figure,
     grid={**collapse.figure.grid, SIZE: [(196, 64)]},
-    trials=128,
     scales=scales(
         smoke=replace(
             collapse.figure.scales["smoke"],
@@ -21,5 +20,5 @@ figure = replace(
         claim.again(f"{claim.name}-196", " (196 tokens)") for claim in collapse.figure.claims
     ),
     pictures={"collapse-196": collapse.draw},
-    sizes="ours: 196 tokens in 64 dimensions, 128 draws per cell where 512 were meant",
+    sizes="ours: 196 tokens in 64 dimensions, 512 draws per cell",
 )
