@@ -3,61 +3,61 @@
     python benchmarks/publish.py [--seed N] [--beside N] [--set PATH=VALUE ...] SCALE RESULTS
         KEY[/FIGURE] ...
 
-A key alone means every figure of the paper. With --beside several figures are under way at a time
-and share the device's memory: one compiles while another runs. Runs are kept under runs/, so that
-the same command again goes on where it stopped. A figure that fails is named and the rest goes on.
+A key alone means every figure of the paper. With --beside several figures are under way at a time,
+each in a process of its own, and share the device's memory: while one computes, others trace and
+compile on other cores. Runs are kept under runs/, so that the same command again goes on where it
+stopped. A figure that fails is named and the rest goes on.
 Where a cell occurs at two scales its trials are the same for the same seed: another seed makes them
 fresh.
 """
 
 import argparse
+import multiprocessing
+import os
 import shlex
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 
 from limelight._core.errors import LimelightError
 from limelight._engine import device
 from limelight.papers import load
 from limelight.papers.published import default_store, publish
 
-#: Pictures are drawn and lines printed by one figure at a time.
-TURN = threading.Lock()
 
-
-def figures(names: list[str]) -> list:
+def figures(names: list[str]) -> list[str]:
+    """KEY/FIGURE of each."""
     found = []
     for name in names:
         key, _, figure = name.partition("/")
-        found += [load(key).figure(figure)] if figure else load(key).figures
+        found += [name] if figure else [f"{key}/{each.name}" for each in load(key).figures]
     return found
 
 
-def run(figure, scale: str, results: str, seed: int, settings: dict[str, str]) -> str:
-    """Compute and publish one figure; its name if that failed."""
-    store = default_store(figure, scale, seed, settings)
+def share(parts: int) -> None:
+    """Make this process content with a part of the device's memory."""
+    device.SHARE /= parts
+
+
+def run(name: str, told: argparse.Namespace, settings: dict[str, str]) -> list[str]:
+    """Compute and publish one figure; what there is to tell of it."""
+    key, _, figure_name = name.partition("/")
+    figure = load(key).figure(figure_name)
+    store = default_store(figure, told.scale, told.seed, settings)
     seen: list = []
     began = time.perf_counter()
     command = "python " + shlex.join(sys.argv)
-    try:
-        table = figure.run(
-            scale, store, seed=seed, settings=settings, progress=seen.append, command=command
-        )
-    except LimelightError as error:
-        print(f"{figure.name} failed: {error}", flush=True)
-        return figure.name
-    with TURN:
-        print(
-            f"{figure.paper}/{figure.name} {scale}: {len(table)} trials,"
-            f" {time.perf_counter() - began:.1f} s in all, {seen[-1].compile_seconds:.1f} s waiting"
-            f" for {seen[-1].compilations} programs",
-            flush=True,
-        )
-        for verdict in figure.verdict(table):
-            print(f"  {verdict}", flush=True)
-        publish(store, results)
-    return ""
+    table = figure.run(
+        told.scale, store, seed=told.seed, settings=settings, progress=seen.append, command=command
+    )
+    took = time.perf_counter() - began
+    publish(store, told.results)
+    return [
+        f"{name} {told.scale}: {len(table)} trials, {took:.1f} s in all,"
+        f" {seen[-1].compile_seconds:.1f} s waiting for {seen[-1].compilations} programs",
+        *(f"  {verdict}" for verdict in figure.verdict(table)),
+    ]
 
 
 def main() -> int:
@@ -71,10 +71,18 @@ def main() -> int:
     told = words.parse_args()
     settings = dict(pair.split("=", 1) for pair in told.set)
     began = time.perf_counter()
-    device.SHARE /= told.beside
-    one = lambda figure: run(figure, told.scale, told.results, told.seed, settings)
-    with ThreadPoolExecutor(told.beside) as pool:
-        failed = list(filter(None, pool.map(one, figures(told.names))))
+    # A process that took all of a GPU's memory when it starts would leave none to the others.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    fresh = multiprocessing.get_context("spawn")
+    failed = []
+    with ProcessPoolExecutor(told.beside, fresh, share, (told.beside,)) as pool:
+        tasks = {pool.submit(run, name, told, settings): name for name in figures(told.names)}
+        for task in as_completed(tasks):
+            try:
+                print("\n".join(task.result()), flush=True)
+            except (LimelightError, BrokenProcessPool) as error:
+                failed.append(tasks[task])
+                print(f"{tasks[task]} failed: {error}", flush=True)
     print(f"all: {time.perf_counter() - began:.1f} s; failed: {', '.join(failed) or 'none'}")
     return bool(failed)
 
