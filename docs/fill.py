@@ -43,6 +43,8 @@ from limelight.table import Table
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
 MARK = re.compile(r"(<!-- = (.+?) -->)(.*?)(<!-- / -->)", re.DOTALL)
+#: The pages write 92.2 %, whatever a table or a claim writes.
+PERCENT = re.compile(r"(?<=\d)%(?!\w)")
 
 
 @cache
@@ -345,7 +347,7 @@ def written(text: str) -> str:
 
     def fill(found: re.Match[str]) -> str:
         name, *words = found[2].split()
-        new = ASKED[name](*words)
+        new = PERCENT.sub(" %", ASKED[name](*words))
         kept = name in COUNTED and same_size(found[3], new)
         return found[1] + (found[3] if kept else new) + found[4]
 

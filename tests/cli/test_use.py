@@ -56,6 +56,8 @@ def test_show(call):
     for statement in paper.statements:
         assert call("show", "li2023", statement.label, "--json").json["conditions"]
         assert call("show", "li2023", statement.label).code == 0
+    said = call("show", "li2023", "1a.law").err
+    assert "1a.law is a claim of li2023 fig1a" in said and "limelight verify li2023 1a.law" in said
     bound = lambda *sets: call("show", "li2023", "theorem1", *sets, "--json").json["value"]
     assert bound("--set", "relevant=0.3") > bound("--set", "relevant=0.6")
     # A statement may be left out when settings are given; several settings may share a word.
@@ -355,6 +357,7 @@ def test_verify_decides_from_published_tables_alone(call, copy, monkeypatch):
     assert "n/a" in call("verify", toy.KEY, "--results", "results", "--all").out
     one = call("verify", toy.KEY, "dice.half", "--results", "results")
     assert ("Rule: " in one.out, "dice.unfair" in one.out) == (True, False)
+    assert call("verify", f"{toy.KEY}.dice.half", "--results", "results").out == one.out
     wrong = call("verify", toy.KEY, "dice.hal", "--results", "results")
     assert (wrong.code, "dice.half" in wrong.err) == (2, True)
     everything = call("verify", "--results", "results", "--json")

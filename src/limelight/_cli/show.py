@@ -48,7 +48,7 @@ def show(
         emit(paper_json(paper)) if json else print_paper(paper, key, everything)
         return
     figure = paper.renamed.get(label, label)
-    item = card_of(paper, figure) if figure in paper.titles else paper.find(label)
+    item = card_of(paper, figure) if figure in paper.titles else statement_of(paper, label)
     if isinstance(item, Statement):
         bound = item.evaluate(chosen)
         if json:
@@ -63,6 +63,21 @@ def show(
     if chosen:
         raise InputError("--set needs a statement here", f"limelight run {key} {label} takes --set")
     emit(item) if json else print_figure(paper, item, key)
+
+
+def statement_of(paper, label: str):
+    """A statement; who asks for a claim is told where it is shown."""
+    from limelight._core.errors import InputError
+    from limelight.papers._cards import card_of
+
+    try:
+        return paper.find(label)
+    except InputError:
+        for figure in paper.titles:
+            if label in (claim["claim"] for claim in card_of(paper, figure)["claims"]):
+                hint = f"limelight verify {paper.key} {label}, or limelight show {paper.key} {figure}"
+                raise InputError(f"{label} is a claim of {paper.key} {figure}", hint) from None
+        raise
 
 
 def briefly(value: object) -> object:

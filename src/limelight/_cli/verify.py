@@ -52,9 +52,10 @@ def verify(
     """Decide every claim: holds, fails or inconclusive.
 
     Runs every figure at the given scale or, with --results, reads published tables, which may
-    include those of installed papers. Prints how many claims of each paper hold, and the most
-    surprising verdicts. To see every verdict, add --all; to see one with its rule, name its
-    claim. The exit code is 1 if a run failed, otherwise 0, whatever the verdicts are.
+    include those of installed papers. Prints how many claims of each paper hold (the paper's
+    own, ours, and those that only check), and the most surprising verdicts. To see every
+    verdict, add --all; to see one with its rule, name its claim. The exit code is 1 if a run
+    failed, otherwise 0, whatever the verdicts are.
 
     Examples:
       limelight verify --results results/
@@ -69,6 +70,7 @@ def verify(
         from limelight.papers._outside import is_path
         from limelight.papers.published import decide_published
 
+        words = [part for word in words for part in key_and_claim(word)]
         keys = [word for word in words if word in known() or is_path(word)]
         failed: list[str] = []
         papers = [load(key) for key in keys] or every_paper(results, failed)
@@ -92,12 +94,22 @@ def verify(
         print_surprises(verdicts)
         if everything:
             print_verdicts(verdicts, rules=False)
+        if results is None and scale == "smoke":
+            say("\nSmoke scale decides nothing. To decide: --scale small")
         more = "" if everything else "Every verdict: --all. "
         say(f"\n{more}One with its rule: limelight verify KEY CLAIM")
     for line in failed:
         tell(f"error: {line}")
     if failed:
         raise typer.Exit(1)
+
+
+def key_and_claim(word: str) -> tuple[str, ...]:
+    """A word as it is; `li2023.1a.law` as a paper and its claim."""
+    from limelight.papers import known
+
+    key, dot, claim = word.partition(".")
+    return (key, claim) if dot and claim and key in known() else (word,)
 
 
 def every_paper(results: Path | None, failed: list[str]) -> list:

@@ -46,5 +46,6 @@ figure = Figure(
     pictures={"accuracy": draw},
     shared=("train.examples",),
     reference="Figure 1",
+    sizes="this is where you say how these sizes differ from the paper's",
     departures="none: this is where you say what differs from the paper's own experiment",
 )
