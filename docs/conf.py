@@ -15,6 +15,11 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     [str(HERE.parent / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
 )
 os.environ.setdefault("MPLBACKEND", "Agg")
+# They speak TCP inside this machine, and need not warn of that once per notebook.
+PROFILE = HERE / "_build" / "ipython" / "profile_default"
+PROFILE.mkdir(parents=True, exist_ok=True)
+(PROFILE / "ipython_kernel_config.json").write_text('{"IPKernelApp": {"log_level": "ERROR"}}')
+os.environ["IPYTHONDIR"] = str(PROFILE.parent)
 
 project = "limelight"
 author = "The limelight authors"
@@ -61,6 +66,7 @@ toc_object_entries = False
 
 # --- HTML -----------------------------------------------------------------------------------------
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # Furo's own underlines modules, as if they were links
 html_title = "limelight"
 html_static_path = ["_static"]
 html_css_files = ["limelight.css"]

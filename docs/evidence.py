@@ -25,6 +25,9 @@ from limelight._core.files import write_whole
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / "results" / "errata"
+#: Of a number that is typeset, as in 3.5×10⁻¹⁸ or 10⁻⁶: what stands for its exponent.
+POWER = re.compile(r"(?:(?<=\d)×|(?<![\d.]))10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
+RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?", re.IGNORECASE)
 #: How far numbers of another machine may be: relatively, and where they are rounding alone.
 RELATIVE, ROUNDING = 2e-3, 1e-9
@@ -45,7 +48,8 @@ def printed(command: str) -> str:
     """What a command prints; one that fails is an error. Of tests, how many passed."""
     first, *words = shlex.split(command)
     module = {"python": [], "limelight": ["-m", "limelight"], "pytest": ["-m", "pytest", "-q"]}
-    plain = {**os.environ, "COLUMNS": "84", "NO_COLOR": "1", "TERM": "dumb"}
+    ours = {name: text for name, text in os.environ.items() if name != "XLA_FLAGS"}  # of a test
+    plain = {**ours, "COLUMNS": "84", "NO_COLOR": "1", "TERM": "dumb"}
     ran = subprocess.run(
         [sys.executable, *module[first], *words],
         cwd=ROOT,
@@ -61,6 +65,7 @@ def printed(command: str) -> str:
 
 def agree(kept: str, now: str) -> bool:
     """Whether two outputs have the same words, and numbers that differ in last digits alone."""
+    kept, now = (POWER.sub(_exponent, text) for text in (kept, now))
     if NUMBER.sub("#", kept) != NUMBER.sub("#", now):
         return False
     numbers = ([float(n.replace(",", "")) for n in NUMBER.findall(text)] for text in (kept, now))
@@ -68,6 +73,11 @@ def agree(kept: str, now: str) -> bool:
         abs(a - b) <= max(RELATIVE * max(abs(a), abs(b)), ROUNDING)
         for a, b in zip(*numbers, strict=True)
     )
+
+
+def _exponent(found: re.Match[str]) -> str:
+    """`×10⁻¹⁸` as one types it: e-18, or 1e-18 where nothing stands before it."""
+    return ("" if found[0].startswith("×") else "1") + "e" + found[1].translate(RAISED)
 
 
 def kept() -> Outputs:

@@ -300,7 +300,7 @@ ASKED = {
     + (facts.shelf,)
     + (rates.measured, rates.speeds, rates.ahead, rates.compiling, rates.images, rates.decoder)
     + (rates.grid, rates.weights_over_tokens)
-    + (rates.descent, rates.trainers, rates.peers, rates.growth)
+    + (rates.descent, rates.trainers, rates.peers, rates.growth, rates.screen)
     + (networks.checkpoints, networks.layouts, networks.loaded_networks, networks.refused_networks)
     + (networks.described_networks, networks.prune_curve, networks.probe_times)
     + (pruning.pruned_rows, pruning.pruned_speeds, pruning.pruned_changes, pruning.beside_tome)

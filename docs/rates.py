@@ -29,6 +29,18 @@ IMAGES = {
 STEPS = {"two_rate": "two rates", "curvature": "curvature", "still": "attention still"}
 
 
+def screen(step: str, most: str = "") -> str:
+    """What a newcomer types and then sees, from the record of the first minutes.
+
+    The step goes by its name, as in `run-it`; of a long screen the first lines are shown.
+    """
+    steps = {s["name"].lower().replace(" ", "-"): s for s in _record("first-minutes")["steps"]}
+    typed, seen = steps[step]["typed"], steps[step]["screen"].strip("\n").split("\n")
+    if most and len(seen) > int(most):
+        seen = [*seen[: int(most)], "..."]
+    return "\n".join(["", "```console", f"$ {typed}", *seen, "```", ""])
+
+
 def measured(name: str, path: str, form: str = "", times: str = "1") -> str:
     """One number of a record, as `rows.0.ratio`, in a form; perhaps in another unit."""
     found: Any = _record(name)

@@ -90,6 +90,18 @@ def test_outputs_agree_up_to_last_digits(now, same):
 
 
 @pytest.mark.parametrize(
+    ("now", "same"),
+    [
+        ("a 7.1×10⁻¹⁸ under 10⁻⁶", True),
+        ("a 3.5×10⁻⁸ under 10⁻⁶", False),
+        ("a 3.5×10⁻¹⁸ under 10⁻⁵", False),
+    ],
+)
+def test_exponents_are_read_where_they_are_typeset(now, same):
+    assert evidence.agree("a 3.5×10⁻¹⁸ under 10⁻⁶", now) is same
+
+
+@pytest.mark.parametrize(
     "command",
     [
         "limelight show li2023 errata --set number=4",

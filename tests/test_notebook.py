@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from limelight._core.notebook import grid
 from limelight._core.strip import LEFT, RIGHT, WIDE, _Ruler, strip
-from limelight.certificate import certify, check
+from limelight.certificate import BoundCheck, certify, check
 from limelight.claims import Verdict, Verdicts
 from limelight.experiments import Study
 from limelight.measures import accuracy
@@ -80,8 +80,32 @@ def test_a_certificate_shows_its_verdict_and_its_bound(bound, tmp_path):
     certificate = certify(bound, path)
     shown = Cells(certificate._repr_html_())
     assert shown.texts[0] == certificate.verdict
-    assert bound._repr_html_() in certificate._repr_html_()
+    headline, below = bound._repr_html_().split("</p>", 1)
+    assert below in certificate._repr_html_()
+    assert headline not in certificate._repr_html_()
     assert set(certificate.weights.values()) <= set(shown.texts)
+
+
+@pytest.mark.parametrize(("wrong", "first"), [([], "pass"), (["<value>"], "fail")])
+def test_a_check_of_a_bound_shows_whether_it_fits(wrong, first):
+    shown = Cells(BoundCheck("a.json", "a&b.safetensors", wrong)._repr_html_())
+    assert [text.strip() for text in shown.texts if text.strip()] == [
+        f"{first}: a.json, of a&b.safetensors",
+        *(f"wrong: {what}" for what in wrong),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("left", "relation", "right", "told"),
+    [
+        (1.00006, ">", 1.0, "holds  it: 1.00006 > 1"),
+        (1.0 - 2**-53, ">=", 1.0, "FAILS  it: 0.99999999999999989 >= 1"),
+        (1 / 3, "<", 2 / 3, "holds  it: 0.3333 < 0.6667"),
+        (1 / 3, "<=", 1 / 3, "holds  it: 0.3333 <= 0.3333"),
+    ],
+)
+def test_sides_that_differ_look_different(left, relation, right, told):
+    assert str(Condition("it", left, relation, right)) == told
 
 
 def test_a_check_shows_what_was_proved(tmp_path):

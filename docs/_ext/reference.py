@@ -3,6 +3,8 @@
 import functools
 import importlib
 import inspect
+import re
+import textwrap
 from pathlib import Path
 
 from limelight.papers import KEYS
@@ -66,9 +68,7 @@ def entry(module: str, name: str, thing: object) -> str:
     """One name, as autodoc is asked for it."""
     if inspect.isclass(thing):
         return f".. autoclass:: {module}.{name}\n   :members:\n"
-    if inspect.isfunction(thing):
-        return f".. autofunction:: {module}.{name}\n"
-    return f".. autodata:: {module}.{name}\n   :no-value:\n"
+    return f".. autofunction:: {module}.{name}\n"
 
 
 def page(module: str, title: str) -> str:
@@ -82,6 +82,8 @@ def page(module: str, title: str) -> str:
             parts.append(f"## {name}\n\nSee [`{home}.{name}`]({home}.md#{name.lower()}).\n")
         elif isinstance(thing, tuple | float | int | str):  # a constant
             parts.append(f"## {name}\n\n```python\n{name} = {thing!r}\n```\n")
+        elif type(thing).__module__ in ("types", "typing", "collections.abc"):  # a name of types
+            parts.append(f"## {name}\n\n```python\n{alias(name, thing)}\n```\n")
         elif type(thing).__module__.startswith("limelight"):
             kind = type(thing).__name__
             parts.append(
@@ -90,6 +92,12 @@ def page(module: str, title: str) -> str:
         else:
             parts.append(f"## {name}\n\n```{{eval-rst}}\n{entry(module, name, thing)}```\n")
     return "\n".join(parts)
+
+
+def alias(name: str, types: object) -> str:
+    """What a name of types stands for, without the modules that they are from."""
+    plain = re.sub(r"\b(?:\w+\.)+(?=\w)", "", repr(types))
+    return textwrap.fill(f"{name} = {plain}", 84, subsequent_indent="    ")
 
 
 def shelf_of(name: str, thing: object) -> str:
@@ -117,8 +125,8 @@ def write(app) -> None:
 
 
 def first(module: str, most: int = 3) -> str:
-    """The first names of a shelf, and how many there are."""
-    names = list(public(module))
+    """The first names of a shelf, and how many there are; constants come last."""
+    names = sorted(public(module), key=str.isupper)
     shown = ", ".join(f"`{name.rpartition('.')[2]}`" for name in names[:most])
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 

@@ -257,7 +257,7 @@ def test_findings_say_what_the_numbers_say(found):
     said = findings(dataclasses.replace(told, noise=None))
     assert said[0].startswith("Attention finds the object in blocks 3 and 4: 96%")
     assert "even attention would have 60%" in said[0]
-    assert said[1].startswith("In blocks 1 and 2 it looks at the background more")
+    assert said[1].startswith("In blocks 1 and 2 it attends to the background more")
     blind = dataclasses.replace(told, heads=heads | {"class_relevant": 0 * mass + 0.6}, noise=None)
     assert findings(blind)[0].startswith("Attention does not find the object")
     assert chosen_block(told) == 3

@@ -75,7 +75,9 @@ def statement_of(paper, label: str):
     except InputError:
         for figure in paper.titles:
             if label in (claim["claim"] for claim in card_of(paper, figure)["claims"]):
-                hint = f"limelight verify {paper.key} {label}, or limelight show {paper.key} {figure}"
+                hint = (
+                    f"limelight verify {paper.key} {label}, or limelight show {paper.key} {figure}"
+                )
                 raise InputError(f"{label} is a claim of {paper.key} {figure}", hint) from None
         raise
 

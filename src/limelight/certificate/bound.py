@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from limelight._core.errors import InputError
 from limelight._core.files import atomic, files_digest, read_regular
 from limelight._core.manifests import MOST_BYTES, Broken, read_json
-from limelight._core.notebook import grid, line
+from limelight._core.notebook import Maths, grid, line
 from limelight.models.weights import files_of
 from limelight.theory.base import Bound
 from limelight.theory.edelman2022 import capacity
@@ -83,7 +83,7 @@ class Certificate:
     def _repr_html_(self) -> str:
         """For notebooks: the verdict, the bound with its conditions, the digest of the weights."""
         weights = grid(("weights", ""), self.weights.items())
-        return line(self.verdict, strong=True) + self.bound._repr_html_() + weights
+        return line(Maths(self.verdict), strong=True) + self.bound._body_html() + weights
 
     def __str__(self) -> str:
         return f"{self.verdict}\n{self.bound}"
@@ -113,7 +113,7 @@ def certify(bound: Bound | Reported, weights: str | Path | None = None) -> Certi
         verdict = f"VOID: {statement.name} is not finite here"
     elif failing:
         first = failing[0]
-        sides = f"{first.left:.4g} {first.relation} {first.right:.4g}"
+        sides = f"{first.sides[0]} {first.relation} {first.sides[1]}"
         why = f"but {first.name}: {sides} is false"
         verdict = f"DOES NOT APPLY: {statement.name} = {statement.value:.4g}, {why}"
     else:
@@ -155,6 +155,11 @@ class BoundCheck:
         """Plain JSON values."""
         verdict = "fail" if self.wrong else "pass"
         return {"verdict": verdict, "file": self.file, "weights": self.weights, "wrong": self.wrong}
+
+    def _repr_html_(self) -> str:
+        """For notebooks: whether it fits, and what does not."""
+        first, *wrong = str(self).split("\n")
+        return line(first, strong=True) + "".join(map(line, wrong))
 
     def __str__(self) -> str:
         first = f"{'fail' if self.wrong else 'pass'}: {self.file}, of {self.weights}"

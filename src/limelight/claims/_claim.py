@@ -64,7 +64,7 @@ class Claim:
 
         Args:
             name: Its name.
-            also: What is added to the sentence, such as ` (40 runs of each length)`.
+            also: What is added to the sentence, its space first, as in `" (again)"`.
         """
         return replace(self, name=name, statement=_saying(self.statement, also))
 

@@ -53,18 +53,18 @@ def _object(found: "Probe") -> list[str]:
     below = np.arange(len(mass))[:first][mass[:first] < even - MORE]
     if len(below):
         places = blocks(np.isin(np.arange(len(mass)), below))
-        said.append(f"In {places} it looks at the background more than even attention would.")
+        said.append(f"In {places} it attends to the background more than even attention would.")
     return said
 
 
 def _width(found: "Probe") -> list[str]:
-    """How widely the class token looks, where nobody knows what matters."""
+    """How widely the class token attends, where nobody knows what matters."""
     keys = np.exp(found.heads["class_entropy"].mean(axis=1))
     narrow, wide = int(keys.argmin()), int(keys.argmax())
     return [
-        f"{_asking(found).capitalize()} looks at about {keys[narrow]:.0f} of {found.keys} tokens in"
-        f" block {narrow + 1}, where attention is narrowest, and at about {keys[wide]:.0f} in block"
-        f" {wide + 1}, where it is widest."
+        f"{_asking(found).capitalize()} attends to about {keys[narrow]:.0f} of {found.keys} tokens"
+        f" in block {narrow + 1}, where attention is narrowest, and to about {keys[wide]:.0f} in"
+        f" block {wide + 1}, where it is widest."
     ]
 
 
@@ -94,7 +94,7 @@ def _alike(found: "Probe") -> list[str]:
     other = [n for n in DEFINITIONS if {alike.trend(n), trend} == {"rises", "falls"}]
     if other:
         named = " and ".join(f"`{name}`" for name in other)
-        said.append(f"Measured as {named}, the trend is the opposite.")
+        said.append(f"Measured in another published way ({named}), the trend is the opposite.")
     return said
 
 

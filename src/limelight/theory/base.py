@@ -45,6 +45,18 @@ class Condition:
             return False
         return RELATIONS[self.relation](self.left, self.right)
 
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both sides as text: four digits, or more where it takes more to tell them apart.
+
+        Example:
+            >>> Condition("found", 1.00006, ">", 1.0).sides
+            ('1.00006', '1')
+        """
+        texts = [(f"{self.left:.{n}g}", f"{self.right:.{n}g}") for n in (4, 7, 17)]
+        apart = (text for text in texts if text[0] != text[1])
+        return texts[0] if self.left == self.right else next(apart, texts[0])
+
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values."""
         return {
@@ -59,7 +71,8 @@ class Condition:
     def __str__(self) -> str:
         word = "holds" if self.holds else "FAILS"
         tail = f"  ({self.note})" if self.note else ""
-        return f"{word}  {self.name}: {self.left:.4g} {self.relation} {self.right:.4g}{tail}"
+        left, right = self.sides
+        return f"{word}  {self.name}: {left} {self.relation} {right}{tail}"
 
 
 @dataclass(frozen=True)
@@ -133,9 +146,13 @@ class Bound:
 
     def _repr_html_(self) -> str:
         """For notebooks: every condition with both sides."""
+        return line(Maths(self._headline), strong=True) + self._body_html()
+
+    def _body_html(self) -> str:
+        """What stands below the headline."""
         conditions = [
             ("holds" if c.holds else "FAILS", Maths(c.name))
-            + tuple(map(Maths, (f"{c.left:.4g}", c.relation, f"{c.right:.4g}", c.note)))
+            + tuple(map(Maths, (c.sides[0], c.relation, c.sides[1], c.note)))
             for c in self.conditions
         ]
         quantities = [
@@ -143,8 +160,7 @@ class Bound:
         ]
         below = [self._taken, *(f"note: {note}" for note in self.notes), self.reference]
         return (
-            line(Maths(self._headline), strong=True)
-            + grid(("quantity", "value"), quantities)
+            grid(("quantity", "value"), quantities)
             + grid(("", "condition", "left side", "", "right side", "note"), conditions)
             + "".join(line(Maths(text)) for text in below if text)
         )

@@ -144,7 +144,7 @@ def one_cluster(tokens: int = 32, dimension: int = 3, strength: Real = 1.0) -> B
         kind="exact",
         conditions=(Condition("strength", strength, ">=", lowest),),
         quantities={"time that two clusters at right angles take": float(waiting)},
-        notes=("a limit: no time is in it", "limelight show geshkovski2023 metastable", *RECALLED),
+        notes=("a limit: for the time, limelight show geshkovski2023 metastable", *RECALLED),
         reference=SEQUEL,
     )
 
