@@ -1,6 +1,6 @@
 """`python -m limelight`: the command line."""
 
-from limelight._cli.app import main
+from limelight._cli import main
 
 if __name__ == "__main__":
     main()

@@ -9,7 +9,7 @@ import resource
 import sys
 import time
 
-from limelight._cli.app import main
+from limelight._cli import main
 from limelight._engine.run import Engine
 from tests.cli import toy
 

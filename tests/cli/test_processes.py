@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import termios
+import textwrap
 import time
 from pathlib import Path
 
@@ -82,6 +83,45 @@ def test_a_full_disk_loses_nothing(call, copy, finished):
     assert contents(copy) == before
     assert call("resume", copy).code == 0
     assert_same_rows(copy, finished)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        # While modules are imported, before anything of ours runs.
+        """
+        class Finder:
+            def find_spec(self, name, *rest):
+                if name == "typer":
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        sys.meta_path.insert(0, Finder())
+        """,
+        # In a callback of the garbage collector, such as JAX's, which cannot raise.
+        """
+        def collected(*of_what):
+            gc.callbacks.remove(collected)
+            os.kill(os.getpid(), signal.SIGINT)
+            sum(range(1000))
+
+        def work():
+            gc.callbacks.append(collected)
+            gc.collect()
+            for _ in range(200):
+                time.sleep(0.1)
+
+        app.main = work
+        """,
+    ],
+)
+def test_ctrl_c_is_heard_wherever_it_comes(where):
+    code = "import gc, os, signal, sys, time\n"
+    code += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    code += "from limelight import _cli\n" + "from limelight._cli import app\n" * ("app" in where)
+    code += f"{textwrap.dedent(where)}\nsys.argv = ['limelight', 'papers']\n_cli.main()\n"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    said = "stopped: nothing is lost\nhint: run the same command again\n"
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", said)
 
 
 # --- pipes ------------------------------------------------------------------------------------

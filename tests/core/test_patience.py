@@ -36,3 +36,20 @@ def test_the_first_error_is_raised_and_nothing_else_is_begun():
         side_by_side(task, range(9), 2, stop)
     assert set(begun) <= {0, 1}
     assert time.monotonic() - began < 10
+
+
+def test_ctrl_c_before_a_hand_was_started_is_ctrl_c(monkeypatch):
+    """Nothing waits for a thread that was never started."""
+    start, begun = threading.Thread.start, []
+
+    def interrupted(thread):
+        begun.append(thread)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    stop = threading.Event()
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side(lambda item: stop.wait(20), range(9), 2, stop)
+    assert stop.is_set()

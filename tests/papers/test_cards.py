@@ -55,7 +55,7 @@ def test_showing_a_paper_or_a_figure_loads_nothing_heavy(label):
     words = ["limelight", "show", "li2023", *filter(None, [label])]
     code = f"""
 import sys
-from limelight._cli.app import main
+from limelight._cli import main
 sys.argv = {words}
 try:
     main()

@@ -1,6 +1,7 @@
 """Waiting for a chunk that may never end, or for several."""
 
 import collections
+import contextlib
 import queue
 import threading
 import time
@@ -86,7 +87,8 @@ def side_by_side(
     except BaseException:
         stop.set()
         for thread in threads:
-            thread.join(2.0)  # long enough to give a chunk back
+            with contextlib.suppress(RuntimeError):  # Ctrl-C came before it was started
+                thread.join(2.0)  # long enough to give a chunk back
         raise
     if errors:
         raise errors[0]
