@@ -36,6 +36,7 @@ extensions = [
     "reference",
     "mathml",
     "pictures",
+    "percents",
 ]
 exclude_patterns = ["_build", "_ext", "**/.ipynb_checkpoints", "errata.md", "**/README.md"]
 # A page may begin with a mark, and need not be executed.

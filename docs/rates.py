@@ -1,6 +1,7 @@
 """Speeds on the pages, from records in `results/benchmarks`, for `fill.py`."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ def screen(step: str, most: str = "") -> str:
 
     The step goes by its name, as in `run-it`; of a long screen the first lines are shown.
     """
-    steps = {s["name"].lower().replace(" ", "-"): s for s in _record("first-minutes")["steps"]}
+    named = lambda step: re.sub(r"\W+", "-", step["name"].lower()).strip("-")
+    steps = {named(step): step for step in _record("first-minutes")["steps"]}
     typed, seen = steps[step]["typed"], steps[step]["screen"].strip("\n").split("\n")
     if most and len(seen) > int(most):
         seen = [*seen[: int(most)], "..."]

@@ -102,9 +102,11 @@ def test_a_check_of_a_bound_shows_whether_it_fits(wrong, first):
         (1.0 - 2**-53, ">=", 1.0, "FAILS  it: 0.99999999999999989 >= 1"),
         (1 / 3, "<", 2 / 3, "holds  it: 0.3333 < 0.6667"),
         (1 / 3, "<=", 1 / 3, "holds  it: 0.3333 <= 0.3333"),
+        (2.0, "<=", 2.000000001, "holds  it: 2 <= 2"),
+        (float("nan"), "<", 1.0, "FAILS  it: nan < 1"),
     ],
 )
-def test_sides_that_differ_look_different(left, relation, right, told):
+def test_the_sides_that_are_printed_agree_with_the_word(left, relation, right, told):
     assert str(Condition("it", left, relation, right)) == told
 
 

@@ -47,15 +47,15 @@ class Condition:
 
     @property
     def sides(self) -> tuple[str, str]:
-        """Both sides as text: four digits, or more where it takes more to tell them apart.
+        """Both sides as text: four digits, or as many as make what is printed agree with `holds`.
 
         Example:
             >>> Condition("found", 1.00006, ">", 1.0).sides
             ('1.00006', '1')
         """
         texts = [(f"{self.left:.{n}g}", f"{self.right:.{n}g}") for n in (4, 7, 17)]
-        apart = (text for text in texts if text[0] != text[1])
-        return texts[0] if self.left == self.right else next(apart, texts[0])
+        told = lambda sides: RELATIONS[self.relation](*map(float, sides))
+        return next((sides for sides in texts if told(sides) == self.holds), texts[-1])
 
     def as_json(self) -> dict[str, Any]:
         """Plain JSON values."""
