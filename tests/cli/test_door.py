@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from limelight._core.errors import InputError
+from limelight._engine.reading import open_table
 from limelight.papers import _outside as outside
 
 COINS = '''
@@ -235,8 +237,16 @@ def test_a_broken_package_is_one_line_and_harms_no_other(call):
     assert (told.code, told.err.count("\n")) == (2, 1)
 
 
-@pytest.mark.parametrize("breaks", ["contents", "figure"])
-def test_tables_of_a_broken_package_harm_no_other(call, breaks):
+@pytest.mark.parametrize(
+    ("breaks", "line", "said"),
+    [
+        ("contents", "import nothing_of_this_name", "No module named 'nothing_of_this_name'"),
+        ("figure", "import nothing_of_this_name", "No module named 'nothing_of_this_name'"),
+        ("contents", "raise SystemExit(0)", "SystemExit: 0"),  # verify would say that all is well
+        ("figure", "raise SystemExit(0)", "SystemExit: 0"),
+    ],
+)
+def test_tables_of_a_broken_package_harm_no_other(call, breaks, line, said):
     """It worked when its table was published; today it fails, whole or in a figure."""
     site = Path("site").resolve()
     write_package(site / "coins_i", "coins2029")
@@ -250,7 +260,7 @@ def test_tables_of_a_broken_package_harm_no_other(call, breaks):
         del sys.modules[name]
     file = bad / ("__init__.py" if breaks == "contents" else "fig1.py")
     text = file.read_text(encoding="utf-8")
-    file.write_text("import nothing_of_this_name\n" + text, encoding="utf-8")
+    file.write_text(f"{line}\n{text}", encoding="utf-8")
     importlib.invalidate_caches()
     shutil.copytree("results/coins2029", "results/absent2029")
 
@@ -260,12 +270,12 @@ def test_tables_of_a_broken_package_harm_no_other(call, breaks):
     absent, broken = made.err.splitlines()
     assert absent == "results/absent2029 is left out: the paper 'absent2029' is not at hand"
     assert broken.startswith("results/broken2029 is left out: ")
-    assert "No module named 'nothing_of_this_name'" in broken
+    assert said in broken
     decided = call("verify", "--results", "results", "--json")
     assert decided.code == 1
-    (line,) = decided.err.splitlines()
-    assert "broken2029" in line
-    assert "No module named 'nothing_of_this_name'" in line
+    (told,) = decided.err.splitlines()
+    assert "broken2029" in told
+    assert said in told
     assert "holds" in {v["verdict"] for v in decided.json if v["paper"] == "coins2029"}
 
 
@@ -294,6 +304,8 @@ def test_names_that_clash_are_refused_with_both_origins(call):
         ("def broken(:", "SyntaxError"),
         ("x = 1", "holds no paper"),
         ("paper = 1", "does not give a Paper"),
+        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("class E(Exception):\n __str__ = lambda self: 1 / 0\nraise E", "does not say why"),
     ],
 )
 def test_a_file_that_is_no_paper_is_one_line(call, text, told):
@@ -309,3 +321,42 @@ def test_a_name_in_use_and_a_missing_path_are_refused(call):
     assert "no paper ./nowhere.py" in call("show", "./nowhere.py").err
     Path("folder").mkdir()
     assert "./folder" in call("show", "folder").err
+
+
+def test_a_figure_without_pictures_is_run_and_its_measures_are_drawn(call):
+    text = COINS.replace('pictures={"heads": draw}', "pictures={}")
+    text += PAPER.replace("FIGURES", "(figure,)")
+    Path("coins_n.py").write_text(text.replace("KEY", "coins2026"))
+    ran = call("run", "./coins_n.py", "fig1", "--scale", "smoke", "--store", "run")
+    assert (ran.code, ran.err) == (0, "")
+    assert "Not drawn: fig1 has no picture" in ran.out
+    again = call("resume", "run", "--paper", "./coins_n.py", "--json")
+    assert (again.code, again.json["picture"]) == (0, None)
+    for words in (["plot", "run", "-o", "a.png"], ["report", "run"], ["publish", "run"]):
+        assert call(*words, "--paper", "./coins_n.py").code == 0
+    assert Path("a.png").stat().st_size > 1_000  # heads over the bias
+    with pytest.raises(InputError, match="has no picture"):
+        outside.from_path("./coins_n.py").figure("fig1").chart(open_table("run"))
+
+
+@pytest.mark.parametrize(
+    ("part", "instead", "said"),
+    [
+        ('key="coins2026"', 'key="../up"', "a paper cannot be called '../up'"),
+        ('name="fig1"', 'name="../up"', "a figure of coins2026 cannot be called '../up'"),
+        ('{"heads": draw}', '{"../up": draw}', "a picture of coins2026 fig1 cannot be called"),
+        ("claims=(low,)", "claims=(low, low)", "'coin.low' occurs twice"),
+        ("(figure,)", "(figure, figure)", "a figure of coins2026 'fig1' occurs twice"),
+        ('{"heads": jnp.mean', "5 * {0: jnp.mean", "a trial cannot be built: TypeError"),
+        ("return {", "return jnp.ones(3)\n        return {", "gives no numbers by name"),
+        ("return {", "raise SystemExit(0)\n        return {", "cannot be built: SystemExit: 0"),
+    ],
+)
+def test_names_and_trials_that_will_not_do_are_refused_in_a_line(call, part, instead, said):
+    """Names become files: none may lie elsewhere. A trial that ends the process is no success."""
+    text = (COINS + PAPER.replace("FIGURES", "(figure,)")).replace("KEY", "coins2026")
+    assert part in text
+    Path("coins_q.py").write_text(text.replace(part, instead))
+    done = call("run", "./coins_q.py", "fig1", "--scale", "smoke", "--store", "run")
+    assert (done.code, said in done.err) == (2, True), done.err
+    assert not Path("run").exists()

@@ -45,11 +45,15 @@ def test_a_new_paper_is_a_plugin_whose_tests_pass(call):
         (("study", "my needle.py"), "cannot write"),
         (("paper", "Smith-2026"), "cannot be called 'Smith-2026'"),
         (("paper", "li2023"), "there is a paper 'li2023' already"),
+        (("study", "class.py"), "'class' is a word of Python"),
+        (("study", "numpy.py"), "'numpy' is the name of a module"),  # it would import itself
+        (("paper", "json"), "'json' is the name of a module"),
     ],
 )
 def test_names_that_will_not_do_are_refused(call, words, told):
     done = call("new", *words)
     assert (done.code, told in done.err) == (2, True), done.err
+    assert list(Path().iterdir()) == []
 
 
 def test_nothing_is_written_over(call):

@@ -76,7 +76,7 @@ def bound(
     from limelight._core.errors import InputError
 
     if key != "edelman2022":
-        raise InputError(f"{key} has no bound on weights", "edelman2022 has")
+        raise InputError(f"{key!r} has no bound on weights", "edelman2022 has")
     if plot is not None:
         check_output(plot, ".png", ".svg", ".pdf")
     if certificate is not None:

@@ -1,5 +1,7 @@
 """`limelight new`: a start for a study or a paper of your own."""
 
+import keyword
+from importlib.util import find_spec
 from pathlib import Path
 
 import typer
@@ -29,6 +31,7 @@ def study(
         raise InputError(
             f"cannot write {file}", "choose a name that Python can import, such as needle.py"
         )
+    check_free(file, "needle.py")
     text = (templates() / "study.py").read_text(encoding="utf-8").replace("FILE", file.name)
     write({file: text})
     here = quoted(file)
@@ -57,6 +60,7 @@ def paper(
         raise InputError(f"a paper cannot be called {key!r}", "small letters and digits: smith2026")
     if key in known():
         raise InputError(f"there is a paper {key!r} already", "choose another key")
+    check_free(folder, "smith2026")
     start = templates() / "paper"
     files = {
         folder / str(path.relative_to(start)).replace(NAME, key): path.read_text(
@@ -74,6 +78,17 @@ def paper(
         f"limelight run ./{key} fig1 --scale smoke",
         "python -m pytest",
     )
+
+
+def check_free(path: Path, such_as: str) -> None:
+    """Refuse a word of Python, and a module's name: `numpy.py` would stand in the way of NumPy."""
+    from limelight._core.errors import InputError
+
+    name = path.stem
+    word = keyword.iskeyword(name)
+    if word or not path.exists() and find_spec(name) is not None:
+        what = "a word of Python" if word else "the name of a module"
+        raise InputError(f"{name!r} is {what}", f"choose another name, such as {such_as}")
 
 
 def templates() -> Path:

@@ -135,13 +135,14 @@ def every_paper(results: Path | None, failed: list[str]) -> list:
 def guarded(figure, decide, failed: list[str]) -> list:
     """The verdicts on a figure; a stranger's that fails is a line and harms no other."""
     from limelight.papers import KEYS
+    from limelight.papers.contents import RAISED, in_a_line
 
     try:
         return list(decide(figure))
-    except Exception as error:
+    except RAISED as error:
         if figure.paper in KEYS:
             raise
-        why = " ".join(f"{type(error).__name__}: {error}".split())
+        why = in_a_line(error)
         failed.append(f"{figure.paper} {figure.name}: {why}")
         return list(figure.unknown(f"it could not be decided: {why}"))
 

@@ -4,7 +4,7 @@ The usual executor. A program runs as long as its slowest trial; all trials of a
 together. On a CPU an experiment may ask for its trials one after another, still in one program.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -45,15 +45,19 @@ class Batches:
         zero = jnp.uint32(0)
         try:
             blank = (zero, jnp.zeros(2, jnp.uint32), zero)
-            return trial_cost(one, blank, group.experiment.loop_length)
+            cost = trial_cost(one, blank, group.experiment.loop_length)
         except LimelightError:
             raise
-        except Exception as error:  # a measure or a model that does not fit its world
+        except (Exception, SystemExit) as error:  # a model that does not fit its world
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise InputError(
                 f"a trial cannot be built: {type(error).__name__}: {lines[0]}",
                 "do the world, the model and the measures fit together?",
             ) from error
+        if not isinstance(cost.leaves, Mapping):
+            kind = type(group.experiment).__name__
+            raise InputError(f"a trial of {kind} gives no numbers by name", 'return {"name": ...}')
+        return cost
 
     def width(self, experiment: Any, cost: Cost, rows: int) -> int:
         """Trials in one chunk, for a group of so many."""

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from limelight._core.errors import InputError
-from limelight.papers.contents import Paper, cannot_load
+from limelight.papers.contents import RAISED, Paper, cannot_load
 
 GROUP = "limelight.papers"
 
@@ -45,7 +45,7 @@ def from_package(key: str) -> Paper:
     (point,) = installed()[key]
     try:
         found = point.load()
-    except Exception as error:  # whatever a stranger's module raises
+    except RAISED as error:  # whatever a stranger's module raises
         raise cannot_load(f"{key} of {origin(point)}", error) from error
     return _checked(getattr(found, "paper", found), origin(point), key)
 
@@ -81,7 +81,7 @@ def from_path(word: str) -> Paper:
         module = _module(path, file)
     except InputError:
         raise
-    except Exception as error:  # whatever a stranger's file raises
+    except RAISED as error:  # whatever a stranger's file raises
         raise cannot_load(word, error) from error
     if not hasattr(module, "paper"):
         raise InputError(f"{word} holds no paper", "it needs: paper = Paper(key=..., ...)")

@@ -6,7 +6,8 @@ they are first asked for.
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -23,10 +24,34 @@ if TYPE_CHECKING:
     from limelight.papers.recipe import Figure
 
 
-def cannot_load(what: str, error: Exception) -> InputError:
+#: What a stranger's code may raise; one that ends the process, even with 0, would decide nothing.
+RAISED = (Exception, SystemExit)
+
+
+def cannot_load(what: str, error: BaseException) -> InputError:
     """A stranger's module that fails, as one line."""
-    why = " ".join(str(error).split())
-    return InputError(f"cannot load the paper {what}: {type(error).__name__}: {why}")
+    return InputError(f"cannot load the paper {what}: {in_a_line(error)}")
+
+
+def in_a_line(error: BaseException) -> str:
+    """What a stranger's code raised, even where it cannot say so itself."""
+    try:
+        said = str(error)
+    except Exception:
+        said = "it does not say why"
+    return " ".join(f"{type(error).__name__}: {said}".split())
+
+
+def check_names(whose: str, names: Iterable[str]) -> None:
+    """Refuse what could not name a file, or would name one elsewhere; and a name given twice."""
+    names = list(names)
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            raise InputError(
+                f"{whose} cannot be called {name!r}", "it names files: letters, digits, - and _"
+            )
+        if names.count(name) > 1:
+            raise InputError(f"{whose} {name!r} occurs twice", "give each a name of its own")
 
 
 @dataclass(frozen=True)
@@ -158,6 +183,7 @@ class Paper:
         bibtex: str = "",
         renamed: Mapping[str, str] | None = None,
     ):
+        check_names("a paper", [key])
         if isinstance(figures, Mapping):
             for name, shows in figures.items():
                 if not isinstance(shows, str):
@@ -171,6 +197,7 @@ class Paper:
         self.bibtex = bibtex
         self.renamed = dict(renamed or {})
         self._figures = figures
+        check_names(f"a figure of {key}", [getattr(one, "name", one) for one in figures])
         self._loaded: dict[str, Figure] = {}
 
     def __repr__(self) -> str:
@@ -222,13 +249,16 @@ class Paper:
                 paper=self.key,
                 once=next((old for old, new in self.renamed.items() if new == name), ""),
             )
-        return self._loaded[name]
+        found = self._loaded[name]
+        check_names(f"a picture of {self.key} {name}", found.pictures)
+        check_names(f"a claim of {self.key} {name}", [claim.name for claim in found.claims])
+        return found
 
     def _recipe(self, name: str) -> "Figure":
         """The figure of a module; a stranger's that cannot be loaded is one line of error."""
         try:
             return importlib.import_module(f"{self.package}.{name.replace('-', '_')}").figure
-        except Exception as error:
+        except RAISED as error:
             if self.package == f"limelight.papers.{self.key}":
                 raise  # a fault of our own
             raise cannot_load(f"{self.key} {name}", error) from error

@@ -9,7 +9,7 @@ from limelight._core.errors import InputError
 from limelight._page.report import Section
 from limelight._page.site import Chapter, write_site
 from limelight.papers import KEYS, _studied, known, load_each
-from limelight.papers.contents import Paper
+from limelight.papers.contents import RAISED, Paper, in_a_line
 from limelight.papers.pages import heading, section
 from limelight.papers.published import open_manifest
 from limelight.papers.recipe import Figure
@@ -45,10 +45,10 @@ def write_gallery(
     for one in papers:
         try:
             found.append(chapter(one, results))
-        except Exception as error:
+        except RAISED as error:
             if one.key in KEYS:
                 raise  # a fault of our own; a stranger's harms no other
-            failed[one.key] = " ".join(f"{type(error).__name__}: {error}".split())
+            failed[one.key] = in_a_line(error)
     found = [one for one in found if any(part.figures for part in one.sections)]
     for key in sorted({*published} - {one.key for one in found}):
         why = failed.get(key, f"the paper {key!r} is not at hand")

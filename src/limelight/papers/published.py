@@ -85,7 +85,7 @@ def pictures_of(
     table: Table, recipe: Figure | None, measure: str | None = None
 ) -> dict[str, Picture]:
     """Every picture of a run: as its recipe draws them, or plainly, one per measure."""
-    if recipe is not None and measure is None:
+    if recipe is not None and recipe.pictures and measure is None:
         return recipe.plots(table)
     names = [measure] if measure else plot.measures(table)
     return {name: plot.captioned(plot.plain(table, name), table) for name in names}

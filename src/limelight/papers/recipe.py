@@ -208,6 +208,8 @@ class Figure:
 
         Its title says what was found, from the verdicts on this table, its caption how it was made.
         """
+        if not self.pictures:
+            raise InputError(f"{self.name} has no picture", "limelight plot draws its measures")
         first = next(iter(self.pictures))
         name = name or first
         if name not in self.pictures:
@@ -238,7 +240,7 @@ class Figure:
         Raises:
             InputError: Where the picture holds what no chart can show, such as an image.
         """
-        name = name or min(self.pictures, key=lambda name: name not in self.charts)
+        name = name or min(self.pictures, key=lambda name: name not in self.charts, default="")
         if name in self.charts:
             with unforeseen(table):
                 return self.charts[name](table)
