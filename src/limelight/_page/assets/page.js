@@ -49,6 +49,7 @@
     for (const row of spec.vconcat) {
       if (row.concat) {
         const widths = row.concat.map((view) => view.width), many = widths.length;
+        const square = row.concat.filter((view) => view.width === view.height);  // stays so
         const all = widths.reduce((sum, each) => sum + each + 50, 30);
         const share = Math.floor((room - 20) / many) - 55;
         if (new Set(widths).size === 1 && share >= 150) {  // alike: all in one row, as wide as it goes
@@ -57,6 +58,7 @@
         row.columns = all <= room || share >= 150 ? many
           : Math.max(1, Math.floor(room / (Math.max(...widths) + 70)));
         for (const view of row.concat) view.width = Math.min(view.width, room - 70);
+        for (const view of square) view.height = view.width;
       } else row.width = wide;
     }
     return spec;
