@@ -204,9 +204,11 @@ def claim(verdict: Verdict, name: str, level: int = 4, more: str = "", paper: st
         if math.isfinite(verdict.value)
         else f'<p class="note small">{typeset(verdict.note or "No number.")}</p>'
     )
+    of, decided, _ = verdict.rule.partition(": holds if")
+    axis = f'<p class="axis">{typeset(of)}</p>' if decided and not missing else ""
     return (
         f'<article class="claim" id="{text(name)}">\n<h{level}><span>{typeset(verdict.statement)}'
-        f"</span>{badge(verdict.verdict)}</h{level}>\n{strip(verdict)}{missing}\n"
+        f"</span>{badge(verdict.verdict)}</h{level}>\n{strip(verdict)}{axis}{missing}\n"
         f'<details><summary>how it is decided</summary><dl class="small">{items}</dl>{more}'
         "</details>\n"
         f'<p class="id"><a href="#{text(name)}"><code>{text(verdict.claim)}</code></a>'
