@@ -164,7 +164,7 @@ def test_axes_change_and_the_numbers_stay(browser, pages):
     with Visit(browser, pages["explorer"]) as visit:
         visit.chart()
         before = sorted(10**y for y in visit.boundary())
-        visit.page.get_by_label("logarithmic upwards").uncheck()
+        visit.page.get_by_label("log scale upwards").uncheck()
         assert np.allclose(sorted(visit.boundary()), before, rtol=5e-3)
         title = lambda: visit.page.locator(".live svg text").all_text_contents()
         assert "α∗⁻²" in title()
@@ -172,7 +172,7 @@ def test_axes_change_and_the_numbers_stay(browser, pages):
         visit.settled()
         assert "1/(α∗−α#)" in title()
         lines_shown = visit.page.locator(".live .mark-line path").count()
-        visit.page.get_by_label("lines").uncheck()
+        visit.page.get_by_label("lines to compare with").uncheck()
         visit.settled()
         assert visit.page.locator(".live .mark-line path").count() < lines_shown
 
@@ -271,6 +271,25 @@ def test_dark_pages_are_dark_and_their_words_light(browser, pages):
             words = visit.page.locator(".live svg text").first.evaluate(style, "fill")
             assert (lightness(page) < 60) is dark
             assert (lightness(words) > 180) is dark
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_names_beside_lines_stand_out_from_the_page(browser, pages, scheme):
+    def luminance(colour):
+        parts = np.array([float(part) for part in re.findall(r"[\d.]+", colour)[:3]]) / 255
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    with Visit(browser, pages["player"], color_scheme=scheme) as visit:
+        visit.chart()
+        fill = "(words) => words.map((one) => getComputedStyle(one).fill)"
+        names = visit.page.locator(".live text", has_text=" queries").filter(has_not_text="(")
+        found = [*map(luminance, names.evaluate_all(fill))]
+        ground = visit.page.locator("body").evaluate("(b) => getComputedStyle(b).backgroundColor")
+        assert len(found) == 4
+        for one in found:
+            low, high = sorted((one, luminance(ground)))
+            assert (high + 0.05) / (low + 0.05) > 4.4  # 4.5, less what colours are rounded by
 
 
 @pytest.mark.parametrize("kind", ["report", "explorer", "dashboard"])

@@ -100,7 +100,7 @@ def test_a_count_leads_to_its_claims(browser, first, every):
         box = visit.page.locator(".filters").bounding_box()
         assert box is not None
         assert 0 <= box["y"] < 900
-        visit.page.locator(".cards li", has_text="Shallow Vision").locator(
+        visit.page.locator(".papers li", has_text="Shallow Vision").locator(
             "a", has_text="fail"
         ).click()
         assert asked(visit) == {"paper": "li2023", "verdict": "fails"}
@@ -133,7 +133,7 @@ def test_all_of_it_is_reached_by_keys(browser, first, every):
 def test_surprises_and_errata_come_first_and_lead_on(browser, first, every):
     with Visit(browser, first, reduced_motion="reduce") as visit:
         heads = visit.page.locator("h2").all_inner_texts()
-        assert heads == ["Most surprising", "Errata", "Papers", "Every claim"]
+        assert heads == ["Papers", "Most surprising", "Errata", "Every claim"]
         jumps = visit.page.get_by_role("navigation", name="On this page").get_by_role("link")
         assert jumps.all_inner_texts() == heads
         jumps.last.click()
@@ -166,4 +166,42 @@ def test_a_claim_leads_to_its_figure_and_the_figure_back(browser, first):
         assert visit.page.locator(".live input[type=range]").first.is_visible()
         visit.page.locator("header a").first.click()
         assert visit.page.url.endswith("index.html")
+        assert not visit.said
+
+
+def test_every_claim_is_a_square_that_leads_to_it(browser, first, every):
+    with Visit(browser, first, reduced_motion="reduce") as visit:
+        squares = visit.page.locator(".papers .mosaic a")
+        assert squares.count() == len(every)
+        told = squares.evaluate_all("(all) => all.map((one) => [one.className, one.title])")
+        for (kind, title), verdict in zip(told, every, strict=True):
+            assert kind == verdict.verdict.replace(" ", "-")
+            assert title.endswith(f"({verdict.verdict})")
+        number = next(i for i, v in enumerate(every) if v.claim == "1a.law")
+        squares.nth(number).click()
+        place = visit.page.locator("[id='li2023.1a.law']").bounding_box()
+        assert place is not None
+        assert 0 <= place["y"] < 900
+
+
+def test_the_page_of_a_paper_shows_its_figures_under_what_they_found(browser, first, chapters):
+    (part,) = chapters[0].sections
+    with Visit(browser, first.parent / "li2023" / "index.html") as visit:
+        card = visit.page.locator("[id='li2023.fig1a']")
+        assert (
+            card.get_by_role("heading").inner_text()
+            == "Examples needed grow as α∗−7.3, not as α∗−2"
+        )
+        assert part.title in card.inner_text()
+        shown = card.locator("img").bounding_box()
+        assert shown is not None
+        assert shown["width"] > 300
+        card.locator("a").first.click()
+        assert visit.page.url.endswith("li2023/fig1a.html")
+        assert visit.page.locator("h1").inner_text().startswith("Examples needed grow as")
+        visit.page.go_back()
+        visit.page.locator("header .counts a", has_text="fail").click()
+        assert asked(visit) == {"paper": "li2023", "verdict": "fails"}
+        fails = [v for v in part.verdicts if v.verdict == "fails"]
+        assert visit.page.locator(".filtered > article:visible").count() == len(fails) > 0
         assert not visit.said

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from PIL import Image
 
+from limelight import plot
 from limelight._core.errors import InputError
-from limelight._page.parts import DRAWN, outcome, still
+from limelight._page.parts import DRAWN, flat, outcome, still
 from limelight._page.report import Illustration, Section, StudyCost, report, write_report
 from limelight.chart import of_picture
 from limelight.claims import Verdict
@@ -281,6 +282,32 @@ def test_cost_and_nested_settings():
     for part in ("train.steps", "400", "1,200", "trials per second", "30", "compilations"):
         assert part in text
     assert "trials per second" not in Reader(one(cost=StudyCost(0, 0))).text
+
+
+def test_settings_that_are_lists_of_parts_are_told_one_by_one():
+    measures = [{"is": "measure.loss", "examples": 200}, {"is": "measure.accuracy"}]
+    assert flat({"rates": [1, 2], "measures": measures}) == [
+        ("rates", [1, 2]),
+        ("measures.0.is", "measure.loss"),
+        ("measures.0.examples", 200),
+        ("measures.1.is", "measure.accuracy"),
+    ]
+
+
+def test_a_small_picture_goes_without_its_title():
+    """Against the panels of the same picture that never had one."""
+    words = {"x_label": "x", "y_label": "y", "width": 3.4}
+    line = [("a", [0, 1], [0, 1])]
+    titled = plot.lines(line, title="A title over two lines, as findings often are", **words)
+    content = render(titled, dots_per_inch=DRAWN)
+    shown, _, height = still(content, 1.0, (titled.title, titled.subtitle))
+    bare, _, wanted = still(render(plot.lines(line, **words), dots_per_inch=DRAWN), 1.0)
+    assert abs(height - wanted) <= 1
+    dark = [
+        np.asarray(Image.open(io.BytesIO(one)).convert("L"), float) < 128 for one in (shown, bare)
+    ]
+    assert dark[0].sum() == pytest.approx(dark[1].sum(), rel=0.03)
+    assert not dark[0][:2].any()
 
 
 def test_an_empty_report_is_a_page():

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from limelight import plot
-from limelight.plot._draw.direct import readable
 from limelight.plot._indexed import indexed
+from limelight.plot._palette import readable
 from limelight.plot.style import DOTS_PER_INCH
 
 #: The palette of the lines (Okabe and Ito, 2008).

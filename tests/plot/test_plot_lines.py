@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from limelight import plot
 from limelight._core.errors import InputError
@@ -104,6 +105,17 @@ def test_every_line_has_its_name_beside_it(page, series, inside, listed):
     assert done.names_on_nothing()
     assert done.cut_off() == []
     assert done.crowded() == []
+
+
+def test_what_leads_to_a_name_in_the_margin_crosses_no_other(page):
+    close = [Series(f"a long name {i}", [0, 10], [0.5, 0.5 + i / 1e3]) for i in range(4)]
+    figure = curves(close, x_label="x", y_label="y", limits=(0, 1))
+    page(figure)
+    names = figure.axes[0].texts
+    assert len(names) == 4
+    for name in names:
+        words = Text.get_window_extent(name)  # without the line
+        assert name.arrow_patch.get_window_extent().x1 <= words.x0 + 1
 
 
 def test_a_name_stands_nearer_to_its_line_than_to_another(page):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from limelight.plot import Contour, Panel, Picture, Text, regions
-from limelight.plot._draw.direct import readable
+from limelight.plot._palette import readable
 from limelight.plot.style import COLOURS
 
 

@@ -7,7 +7,7 @@ of a page, a notebook or a terminal sees neither: `in_html` and `in_text` typese
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 Level = Literal["", "sub", "sup"]
@@ -47,16 +47,19 @@ _WORDS = "|".join(sorted(GREEK, key=len, reverse=True))
 # the field `world.sigma` keeps the name by which it is asked for.
 _GREEK = re.compile(rf"(?<![A-Za-z\\])(?<!\w\.)({_WORDS})(?![A-Za-z=]|-[a-z])")
 _LETTER = "A-Za-zα-ωΑ-Ω"
+_TEN = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)(?!\w)")
+_N50 = re.compile(r"\bN50\b")
 _SIGNS = (
     (re.compile(r"(?<=\S) - (?=\S)"), " − "),
     (re.compile(r"(?<=\d) x (?=\d)"), " × "),
     (re.compile(r"(?<![\w)\]}.-])-(?=[\d.])"), "−"),
 )
 _PLAIN = (
-    (re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)(?!\w)"), r"\1×10^{\2\3}"),
-    (re.compile(r"\bN50\b"), "N_{50}"),
+    (_TEN, r"\1×10^{\2\3}"),
+    (_N50, "N_{50}"),
     (re.compile(r"\blog2\b"), "log_{2}"),
-    (re.compile(r"\bsqrt(?=[ (])"), "√"),
+    (re.compile(r"\bsqrt(?=[ (\d])"), "√"),
+    (re.compile(r"(?<=\s)-(?=[A-Z]_)"), "−"),
     (re.compile(rf"(?<![A-Za-z])([{_LETTER}])_([A-Za-z0-9]+|[*#])"), r"\1_{\2}"),
     (re.compile(rf"(?<![{_LETTER}])([{_LETTER}])\*(?=[\s,.;:()\]|]|$)"), r"\1^{*}"),
     (re.compile(rf"(?<=[\w)}}{_LETTER}])\^([+-]?\d+(?:\.\d+)?|[+-]?[{_LETTER}]\b)"), r"^{\1}"),
@@ -113,6 +116,8 @@ def in_text(text: str) -> str:
         '1/(α∗−α#) and α∗⁻², D²'
         >>> in_text("1e-9, 7.81e-09, 21e3, 3 x 3")
         '10⁻⁹, 7.81×10⁻⁹, 21×10³, 3 × 3'
+        >>> in_text("between -V_i and |sqrt2 - s|")
+        'between −Vᵢ and |√2 − s|'
         >>> in_text("1 - r^2/2, e^-R, e^(-tV), e^(-lambda/2)")
         '1 − r²/2, e⁻ᴿ, e⁻ᵗⱽ, e^(−λ/2)'
         >>> in_text("$1/\\sqrt{m_k}$")
@@ -133,24 +138,32 @@ def in_text(text: str) -> str:
 
 
 def with_signs(text: str) -> str:
-    r"""Minus and times as signs, outside formulas; all else as it is.
+    r"""Minus and times as signs, and powers of ten and N50 raised and lowered, outside formulas.
 
     Example:
         >>> with_signs("1 - $a-b$, slope -2, a 3 x 3 average of x")
         '1 − $a-b$, slope −2, a 3 × 3 average of x'
+        >>> with_signs("N50 to within 1e-6, rates 5e-05 and 2e3")
+        'N₅₀ to within 10⁻⁶, rates 5×10⁻⁵ and 2×10³'
     """
-    for pattern, sign in _SIGNS:
+    for pattern, sign in ((_TEN, _raised), (_N50, "N₅₀"), *_SIGNS):
         text = "".join(_signed(text, pattern, sign))
     return text
 
 
-def _signed(text: str, pattern: re.Pattern, sign: str) -> Iterator[str]:
+def _signed(text: str, pattern: re.Pattern, sign: str | Callable[..., str]) -> Iterator[str]:
     end = 0
     for match in pattern.finditer(text):
         inside = text.count("$", 0, match.start()) % 2  # of a formula
-        yield text[end : match.start()] + (match[0] if inside else sign)
+        yield text[end : match.start()]
+        yield match[0] if inside else sign if isinstance(sign, str) else sign(match)
         end = match.end()
     yield text[end:]
+
+
+def _raised(match: re.Match) -> str:
+    ten = "10" + f"{match[2]}{match[3]}".translate(_UP)
+    return ten if match[1] == "1" else f"{match[1]}×{ten}"
 
 
 def in_mathtext(text: str) -> str:

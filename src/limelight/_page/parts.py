@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from limelight._core.errors import InputError
+from limelight._core.maths import in_text
 from limelight._core.strip import number, strip, where
 from limelight._page.shell import data, packed, text, typeset
 from limelight.chart import Chart
@@ -31,8 +32,9 @@ _KINDS = {
     "control": "a control: it is there to fail",
     "formula": "a formula: no trial is used",
 }
-#: Dots of a still picture per CSS pixel: alone, and behind a chart, where few readers see it.
-ALONE, BEHIND = 1.75, 1.5
+#: Dots of a still picture per CSS pixel: alone, behind a chart, where few readers see it, and in
+#: small.
+ALONE, BEHIND, SMALL = 1.75, 1.5, 1.1
 #: The colours that a still picture keeps. With 24, bands of confidence vanish.
 SHADES = 64
 #: From here on the lightest colour of a picture is its white ground.
@@ -52,6 +54,8 @@ class Illustration:
         chart: The same to be moved by a reader, where there is one.
         shaded: Whether its shades mean something, as those of a map: on a dark page it stays as it
             is on paper, where others are inverted.
+        title: What it found, in a sentence: over its chart, which has no title of its own.
+        subtitle: What stands under the title in the still picture.
     """
 
     figure: Any
@@ -59,6 +63,8 @@ class Illustration:
     alt: str = ""
     chart: Chart | None = None
     shaded: bool = False
+    title: str = ""
+    subtitle: str = ""
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,11 @@ class Numbers:
 
 def outcome(verdicts: Sequence[Verdict]) -> str:
     """What was found, in a sentence or two."""
+    return " ".join(filter(None, (tally(verdicts), furthest_off(verdicts))))
+
+
+def tally(verdicts: Sequence[Verdict]) -> str:
+    """How many claims hold, fail and are open, in a sentence."""
     decided = [v for v in verdicts if v.verdict in ("holds", "fails", "inconclusive")]
     if not decided:
         waits = bool(verdicts) and all(v.verdict == "not run" for v in verdicts)
@@ -104,14 +115,16 @@ def outcome(verdicts: Sequence[Verdict]) -> str:
         found = f"Of {len(decided)} claims, {', '.join(words[:-1])} and {words[-1]}."
     if unrun := sum(v.verdict == "not run" for v in verdicts):
         found += f" {unrun} more {'is' if unrun == 1 else 'are'} not run yet."
-    worst = furthest(decided)
+    return found
+
+
+def furthest_off(verdicts: Sequence[Verdict]) -> str:
+    """The claim that fails most clearly, in a sentence; nothing where none does."""
+    worst = furthest(verdicts)
     if worst is None:
-        return found
+        return ""
     said = worst.statement.rstrip(".")
-    return (
-        f"{found} Furthest off: “{said}”; measured {number(worst.value)}, it would hold"
-        f" {where(worst)}."
-    )
+    return f"Furthest off: “{said}”; measured {number(worst.value)}, it would hold {where(worst)}."
 
 
 def furthest(verdicts: Iterable[Verdict]) -> Verdict | None:
@@ -136,20 +149,22 @@ def badge(verdict: str, words: str = "") -> str:
     return f'<span class="badge {kind.replace(" ", "-")}">{sign} {text(words or verdict)}</span>'
 
 
-def counts(verdicts: Sequence[Verdict], chosen: Mapping[str, str] | None = None) -> str:
+def counts(
+    verdicts: Sequence[Verdict], chosen: Mapping[str, str] | None = None, there: str = ""
+) -> str:
     """How many claims hold, fail and stay open, as badges.
 
     Args:
         verdicts: Of the claims.
-        chosen: Where each badge leads to these claims on the same page: what else its filters are
-            set to.
+        chosen: Where each badge leads to these claims: what else the filters are set to.
+        there: The page that has the filters; this one when not given.
     """
     found, items = Counter(v.verdict for v in verdicts), []
     for kind in filter(found.get, BADGES):
         shown = badge(kind, f"{found[kind]} {kind if found[kind] == 1 else _plural(kind)}")
         if chosen is not None:
-            there = f"?{urlencode({**chosen, 'verdict': kind})}#claims"
-            shown = f'<a href="{text(there)}">{shown}</a>'
+            query = urlencode({**chosen, "verdict": kind})
+            shown = f'<a href="{text(f"{there}?{query}#claims")}">{shown}</a>'
         items.append(f"<li>{shown}</li>")
     return f'<ul class="counts">{"".join(items)}</ul>\n' if items else ""
 
@@ -189,9 +204,11 @@ def claim(verdict: Verdict, name: str, level: int = 4, more: str = "", paper: st
         if math.isfinite(verdict.value)
         else f'<p class="note small">{typeset(verdict.note or "No number.")}</p>'
     )
+    of, decided, _ = verdict.rule.partition(": holds if")
+    axis = f'<p class="axis">{typeset(of)}</p>' if decided and not missing else ""
     return (
         f'<article class="claim" id="{text(name)}">\n<h{level}><span>{typeset(verdict.statement)}'
-        f"</span>{badge(verdict.verdict)}</h{level}>\n{strip(verdict)}{missing}\n"
+        f"</span>{badge(verdict.verdict)}</h{level}>\n{strip(verdict)}{axis}{missing}\n"
         f'<details><summary>how it is decided</summary><dl class="small">{items}</dl>{more}'
         "</details>\n"
         f'<p class="id"><a href="#{text(name)}"><code>{text(verdict.claim)}</code></a>'
@@ -211,31 +228,35 @@ def _ends(verdict: Verdict) -> str:
 # --- figures and tables -----------------------------------------------------------------------
 
 
-def figure(picture: Any, name: str) -> str:
-    """A figure: the chart where scripts run, the still picture elsewhere and in print."""
+def figure(picture: Any, name: str, headed: bool = False) -> str:
+    """A figure: the chart where scripts run, the still picture elsewhere and in print.
+
+    Args:
+        picture: The figure.
+        name: Its anchor.
+        headed: Whether its title stands over it already.
+    """
     picture = picture if isinstance(picture, Illustration) else Illustration(picture)
     alt = text(picture.alt or picture.caption or "figure")
     if isinstance(picture.figure, Svg):
         image = picture.figure.element.replace("<svg ", f'<svg aria-label="{alt}" ', 1)
     else:
-        density = ALONE if picture.chart is None else BEHIND
-        content, width, height = still(picture.figure, density)
-        encoded = base64.b64encode(content).decode()
-        image = (
-            f'<img width="{width}" height="{height}" alt="{alt}" '
-            f'src="data:image/webp;base64,{encoded}">'
-        )
+        image = _image(picture.figure, alt, ALONE if picture.chart is None else BEHIND)
     live, caption, moving = "", picture.caption, ""
     if picture.chart is not None:
         controls = [vars(control) for control in picture.chart.controls]
         spec = {k: v for k, v in picture.chart.spec().items() if k != "$schema"}
-        live = (
+        if picture.title and not headed:
+            live = f'<p class="finding moving">{typeset(picture.title)}</p>\n'
+        live += (
             f'<script type="application/gzip" id="{text(name)}-data">{packed(spec)}</script>\n'
             f'<div class="live" role="group" aria-label="{text(picture.chart.title or caption)}"'
             f' data-chart="{text(name)}-data" data-renderer="{picture.chart.renderer}"'
             f' data-controls="{text(data(controls))}"></div>\n'
         )
-        head = f"{picture.chart.title}." if picture.chart.title else caption
+        told = picture.chart.title not in ("", in_text(picture.title))
+        head = picture.chart.title if told else caption
+        head = f"{head}." if head else ""
         moving = f'<span class="moving">{typeset(" ".join((head, picture.chart.caption)))}</span>'
     words = typeset(caption)
     if moving:
@@ -244,6 +265,24 @@ def figure(picture: Any, name: str) -> str:
     kind = ' class="shaded"' if picture.shaded else ""
     shown = f'{live}<div class="still">{image}</div>\n{words}'
     return f'<figure id="{text(name)}"{kind}>\n{shown}</figure>\n'
+
+
+def thumbnail(picture: Any) -> str:
+    """A figure in small, without its title, which stands beside it."""
+    if not isinstance(picture, Illustration) or isinstance(picture.figure, Svg):
+        return ""
+    kind = ' class="shaded"' if picture.shaded else ""
+    heading = picture.title, picture.subtitle
+    return f"<figure{kind}>{_image(picture.figure, '', SMALL, heading)}</figure>"
+
+
+def _image(picture: Any, alt: str, density: float, less: tuple[str, str] = ("", "")) -> str:
+    content, width, height = still(picture, density, less)
+    encoded = base64.b64encode(content).decode()
+    return (
+        f'<img width="{width}" height="{height}" alt="{alt}" '
+        f'src="data:image/webp;base64,{encoded}">'
+    )
 
 
 def side_by_side(pictures: Iterable[Illustration], names: Any) -> str:
@@ -257,8 +296,12 @@ def side_by_side(pictures: Iterable[Illustration], names: Any) -> str:
     return f'<div class="beside">\n{found}</div>\n' if found else ""
 
 
-def still(picture: Any, density: float = ALONE) -> tuple[bytes, int, int]:
+def still(
+    picture: Any, density: float = ALONE, less: tuple[str, str] = ("", "")
+) -> tuple[bytes, int, int]:
     """A picture as a small file, finer than it is shown, and its size on the page.
+
+    Title and subtitle are cut off where they are given.
 
     Lossless WebP of few colours: thin lines and words stay sharp, and it takes five sixths of the
     bytes of the same dots as PNG. What loses detail (WebP, AVIF) is larger at an equal look.
@@ -275,6 +318,11 @@ def still(picture: Any, density: float = ALONE) -> tuple[bytes, int, int]:
     except Exception:
         raise InputError("a picture is neither a figure nor a PNG file") from None
     dots = float(image.info.get("dpi", (DRAWN,))[0]) or DRAWN
+    if any(less):
+        from limelight.plot.style import heading_height
+
+        top = round(dots * heading_height(*less, image.width / dots))
+        image = image.crop((0, min(top, image.height - 1), image.width, image.height))
     width, height = (max(1, round(96 * side / dots)) for side in image.size)
     size = (max(1, round(width * density)), max(1, round(height * density)))
     image = image.convert("RGB")
@@ -332,6 +380,8 @@ def flat(values: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
     """Nested settings as dotted names, as they are written on the command line."""
     out: list[tuple[str, Any]] = []
     for name, value in values.items():
+        if isinstance(value, list | tuple) and any(isinstance(one, Mapping) for one in value):
+            value = {str(place): one for place, one in enumerate(value)}
         if isinstance(value, Mapping):
             out += flat(value, f"{before}{name}.")
         else:

@@ -15,7 +15,7 @@ from typing import Any
 from limelight._core.errors import InputError
 from limelight._core.files import write_whole
 from limelight._page import parts
-from limelight._page.parts import Illustration, Numbers, Svg, outcome
+from limelight._page.parts import Illustration, Numbers, Svg, furthest_off, outcome, tally
 from limelight._page.shell import page, text, typeset
 from limelight.claims import Verdict
 from limelight.plot.marks import Number
@@ -27,6 +27,8 @@ __all__ = ["Illustration", "Numbers", "Section", "StudyCost", "Svg", "report", "
 STUDIED = "What is studied"
 #: Pictures of what several sections study at most.
 MOST = 4
+#: How to read the strip of a claim.
+KEY = "Shaded: where a claim holds. Dot and bar: what was measured, with its interval."
 
 
 @dataclass(frozen=True)
@@ -88,14 +90,20 @@ class Section:
     place: str = ""
     studied: Sequence[Illustration] = ()
 
+    @property
+    def heading(self) -> str:
+        """What its first figure found; its title where that says nothing."""
+        return getattr(next(iter(self.figures), None), "title", "") or self.title
 
-def report(title: str, sections: Sequence[Section], statement: str = "") -> str:
+
+def report(title: str, sections: Sequence[Section], statement: str = "", about: str = "") -> str:
     """The page as a string of HTML.
 
     Args:
         title: The heading of the page.
         sections: One for each study.
         statement: What is claimed or asked, under the heading.
+        about: What the page is, in small letters under its heading.
 
     Example:
         >>> page = report("Two <plus> two", [Section("sum", "A sum", rerun=["limelight verify"])])
@@ -105,25 +113,26 @@ def report(title: str, sections: Sequence[Section], statement: str = "") -> str:
     names = Anchors()
     every = [verdict for section in sections for verdict in section.verdicts]
     anchors = [names.new(section.name or "study") for section in sections]
-    lead = statement or (outcome(every) if len(sections) > 1 else "")
-    lead = f'<p class="lead">{typeset(lead)}</p>\n' if lead else ""
     several = len(sections) > 1
+    lead = statement or (furthest_off(every) or outcome(every) if several else "")
+    lead = f'<p class="lead">{typeset(lead)}</p>\n' if lead else ""
+    about = f'<p class="soft">{typeset(about)}</p>\n' if about else ""
     badges = parts.counts(every) if several else ""
-    header = f"<header>\n<h1>{typeset(title)}</h1>\n{lead}{badges}</header>\n"
+    header = f"<header>\n<h1>{typeset(title)}</h1>\n{about}{badges}{lead}</header>\n"
     body = "".join(
-        section_html(replace(section, studied=()) if several else section, name, names)
+        section_html(replace(section, studied=()) if several else section, name, names, said=title)
         for section, name in zip(sections, anchors, strict=True)
     )
     nav = _contents(sections, anchors) if several else ""
-    about = parts.folded(STUDIED, parts.side_by_side(_shared(sections), names)) if several else ""
-    main = f'<main id="content">\n{about}{body}</main>\n'
+    studied = parts.side_by_side(_shared(sections), names) if several else ""
+    main = f'<main id="content">\n{body}{parts.folded(STUDIED, studied)}</main>\n'
     wrapped = f'<div class="with-nav">\n{nav}{main}</div>\n' if nav else main
     charts = any(getattr(one, "chart", None) for s in sections for one in s.figures)
     return page(title, header + wrapped + _versions(sections), charts=charts)
 
 
 def write_report(
-    path: str | Path, title: str, sections: Sequence[Section], statement: str = ""
+    path: str | Path, title: str, sections: Sequence[Section], statement: str = "", about: str = ""
 ) -> None:
     """Write the page of `report`, whole or not at all.
 
@@ -132,7 +141,7 @@ def write_report(
     """
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise InputError(f"a report is an HTML page: {path}", "use .html")
-    write_whole(path, report(title, sections, statement).encode())
+    write_whole(path, report(title, sections, statement, about).encode())
 
 
 class Anchors:
@@ -152,28 +161,50 @@ class Anchors:
         return found
 
 
-def section_html(section: Section, name: str, names: Anchors, level: int = 2) -> str:
-    """A study as a section: the outcome, the figure, the claims, the rest folded away."""
-    found = outcome(section.verdicts)
-    pictures = [parts.figure(one, names.new(f"{name}.figure")) for one in section.figures]
+def section_html(
+    section: Section, name: str, names: Anchors, level: int = 2, said: str = ""
+) -> str:
+    """A study as a section: what was found, the figure, the claims, the rest folded away.
+
+    Args:
+        section: The study.
+        name: Its anchor.
+        names: The anchors of the page.
+        level: Of its heading.
+        said: The heading of the page, which is not said again.
+    """
+    found, furthest = tally(section.verdicts), furthest_off(section.verdicts)
+    pictures = [
+        parts.figure(one, names.new(f"{name}.figure"), headed=number == 0)
+        for number, one in enumerate(section.figures)
+    ]
     claims = "".join(
         parts.claim(v, names.new(parts.anchor(v)), level + 2) for v in section.verdicts
     )
     rest = "".join(pictures[1:])
-    place = f'<p class="eyebrow">{typeset(section.place)}</p>\n' if section.place else ""
+    told = "" if section.title in (section.heading, said) else section.title
+    eyebrow = " · ".join(filter(None, (section.place, told)))
     return (
-        f'<section id="{text(name)}">\n{place}<h{level}>{typeset(section.title)}</h{level}>\n'
-        + (f'<p class="lead">{typeset(found)}</p>\n' if found else "")
-        + (f"<p>{typeset(section.statement)}</p>\n" if section.statement else "")
+        f'<section id="{text(name)}">\n'
+        + (f'<p class="eyebrow">{typeset(eyebrow)}</p>\n' if eyebrow else "")
+        + f"<h{level}>{typeset(section.heading)}</h{level}>\n"
+        + (f'<p class="lead">{_sentences(section.statement, found)}</p>\n' if found else "")
+        + (f"<p>{typeset(section.statement)}</p>\n" if section.statement and not found else "")
         + "".join(pictures[:1])
         + parts.folded(STUDIED, parts.side_by_side(section.studied, names))
         + (f"<h{level + 1}>Claims</h{level + 1}>\n" if claims else "")
+        + (f"<p>{typeset(furthest)}</p>\n" if furthest else "")
         + (f'<p class="remark">{typeset(section.remark)}</p>\n' if section.remark else "")
+        + (f'<p class="soft small">{KEY}</p>\n' if claims else "")
         + (f'<div class="claims">\n{claims}</div>\n' if claims else "")
         + (f"<h{level + 1}>More figures</h{level + 1}>\n{rest}" if rest else "")
         + _folded(section)
         + "</section>\n"
     )
+
+
+def _sentences(*said: str) -> str:
+    return " ".join(typeset(one) for one in said if one)
 
 
 def _shared(sections: Sequence[Section]) -> list[Illustration]:

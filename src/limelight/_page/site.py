@@ -11,8 +11,8 @@ from limelight._core.files import write_whole
 from limelight._core.maths import in_text
 from limelight._core.strip import strip
 from limelight._page import parts
-from limelight._page.parts import outcome
-from limelight._page.report import STUDIED, Anchors, Section, section_html
+from limelight._page.parts import furthest_off
+from limelight._page.report import KEY, STUDIED, Anchors, Section, section_html
 from limelight._page.shell import page, shared_files, text, typeset
 from limelight.claims import KINDS, Verdict, most_surprising
 
@@ -65,25 +65,22 @@ def write_site(folder: str | Path, title: str, chapters: Sequence[Chapter]) -> l
 
 
 def dashboard(title: str, chapters: Sequence[Chapter]) -> str:
-    """Every claim with its strip; the most surprising ones, the errata and the papers first."""
+    """Every claim in small, by paper; the most surprising ones, the errata, and all with strips."""
     names = Anchors()
     every = [(c, s, file, v) for c in chapters for s, file in _files(c) for v in s.verdicts]
     verdicts = [v for *_, v in every]
     at = {id(v): f"{c.key}/{file}#{parts.anchor(v)}" for c, _, file, v in every}
-    tiles = "".join(_tile(c, s, file, v, names) for c, s, file, v in every)
-    papers = "".join(
-        f'<li><a href="{text(c.key)}/index.html"><strong>{typeset(c.title)}</strong></a>'
-        f'<p class="soft small">{typeset(c.about)}</p>'
-        f"{parts.counts([v for s in c.sections for v in s.verdicts], {'paper': c.key})}</li>\n"
-        for c in chapters
-    )
+    places = {id(v): names.new(parts.anchor(v)) for v in verdicts}
+    tiles = "".join(_tile(c, s, file, v, places[id(v)]) for c, s, file, v in every)
+    papers = "".join(_paper(c, places) for c in chapters)
     sections = {
+        "papers": ("Papers", f'<ul class="papers">\n{papers}</ul>'),
         "surprising": ("Most surprising", _surprises(verdicts, at)),
         "errata": ("Errata", _errata(chapters)),
-        "papers": ("Papers", f'<ul class="cards">\n{papers}</ul>'),
         "claims": (
             "Every claim",
-            f'{_filters(chapters)}<div class="claims filtered">\n{tiles}</div>\n',
+            f'<p class="soft">{KEY}</p>\n{_filters(chapters)}'
+            f'<div class="claims filtered">\n{tiles}</div>\n',
         ),
     }
     sections = {name: one for name, one in sections.items() if one[1]}
@@ -108,13 +105,29 @@ def _lead(chapters: Sequence[Chapter], verdicts: Sequence[Verdict]) -> str:
     figures = sum(bool(s.figures) for c in chapters for s in c.sections)
     trials = sum(s.cost.trials for c in chapters for s in c.sections if s.cost)
     return (
-        f"{len(chapters)} papers, {figures} figures and {len(verdicts)} claims, each with a"
-        f" rule that decides it on trials that anyone can run again ({trials:,} of them behind this"
-        " page)."
+        f"What theory says of attention, tried: {len(verdicts)} claims on {figures} figures of"
+        f" {len(chapters)} papers, each decided by a rule on trials that anyone can run again"
+        f" ({trials:,} so far)."
     )
 
 
-def _tile(chapter: Chapter, section: Section, file: str, verdict: Verdict, names: Anchors) -> str:
+def _paper(chapter: Chapter, places: Mapping[int, str]) -> str:
+    """A paper, and a small square for every claim of it, which leads to its tile."""
+    verdicts = [v for section in chapter.sections for v in section.verdicts]
+    squares = "".join(
+        f'<a tabindex="-1" class="{v.verdict.replace(" ", "-")}" href="#{text(places[id(v)])}"'
+        f' title="{text(f"{in_text(v.statement)} ({v.verdict})")}"></a>'
+        for v in verdicts
+    )
+    return (
+        f'<li><div><h3><a href="{text(chapter.key)}/index.html">{typeset(chapter.title)}</a></h3>'
+        f'<p class="soft small">{typeset(chapter.about)}</p></div>\n<div>'
+        f'<div class="mosaic" aria-hidden="true">{squares}</div>'
+        f"{parts.counts(verdicts, {'paper': chapter.key})}</div></li>\n"
+    )
+
+
+def _tile(chapter: Chapter, section: Section, file: str, verdict: Verdict, name: str) -> str:
     said = " ".join((verdict.claim, verdict.statement, in_text(verdict.statement),
                      verdict.reference, section.title, chapter.key))  # fmt: skip
     facts = {
@@ -130,7 +143,7 @@ def _tile(chapter: Chapter, section: Section, file: str, verdict: Verdict, names
         f'<p><a href="{text(link)}">{typeset(section.title)}</a> ({typeset(section.place)})</p>'
         f"<p>{typeset(section.statement)}</p>{rerun}"
     )
-    made = parts.claim(verdict, names.new(parts.anchor(verdict)), 3, more, chapter.key)
+    made = parts.claim(verdict, name, 3, more, chapter.key)
     data = "".join(f' data-{name}="{text(value)}"' for name, value in facts.items())
     return made.replace('<article class="claim"', f'<article class="claim"{data}', 1)
 
@@ -199,32 +212,30 @@ def _errata(chapters: Sequence[Chapter]) -> str:
 
 
 def paper_page(title: str, chapter: Chapter) -> str:
-    """A paper: its figures, each with what was found and the strips of its claims."""
+    """A paper: its figures in small, each under what was found, and what it studies."""
     verdicts = [v for section in chapter.sections for v in section.verdicts]
-    figures = "".join(
-        f'<section id="{text(section.name)}">\n<p class="eyebrow">{typeset(section.place)}</p>\n'
-        f'<h2><a href="{text(file)}">{typeset(section.title)}</a></h2>\n'
-        f'<p>{typeset(outcome(section.verdicts))}</p>\n<ul class="cards">\n'
-        + "".join(
-            f'<li>{parts.badge(v.verdict)} <a href="{text(file)}#{text(parts.anchor(v))}">'
-            f"{typeset(v.statement)}</a>{strip(v)}</li>\n"
-            for v in section.verdicts
-        )
-        + "</ul></section>\n"
-        for section, file in _files(chapter)
-    )
-    contents = "".join(
-        f'<li><a href="#{text(s.name)}">{typeset(s.title)}</a></li>\n' for s in chapter.sections
-    )
+    figures = "".join(_card(section, file) for section, file in _files(chapter))
+    furthest = furthest_off(verdicts)
     body = (
         f'<header>\n<p class="eyebrow"><a href="../index.html">{typeset(title)}</a></p>\n'
         f'<h1>{typeset(chapter.title)}</h1>\n<p class="soft">{typeset(chapter.about)}</p>\n'
-        f'<p class="lead">{typeset(outcome(verdicts))}</p>\n{parts.counts(verdicts)}</header>\n'
-        '<div class="with-nav">\n<nav class="contents" aria-label="Contents">'
-        f"<strong>Figures</strong><ol>\n{contents}</ol></nav>\n"
-        f'<main id="content">\n{_studied(chapter)}{figures}</main>\n</div>\n'
+        f"{parts.counts(verdicts, {'paper': chapter.key}, '../index.html')}"
+        + (f'<p class="lead">{typeset(furthest)}</p>\n' if furthest else "")
+        + f'</header>\n<main id="content">\n<ul class="cards figures">\n{figures}</ul>\n'
+        f"{_studied(chapter)}</main>\n"
     )
     return page(chapter.title, body, up="../")
+
+
+def _card(section: Section, file: str) -> str:
+    """A figure in small: what was found, where it stands, how its claims are decided."""
+    told = "" if section.title == section.heading else section.title
+    place = " · ".join(filter(None, (section.place, told)))
+    return (
+        f'<li id="{text(section.name)}"><a href="{text(file)}">'
+        f"<h2>{typeset(section.heading)}</h2>{''.join(map(parts.thumbnail, section.figures[:1]))}"
+        f'</a><p class="soft small">{typeset(place)}</p>{parts.counts(section.verdicts)}</li>\n'
+    )
 
 
 def _studied(chapter: Chapter) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from limelight._core.maths import in_text
-from limelight.chart.chart import finite
+from limelight.chart.chart import finite, plain
 from limelight.fit import Edge, wilson
 from limelight.plot.marks import as_series
 from limelight.table import Table
@@ -59,7 +59,7 @@ class Part:
                 for level in made.levels
             ]
             failing = made.conditions(table, at) if made.conditions else ()
-            where = ", ".join(f"{in_text(k)} {v:.4g}" for k, v in _words(made, at).items())
+            where = ", ".join(f"{in_text(k)} {plain(v)}" for k, v in _words(made, at).items())
             found.append(
                 {
                     "id": 1000 * self.number + len(found),

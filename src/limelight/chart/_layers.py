@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from limelight._core.maths import in_text
-from limelight.chart.chart import COLOURS, DASHES, FAINT, INK, MUTED, SHADES
+from limelight.chart.chart import COLOURS, DASHES, FAINT, INK, MUTED, SHADES, plain
 from limelight.plot.marks import (
     Bars,
     Bundle,
@@ -22,10 +22,15 @@ from limelight.plot.marks import (
     flat,
 )
 
+#: How a number under the pointer is written: 28,000 and 0.7185, never 2.8e+4.
+VALUE = ",.4~r"
 #: Points of a line from which they are not marked one by one; they still answer the pointer.
 MANY = 60
 #: Lines of a bundle at most: more are thinned out evenly.
 THIN = 60
+#: Markers of their own: a shape of Vega, turned by so many degrees.
+_OWN = {"o": ("circle", 0), "s": ("square", 0), "x": ("cross", 45), "+": ("cross", 0),
+        "|": ("stroke", 90), "_": ("stroke", 0)}  # fmt: skip
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 _PARTS = {"ink": INK, "muted": MUTED, "faint": FAINT, "white": "#ffffff"}
 
@@ -56,15 +61,13 @@ def layers(
     if isinstance(mark, Bars):
         rows = [{"x": a, "y": b} for a, b in zip(flat(mark.x), flat(mark.y), strict=True)]
         colour, *_ = look(mark, looks)
+        tips = _tips({"x": x, "y": y})
         return [
             {
                 "data": {"values": _known(rows)},
+                "transform": tips["transform"],
                 "mark": {"type": "bar", "color": colour, "size": 22},
-                "encoding": {
-                    "x": x | {"field": "x"},
-                    "y": y | {"field": "y"},
-                    "tooltip": _tips("y"),
-                },
+                "encoding": {"x": x | {"field": "x"}, "y": y | {"field": "y"}} | tips["encoding"],
             }
         ]
     if isinstance(mark, Reference):
@@ -110,7 +113,7 @@ def _series(mark: Series, looks: Any, x: Any, y: Any, ends: Any) -> list[dict[st
     whole = _known(rows)
     base, found = {"data": {"values": whole}}, []
     place = {"x": x | {"field": "x"}, "y": y | {"field": "y"}}
-    tips = _tips("x", "y", *(("low", "high") if mark.has_band else ()), name=bool(name))
+    tips = _tips({"x": x, "y": y}, band=mark.has_band, name=bool(name))
     points = isinstance(mark, Points)
     if mark.has_band and not isinstance(mark, Guide):
         kind = (
@@ -131,15 +134,17 @@ def _series(mark: Series, looks: Any, x: Any, y: Any, ends: Any) -> list[dict[st
         dot |= {"shape": _SHAPES[shape % len(_SHAPES)], "opacity": 1 if len(whole) < MANY else 0}
         if points:
             dot |= _dots(mark)
-        found.append({**base, "mark": dot, "encoding": place | {"tooltip": tips}})
+        dots = {**base, "transform": tips["transform"], "mark": dot}
+        found.append({**dots, "encoding": place | tips["encoding"]})
     return found
 
 
 def _dots(mark: Points) -> dict[str, Any]:
     """How separate marks look; those without a mark of their own answer the pointer alone."""
     found: dict[str, Any] = {"opacity": float(mark.opacity) if mark.marker != "" else 0}
-    if mark.marker in ("|", "_"):
-        found |= {"shape": "stroke", "angle": 90 if mark.marker == "|" else 0, "filled": False}
+    if mark.marker in _OWN:
+        shape, angle = _OWN[str(mark.marker)]
+        found |= {"shape": shape, "angle": angle, "filled": shape != "stroke"}
     return found | ({"filled": False} if mark.hollow else {})
 
 
@@ -211,7 +216,7 @@ def _map(mark: Map, x: Any, y: Any, told: set[str]) -> list[dict[str, Any]]:
         columns, rows_at = flat(mark.x), flat(mark.y)
         wide = borders_of(columns, x["scale"]["type"] == "log")
         high = borders_of(rows_at, y["scale"]["type"] == "log")
-        names = [[f"{c:.4g}, {r:.4g}" for c in columns] for r in rows_at]
+        names = [[f"{plain(c)}, {plain(r)}" for c in columns] for r in rows_at]
     known = values[np.isfinite(values)]
     low = mark.low if mark.low is not None else (known.min() if len(known) else 0.0)
     top = mark.high if mark.high is not None else (known.max() if len(known) else 1.0)
@@ -237,7 +242,7 @@ def _map(mark: Map, x: Any, y: Any, told: set[str]) -> list[dict[str, Any]]:
     nothing = FAINT if mark.missing != "blank" else "transparent"
     tips = [
         {"field": "at", "title": "at"},
-        {"field": "value", "title": in_text(mark.label) or "value", "format": ".3~g"},
+        {"field": "value", "title": in_text(mark.label) or "value", "format": VALUE},
     ]
     shade = {
         "condition": {"test": "!isValid(datum.value)", "value": nothing},
@@ -262,12 +267,24 @@ def _map(mark: Map, x: Any, y: Any, told: set[str]) -> list[dict[str, Any]]:
     return found
 
 
-def _tips(*names: str, name: bool = False) -> list[dict[str, Any]]:
-    title = {"x": "at", "y": "value", "low": "interval from", "high": "to"}
-    found = [
-        {"field": n, "title": title[n], "type": "quantitative", "format": ".3~g"} for n in names
-    ]
-    return [*([{"field": "name", "title": " "}] if name else []), *found]
+def _tips(sides: Mapping[str, Any], *, band: bool = False, name: bool = False) -> dict[str, Any]:
+    """What a mark says under the pointer, in the words of the axes: a transform, an encoding."""
+    words = {"x": ("datum.x", ",.6~r", "across"), "y": ("datum.y", VALUE, "value")}
+    told, titles = [], []
+    for side, (value, form, plainly) in words.items():
+        axis = sides[side]["axis"]
+        written = f"format({value}, '{form}')"
+        named = str(axis.get("labelExpr", "")).removesuffix(" || ''")
+        if named.startswith("{"):  # an axis with names at some places
+            written = f"{named.replace('datum.value', value)} || {written}"
+        told.append({"calculate": written, "as": f"{side}_told"})
+        titles.append({"field": f"{side}_told", "title": axis.get("title") or plainly})
+    if band:
+        ends = (f"format(datum.{end}, '{VALUE}')" for end in ("low", "high"))
+        told.append({"calculate": " + ' to ' + ".join(ends), "as": "band"})
+        titles.append({"field": "band", "title": "interval"})
+    tips = [*([{"field": "name", "title": " "}] if name else []), *titles]
+    return {"transform": told, "encoding": {"tooltip": tips}}
 
 
 def _known(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

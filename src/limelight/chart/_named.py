@@ -10,6 +10,7 @@ import numpy as np
 from limelight._core.maths import in_text
 from limelight.chart._layers import look
 from limelight.plot import _room as room
+from limelight.plot._palette import readable
 from limelight.plot.marks import Bundle, Guide, Points, Reference, Series, flat
 from limelight.plot.picture import Panel
 
@@ -76,7 +77,7 @@ def over(names: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
             "mark": {
                 "type": "text",
                 "align": "left",
-                "color": colour,
+                "color": readable(colour),
                 "baseline": "bottom",
                 "limit": {"expr": "beside ? 400 : width"},
             },
@@ -207,7 +208,7 @@ def _written(
     x, y = _values((held, low + high / 2), panel, ends, size)
     words = {"type": "text", "baseline": "middle", "fontWeight": 600}
     words["align"] = ("left", "center", "right")[third]
-    words |= {"color": colour}
+    words |= {"color": readable(colour)}
     data = {"values": [{"x": x, "y": y, "name": in_text(spot.label)}]}
     place = {name: side | {"field": name} for name, side in place.items()}
     told = place | {"text": {"field": "name"}}

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from limelight._core.maths import in_text
 from limelight.chart.notebook import framed
 
 View = Mapping[str, Any]
@@ -147,6 +148,16 @@ class Chart:
 def finite(values: Any) -> list[float | None]:
     """Numbers for JSON, to six digits; what is not finite is `None`."""
     return [float(f"{v:.6g}") if math.isfinite(v) else None for v in np.asarray(values, float)]
+
+
+def plain(value: float) -> str:
+    """A number as a reader would write it, to four digits.
+
+    Example:
+        >>> plain(28000), plain(0.71852), plain(2e-9)
+        ('28,000', '0.7185', '2×10⁻⁹')
+    """
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else in_text(f"{value:.4g}")
 
 
 def number(value: str) -> str:

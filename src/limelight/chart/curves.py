@@ -13,6 +13,7 @@ from limelight._core.maths import in_text
 from limelight.chart._layers import borders_of, colour_of, layers, look
 from limelight.chart._named import GAP, NARROW, over, placed
 from limelight.chart.chart import COLOURS, Chart, View, number, scale_of
+from limelight.plot._palette import readable
 from limelight.plot.marks import (
     Bars,
     Bundle,
@@ -184,21 +185,23 @@ def _axis(axis: Axis, matrix: Map | None, ends: tuple[float, float]) -> dict[str
         found |= {"labels": False, "ticks": False}
     elif axis.log:
         values = _decades(*ends)
-        told = json.dumps([_written(value) for value in values], ensure_ascii=False)
+        told = json.dumps(_written(values), ensure_ascii=False)
         found |= {"values": values, "labelExpr": f"{told}[indexof({values}, datum.value)] || ''"}
     else:
         found |= {"tickCount": 5}
     return found
 
 
-def _written(value: float) -> str:
-    """A number on a logarithmic axis: 5,750 and 0.01, but ten to a power beyond.
+def _written(values: Sequence[float]) -> list[str]:
+    """Numbers on a logarithmic axis: 5,750 and 0.01; all as powers of ten on one that goes beyond.
 
     Example:
-        >>> _written(5750.0), _written(0.01), _written(2e-12), _written(1e9)
-        ('5,750', '0.01', '2×10⁻¹²', '10⁹')
+        >>> _written([0.01, 5750.0]), _written([1.0, 1e3, 1e6])
+        (['0.01', '5,750'], ['1', '10³', '10⁶'])
     """
-    return f"{value:,.10g}" if 1e-4 <= value < 1e7 else in_text(f"{value:.0e}")
+    plain = all(1e-4 <= value < 1e6 for value in values)
+    told = lambda value: f"{value:,.10g}" if plain or value == 1 else in_text(f"{value:.0e}")
+    return ["10" if word == "10¹" else word for word in map(told, values)]
 
 
 def _ends(panel: Panel, axis: Axis, side: int) -> tuple[float, float]:
@@ -300,7 +303,7 @@ def _names(
                 "type": "text",
                 "align": "left",
                 "dx": 8,
-                "color": colour,
+                "color": readable(colour),
                 "fontWeight": 600,
                 "limit": {"expr": "beside ? 400 : width"},
             },

@@ -193,7 +193,7 @@ class Explorer:
             layers.append(_crosses(self.marked[0]))
         layers += _lines(named) if named else []
         layers += [*_edge(), _title()]
-        title = {"text": {"expr": "facts[part][level]"}} if self.fact else ""
+        title = {"text": {"expr": "facts[part][level]"}, "fontSize": 16} if self.fact else ""
         return {"height": HEIGHT, "layer": layers, **({"title": title} if title else {})}
 
     def _strip(self) -> dict[str, Any]:
@@ -243,16 +243,16 @@ class Explorer:
         label = f"a trial succeeds if its {in_text(self.measured)} is {sign}"
         found.append(Control("level", label, [f"{v:g}" for v in self.levels], self._start))
         names = [in_text(name) for name in self.across]
-        found.append(Control("across", "across", names, form="choice"))
+        found.append(Control("across", "horizontal axis", names, form="choice"))
         if positive:
             found.append(
-                Control("wide", "logarithmic across", ("off", "on"), int(wide), form="switch")
+                Control("wide", "log scale across", ("off", "on"), int(wide), form="switch")
             )
         found.append(
-            Control("high", "logarithmic upwards", ("off", "on"), int(self.log), form="switch")
+            Control("high", "log scale upwards", ("off", "on"), int(self.log), form="switch")
         )
         if theory:
-            found.append(Control("shown", "lines", ("off", "on"), 1, form="switch"))
+            found.append(Control("shown", "lines to compare with", ("off", "on"), 1, form="switch"))
         return [control for control in found if len(control.options) > 1]
 
     def _caption(self) -> str:

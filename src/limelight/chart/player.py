@@ -1,5 +1,6 @@
 """The training player: maps, strips and curves of a training, moved together by one slider."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -85,6 +86,7 @@ def player(
     limits: tuple[float, float] | None = None,
     log: bool = False,
     word: str = "training step",
+    start: float = math.inf,
     title: str = "The course of training",
     caption: str = "",
 ) -> Chart:
@@ -99,6 +101,7 @@ def player(
         limits: Its ends.
         log: Whether it is logarithmic.
         word: What a step is.
+        start: The step shown at first, or the last before it.
         title: What it is.
         caption: How to read it.
 
@@ -111,6 +114,7 @@ def player(
     for one in (*films, *strips):
         if len(np.asarray(one.frames)) != len(at):
             raise InputError(f"{one.title!r} has {len(np.asarray(one.frames))} frames of {len(at)}")
+    first = max(0, int(np.searchsorted(at, start, side="right")) - 1)
     data, small = {}, []
     for number, film in enumerate(films):
         data[f"film{number}"] = _cells(film)
@@ -124,7 +128,7 @@ def player(
     return Chart(
         rows=rows,
         data=data,
-        controls=[Control("frame", word, [f"{v:,.0f}" for v in at], len(at) - 1, "player")],
+        controls=[Control("frame", word, [f"{v:,.0f}" for v in at], first, "player")],
         constants={"steps": finite(at)},
         title=title,
         caption=caption,
@@ -277,8 +281,8 @@ def _curves(
     dash["scale"] = {"domain": names, "range": [DASHES[i % 5] for i in range(len(names))]}
     tips = [
         {"field": "name", "title": " "},
-        {"field": "x", "title": word, "format": ",~g"},
-        {"field": "y", "title": "value", "format": ".3~g"},
+        {"field": "x", "title": word, "format": ",.6~r"},
+        {"field": "y", "title": "value", "format": ",.4~r"},
     ]
     known = {"x": x, "y": y, "color": colour}
     layers: list[dict[str, Any]] = [

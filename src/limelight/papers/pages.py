@@ -36,7 +36,7 @@ MOST = 60_000
 def write_page(path: str | Path, stores: Iterable[str | Path], paper: Paper | None = None) -> None:
     """One HTML page for several runs: what was found, figures, claims; the rest folded away."""
     sections = [section(store, paper) for store in _in_order(stores, paper)]
-    write_report(path, title_of(sections, paper), sections=sections)
+    write_report(path, title_of(sections, paper), sections, about=about(sections, paper))
 
 
 def _in_order(stores: Iterable[str | Path], paper: Paper | None) -> list[str | Path]:
@@ -55,11 +55,26 @@ def title_of(sections: list[Section], paper: Paper | None = None) -> str:
     """The heading of a page: the study, the paper, or just that it is a report."""
     if len(sections) == 1:
         return sections[0].title
+    one = _paper_of(sections, paper)
+    return one.title if one else "limelight report"
+
+
+def about(sections: list[Section], paper: Paper | None = None) -> str:
+    """Whose paper it is, and how much of it is on the page."""
+    one = _paper_of(sections, paper)
+    if one is None or len(sections) == 1:
+        return ""
+    shown = f"{len(sections)} of the {len(one.titles)} figures of {one.key}, run with limelight"
+    return f"{one.authors}. {one.venue}. Here: {shown}."
+
+
+def _paper_of(sections: list[Section], paper: Paper | None) -> Paper | None:
+    """The paper that all sections are of."""
     keys = {one.name.partition(".")[0] for one in sections}
     (key,) = keys if len(keys) == 1 else ("",)
     if paper is not None and paper.key == key:
-        return paper.title
-    return load(key).title if key in known() else "limelight report"
+        return paper
+    return load(key) if key in known() else None
 
 
 def section(store: str | Path, paper: Paper | None = None) -> Section:
@@ -144,11 +159,11 @@ def illustrations(
             chart = figure.chart(table, name) if name in figure.charts else chart_of(picture)
             still = published.read_bytes() if published.is_file() else picture
             caption = caption_of(figure.pictures[name])
-            alt = ". ".join(filter(None, (in_text(picture.title), caption)))
+            alt = ". ".join(filter(None, (in_text(picture.title), in_text(caption))))
             marks = [mark for panel in picture.panels for mark in panel.content]
             shaded = any(isinstance(mark, Map | Image) for mark in marks)
-            shown = Illustration(still, caption=caption, alt=alt, chart=chart, shaded=shaded)
-            found.append(shown)
+            words = picture.title, picture.subtitle
+            found.append(Illustration(still, caption, alt, chart, shaded, *words))
         except InputError as error:
             notes.append(f"The picture {name!r} could not be drawn: {error.message}.")
     return found, notes
@@ -171,6 +186,8 @@ def tables_of(lines: list[str]) -> tuple[list[Numbers], list[str]]:
     def close() -> None:
         nonlocal block, title
         rows = [re.split(r"\s{2,}", line.strip()) for line in block]
+        if len(rows) > 2 and len(rows[-1]) == 1 < len(rows[0]):  # "and 42 more cells"
+            title = f"{title.rstrip(':') or 'Summary'}, {' '.join(rows.pop())}"
         if len(rows) > 1 and len({len(row) for row in rows}) == 1 and len(rows[0]) > 1:
             found.append(Numbers(title.rstrip(":") or "Summary", rows[0], rows[1:]))
         else:

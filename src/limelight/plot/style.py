@@ -38,6 +38,8 @@ from limelight.plot.marks import Number
 from limelight.plot.picture import ONE_COLUMN
 
 DOTS_PER_INCH = 200
+#: Inches of white over a title.
+ABOVE = 0.05
 
 SHADES = LinearSegmentedColormap.from_list("limelight", STOPS)
 """Dark is low and light is high, even in CIE lightness, so a grey print keeps the order."""
@@ -78,16 +80,8 @@ def head(figure: Figure, title: str, subtitle: str, handles: Sequence[Artist] = 
         handles: What the legend lists, by their labels.
     """
     wide, high = figure.get_figwidth(), figure.get_figheight()
-    looks = (
-        (title, TITLE, {"color": INK, "weight": "bold"}),
-        (subtitle, TICK, {"color": MUTED, "weight": "normal"}),
-    )
-    lines = [
-        (wrap(in_mathtext(text), 0.96 * wide, size, look["weight"]), size, look)
-        for text, size, look in looks
-        if text
-    ]
-    rooms = [(1.28 * (text.count("\n") + 1) + 0.25) * size / 72 for text, size, _ in lines]
+    lines = _heading(title, subtitle, wide)
+    rooms = [_room(text, size) for text, size, _ in lines]
     columns = _fitting_columns([str(one.get_label()) for one in handles], 0.97 * wide)
     listed = (1.55 * TICK * -(-len(handles) // columns) + 5) / 72 if handles else 0.0
     room = sum(rooms) + (0.06 if lines else 0.0) + listed
@@ -97,7 +91,7 @@ def head(figure: Figure, title: str, subtitle: str, handles: Sequence[Artist] = 
     engine = figure.get_layout_engine()
     assert engine is not None
     engine.set(rect=(0, 0, 1, high / (high + room)))  # pyright: ignore[reportCallIssue]
-    top = room + high - 0.05
+    top = room + high - ABOVE
     for (text, size, look), used in zip(lines, rooms, strict=True):
         font: dict[str, Any] = {"fontsize": size, "linespacing": 1.2, **look}
         figure.text(0.015, top / (high + room), text, va="top", ha="left", **font)
@@ -106,6 +100,36 @@ def head(figure: Figure, title: str, subtitle: str, handles: Sequence[Artist] = 
         place = {"bbox_to_anchor": (0.012, top / (high + room)), "loc": "upper left"}
         look = _LEGEND | {"borderaxespad": 0.1, "ncols": columns} | place
         figure.legend(handles=list(handles), **look).set_in_layout(False)
+
+
+def _heading(title: str, subtitle: str, wide: Number) -> list[tuple[str, float, dict[str, Any]]]:
+    """Title and subtitle in lines, each with its size and its look."""
+    looks = (
+        (title, TITLE, {"color": INK, "weight": "bold"}),
+        (subtitle, TICK, {"color": MUTED, "weight": "normal"}),
+    )
+    return [
+        (wrap(in_mathtext(text), 0.95 * wide, size, look["weight"]), size, look)
+        for text, size, look in looks
+        if text
+    ]
+
+
+def _room(text: str, size: float) -> float:
+    return (1.28 * (text.count("\n") + 1) + 0.25) * size / 72
+
+
+def heading_height(title: str, subtitle: str, wide: Number) -> float:
+    """Inches that a title and a subtitle take over a figure of some width, in inches.
+
+    Example:
+        >>> heading_height("", "", 3.0)
+        0.0
+        >>> heading_height("Two lines " * 8, "", 3.0) > heading_height("One line", "", 3.0)
+        True
+    """
+    rooms = [_room(text, size) for text, size, _ in _heading(title, subtitle, wide)]
+    return ABOVE + sum(rooms) if rooms else 0.0
 
 
 def dress_bar(bar: Colorbar, text: str) -> None:

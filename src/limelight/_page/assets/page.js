@@ -14,7 +14,10 @@
 
   // --- charts -------------------------------------------------------------------------------
   // Colours of words and axes follow the page, in light and in dark.
-  const ink = { "--ink": "#1a1a1a", "--soft": "#595959", "--line": "#d9d9d9" };
+  // So do blue and grey lines, too dark for a dark page, and the names of lines, darkened for a white one.
+  const ink = { "--ink": "#1a1a1a", "--soft": "#595959", "--line": "#d9d9d9", "--blue": "#0072b2", "--grey": "#7a7a7a",
+    "--orange-name": "#bc5300", "--green-name": "#008662", "--pink-name": "#a05f83", "--ochre-name": "#9c6f00",
+    "--sky-name": "#3c7da1", "--grey-name": "#757575" };
   // A canvas knows no variables: there they are read, and read again when the page changes.
   const coloured = (text, drawn) => Object.entries(ink).reduce((found, [name, colour]) => {
     const here = drawn === "canvas" ? getComputedStyle(root).getPropertyValue(name).trim() : `var(${name})`;
@@ -46,6 +49,7 @@
     for (const row of spec.vconcat) {
       if (row.concat) {
         const widths = row.concat.map((view) => view.width), many = widths.length;
+        const square = row.concat.filter((view) => view.width === view.height);  // stays so
         const all = widths.reduce((sum, each) => sum + each + 50, 30);
         const share = Math.floor((room - 20) / many) - 55;
         if (new Set(widths).size === 1 && share >= 150) {  // alike: all in one row, as wide as it goes
@@ -54,6 +58,7 @@
         row.columns = all <= room || share >= 150 ? many
           : Math.max(1, Math.floor(room / (Math.max(...widths) + 70)));
         for (const view of row.concat) view.width = Math.min(view.width, room - 70);
+        for (const view of square) view.height = view.width;
       } else row.width = wide;
     }
     return spec;
@@ -152,8 +157,11 @@
         less += over + 4;
       }
     };
-    const box = el("div", { class: "controls" });
-    for (const control of controls) box.append(controlOf(control, set(control.name)));
+    const box = el("div", { class: "controls" }), switches = el("div", { class: "switches" });
+    for (const control of controls) {
+      (control.form === "switch" ? switches : box).append(controlOf(control, set(control.name)));
+    }
+    if (switches.hasChildNodes()) box.append(switches);
     live.append(...(controls.length ? [box] : []), plot);
     live.dataset.state = JSON.stringify(state);
     try {

@@ -175,6 +175,7 @@ def play(table: Table) -> Chart:
         ):
             middle = np.nanmedian(values.astype(float), axis=0)
             lines.append(Series(f"{words}, {name.split()[0]}", t, middle))
+    stop = np.median(traces.steps(table)[traces.stop(table)])
     return player(
         at,
         films,
@@ -182,8 +183,10 @@ def play(table: Table) -> Chart:
         label="share, or ratio",
         limits=(0.0, 1.15),
         word="step",
-        caption="Maps: the attention logits of the first seed, light where large, each step on its"
-        " own scale; grey: the frozen diagonal. Curves: medians over seeds.",
+        start=float(stop),
+        caption="It begins at the stopping step. Maps: the attention logits of the first seed,"
+        " light where large, each step on its own scale; grey: the frozen diagonal. Curves: medians"
+        " over seeds.",
     )
 
 

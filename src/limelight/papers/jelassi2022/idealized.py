@@ -215,8 +215,7 @@ EVENTS = r"bars: $\gamma - \rho$ = 0.1; crosses: the error has halved"
 def draw(table: Table) -> Picture:
     """The four runs of Theorem 4.1: error, loss and the three numbers, with phases."""
     shown = {
-        rf"{named(at)}, $\eta_A/\eta_v$ = {at['ratio']:g}": (at, rows)
-        for at, rows in runs(table, "theorem")
+        f"{named(at)}, rates {at['ratio']:g} : 1": (at, rows) for at, rows in runs(table, "theorem")
     }
 
     def lines(name: str) -> list[Mark]:
@@ -256,7 +255,12 @@ def draw(table: Table) -> Picture:
         log_x=True,
         columns=3,
         height=1.9,
-        note=("level lines: how often $f^*$ fails", EVENTS, f"lost mass {lost}"),
+        note=(
+            "names: (D, C, q), rates of A and v",
+            "level lines: how often $f^*$ fails",
+            EVENTS,
+            f"lost mass {lost}",
+        ),
     )
 
 

@@ -55,7 +55,7 @@ def draw_success(table: Table) -> plot.Picture:
                 "model.value_error",
                 name=r"$\sigma$ = {:g}",
             ),
-            y=plot.Axis("share of trials that succeed", limits=(0, 1)),
+            y=plot.Axis("share of trials that succeed", limits=(-0.03, 1.03)),
         )
         for level in (STRICT, LOOSE)
     ]

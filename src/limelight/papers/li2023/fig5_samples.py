@@ -56,7 +56,7 @@ def draw_success(table: Table, level: float) -> plot.Picture:
         return plot.over_cells(rows, "train.examples", success, name=name) if len(rows) else []
 
     whole = line(table.where(world__kept=WHOLE), f"all {WHOLE} tokens")
-    upwards = plot.Axis(f"share with test loss < {level:g}", limits=(0, 1))
+    upwards = plot.Axis(f"share with test loss < {level:g}", limits=(-0.03, 1.03))
     panels = [
         plot.Panel(
             NAMES[name],

@@ -133,7 +133,7 @@ def draw_mass(table: Table) -> plot.Picture:
     steps = steps_of(table, table)
     return plot.lines(
         [
-            band(f"first member {at[FIRST]:.0%}", steps, idle_mass(rows))
+            band(f"first member {100 * at[FIRST]:.0f} %", steps, idle_mass(rows))
             for at, rows in table.cells(FIRST)
         ],
         x_label="training step",

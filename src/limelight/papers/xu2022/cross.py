@@ -162,7 +162,7 @@ def _lines(table: Table, column: str) -> list[plot.Mark]:
     read = (lambda rows: rows[column].mean()) if leak else (lambda rows: measured(rows, column))
     found: list[plot.Mark] = []
     for at, rows in table.cells("world.wrong"):
-        name = f"{at['world.wrong']:.0%} wrong pairs"
+        name = f"{100 * at['world.wrong']:.0f} % wrong pairs"
         found += plot.over_cells(
             rows, "model.strength", read, name=name, form=partial(plot.Points, size=3.4)
         )

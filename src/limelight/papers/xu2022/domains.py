@@ -165,8 +165,8 @@ figure = Figure(
     findings={
         "domains": Finding(
             "domains.target.strong",
-            fails="On a noisy target a classifier after attention has {value:+.1f} points"
-            " against one after a 3 x 3 average",
+            fails="Before a classifier of a noisy target attention is worth {value:+.1f} points"
+            " against a 3 x 3 average",
         )
     },
     summary=summary,

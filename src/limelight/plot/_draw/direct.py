@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
 from matplotlib.contour import ContourSet
 
 from limelight.plot import _room as room
 from limelight.plot import style
 from limelight.plot._draw.lines import reference_look
 from limelight.plot._looks import Look, look_of
+from limelight.plot._palette import readable
 from limelight.plot.marks import (
     Bars,
     Bundle,
@@ -28,8 +28,6 @@ from limelight.plot.marks import (
 )
 from limelight.plot.picture import Panel
 
-#: A name is written in its colour, darkened until it stands out this much from white.
-CONTRAST = 4.5
 #: The widths, in inches, that a name is broken to where it finds no room on one line.
 WIDTHS = (9.0, 1.1, 0.7)
 #: The radius of a mark, in points, unless it is larger.
@@ -151,25 +149,6 @@ def _put(axes: Axes, place: room.Spot, colour: str, over_map: bool) -> None:
 def _sides(place: room.Spot) -> tuple[tuple[float, float], tuple[float, float]]:
     """The lower left corner of a name, and its size."""
     return place.box[:2], place.box[2:]
-
-
-def readable(colour: str) -> str:
-    """A colour for words on white: darker where it must be.
-
-    Example:
-        >>> readable("#0072b2"), readable("#e69f00")
-        ('#0072b2', '#996a00')
-    """
-    rgb = np.array(to_rgb(colour))
-    while _contrast(rgb) < CONTRAST:
-        rgb = 0.96 * rgb
-    return to_hex((float(rgb[0]), float(rgb[1]), float(rgb[2])))
-
-
-def _contrast(rgb: np.ndarray) -> float:
-    """How much a colour stands out from white, as the W3C defines it."""
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return 1.05 / (float(linear @ [0.2126, 0.7152, 0.0722]) + 0.05)
 
 
 def _broken(label: str, size: int) -> str:

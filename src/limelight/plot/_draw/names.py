@@ -7,10 +7,10 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from limelight.plot import style
-from limelight.plot._draw.direct import readable
 from limelight.plot._draw.lines import reference_look
 from limelight.plot._draw.places import spread
 from limelight.plot._looks import Look, look_of
+from limelight.plot._palette import readable
 from limelight.plot.marks import (
     Bars,
     Bundle,
@@ -133,7 +133,9 @@ def write(axes: Axes, names: Sequence[Name]) -> None:
             va="center",
             ha="left",
             linespacing=1.1,
+            # From the left of the words, so that it crosses no other name.
             arrowprops={
+                "relpos": (0.0, 0.5),
                 "arrowstyle": "-",
                 "linewidth": 0.7,
                 "color": name.colour,
