@@ -1,5 +1,7 @@
 """Equal angles, two clusters and rank collapse: formulas against numbers, solvers and draws."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -111,6 +113,16 @@ def test_the_bound_of_rank_collapse_on_draws():
     E = np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0]])
     assert residuals.residual_range(E) == 2
     assert residuals.spread_factor(E) == pytest.approx((2 + 1) / 3)
+
+
+def test_the_spread_factor_pair_by_pair():
+    E = np.random.default_rng(5).normal(size=(7, 7))
+    pairs = list(itertools.product(range(7), repeat=2))
+    rows = sum(max(abs(E[i, j] - E[i, k]) for j, k in pairs) for i in range(7))
+    columns = max(sum(abs(E[i, j] - E[i, k]) for i in range(7)) for j, k in pairs)
+    assert residuals.spread_factor(E) == pytest.approx(rows / columns, rel=1e-13)
+    traced = jax.jit(residuals.spread_factor)(jnp.asarray(E))
+    assert float(traced) == pytest.approx(rows / columns, rel=1e-6)
 
 
 def test_statements_outside_their_conditions():

@@ -134,17 +134,14 @@ class StackedAttention(Model):
             return after, (eye(P, len(x)), eye(value, x.shape[1]).at[-1].set(jnp.eye(x.shape[1])))
 
         output, (mixes, maps) = jax.lax.scan(layer, x, taken)
-        choices = mixes.shape[1]
 
-        def one_path(number):
-            y = x
-            for place in range(depth):
-                pick = (number // choices**place) % choices
-                y = mixes[place, pick] @ y @ maps[place, pick]
-            return y
+        def onward(y, layer):  # what paths share is computed once
+            if layer == depth:
+                return y
+            further = lambda pick: onward(pick[0] @ y @ pick[1], layer + 1)
+            return jnp.sum(jax.lax.map(further, (mixes[layer], maps[layer])), axis=0)
 
-        paths = jax.lax.map(one_path, jnp.arange(choices**depth), batch_size=16)
-        return output, jnp.sum(paths, axis=0)
+        return output, onward(x, 0)
 
 
 def heads_weights(one: StackLayer, x: Tokens) -> Float[Array, "heads tokens tokens"]:

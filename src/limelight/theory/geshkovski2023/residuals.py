@@ -80,5 +80,12 @@ def spread_factor(scores: Any) -> Any:
         1.0
     """
     xp = namespace(scores)
-    off = xp.abs(scores[:, :, None] - scores[:, None, :])
-    return off.max(axis=(1, 2)).sum() / off.sum(axis=0).max()
+    columns = scores.T
+    apart = lambda column: xp.abs(columns - column[None, :]).sum(axis=1).max()
+    if xp is np:
+        most = max(map(apart, columns))
+    else:  # column after column: all pairs at once would be n^3 numbers
+        import jax
+
+        most = jax.lax.map(apart, columns).max()
+    return (scores.max(axis=1) - scores.min(axis=1)).sum() / most
