@@ -196,14 +196,22 @@ def _led(key: str, pointer: str) -> str:
 
 
 def mutants(draw: str = "") -> str:
-    """Faults that were put into a package, and how many the tests found, before and after."""
+    """Faults that were put into a package, and how many the tests found, before and after.
+
+    Args:
+        draw: Which sample: the first, the `second`, or `both` together.
+    """
     rows = ["| package | faults | found before | found now | change nothing | not found |"]
     rows += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
     record = _benchmark("mutants")
-    counted = list((record[draw] if draw else record)["table"].items())
+    first, second = record["table"], record["second"]["table"]
+    taken = {"": [first], "second": [second], "both": [first, second]}[draw]
     names = ("tried", "killed", "equivalent", "survived")
-    total = {when: {n: sum(c[when][n] for _, c in counted) for n in names} for when in ROUNDS}
-    for package, c in [*counted, ("all", total)]:
+    add = lambda those: {
+        when: {n: sum(c[when][n] for c in those) for n in names} for when in ROUNDS
+    }
+    counted = [(package, add([table[package] for table in taken])) for package in taken[0]]
+    for package, c in [*counted, ("all", add([c for _, c in counted]))]:
         now = c["after"]
         real = now["tried"] - now["equivalent"]
         rows.append(

@@ -95,6 +95,10 @@ WRONG = {
     "settings not text": changed("settings", {"a": 1}),
     "a scale that is no text": changed("scale", 3),
     "chunks of text": changed("chunks", ["1"]),
+    "seconds of text": changed("seconds", "x"),
+    "seconds that are no number": changed("seconds", float("nan")),
+    "compilations below zero": changed("compilations", -1),
+    "a list of compile seconds": changed("compile_seconds", [1]),
     "another figure": changed("paper", "li2023"),
     "another format": changed("format", 3),
     "a format of true": changed("format", True),
@@ -178,6 +182,16 @@ STRAYS = (
     "000-000001.parquet",
     "000-00001.parquet~",
 )
+
+
+@pytest.mark.parametrize("seconds", ["NaN", "1e400", "-1", '"1"', "[]"])
+def test_facts_that_are_no_numbers_are_left_out(store, seconds):
+    """They would be published: a manifest with NaN in it, which is no JSON."""
+    file = store / "chunks" / "000-00001.json"
+    facts = json.loads(file.read_text())
+    facts["seconds"] = "HERE"
+    file.write_text(json.dumps(facts).replace('"HERE"', seconds))
+    assert len(read_facts(store)) == 5
 
 
 def test_files_that_were_not_planned_are_not_read(store):

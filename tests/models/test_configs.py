@@ -179,6 +179,8 @@ def test_a_factor_before_mean_and_deviation_is_read():
         (VIT | {"crop_size": 16}, "whether the middle"),
         (VIT | {"image_std": "one"}, "where a number"),
         (VIT | {"rescale_factor": [1]}, "where a number"),
+        (VIT | {"rescale_factor": 0}, "multiplied by 0"),
+        (VIT | {"rescale_factor": -1}, "multiplied by -1"),
         (VIT | {"image_processor_type": "LayoutLMv3ImageProcessor"}, "by LayoutLMv3"),
         (CLIP | {"crop_size": 20}, "cut out of the middle"),
         (CLIP | {"crop_size": {"height": 16, "width": 12}}, "cut out of the middle"),

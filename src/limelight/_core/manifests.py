@@ -82,6 +82,9 @@ def check_manifest(value: Any) -> dict[str, Any]:
     chunks = manifest.get("chunks", [])
     counts = isinstance(chunks, list) and all(type(c) is int and c >= 0 for c in chunks)
     _need(counts, "chunks are not numbers")
+    for name in ("seconds", "compile_seconds", "compilations"):
+        spent = manifest.get(name) or 0  # where it is not known, none or nothing
+        _need(type(spent) in (int, float) and 0 <= spent < math.inf, f"{name} is not a number")
     for name in ("versions", "device"):
         _mapping(manifest.get(name, {}), name)
     configuration = _mapping(manifest.get("configuration"), "configuration")

@@ -5,6 +5,7 @@ with, and every chunk must hold trials of this study, each once, at the coordina
 """
 
 import contextlib
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -240,4 +241,4 @@ def _are_facts(value: Any) -> bool:
         return False
     numbers = [value.get(name, 0) for name in ("seconds", "compile_seconds", "compilations")]
     known = {"seconds", "compile_seconds"} <= set(value)
-    return known and all(type(number) in (int, float) for number in numbers)
+    return known and all(type(n) in (int, float) and 0 <= n < math.inf for n in numbers)

@@ -102,6 +102,8 @@ def of_processor(values: Mapping[str, Any], source: str, model: str = "") -> Pix
     # Pixels from 0 to 1 are divided by 255 here: another factor goes into mean and deviation.
     factor = values.get("rescale_factor")
     factor = 1.0 if factor is None else 255 * _number(factor, source)
+    if factor <= 0:
+        raise Unclear(source, f"pixels are multiplied by {values['rescale_factor']}")
     if abs(factor - 1) < 1e-4:  # 1/255, as anyone rounds it
         factor = 1.0
     mean, std = ([_number(v, source) / factor for v in _listed(part)] for part in (mean, std))
