@@ -60,7 +60,19 @@ def beside_tome(records: list[dict]) -> Picture:
         panels.append(Panel(title, marks, Axis("points of accuracy lost"), "times as fast"))
     cut = f"cut after block {', '.join(map(str, blocks))}"
     note = cut, "lower and further right is better; DeiT-tiny on CIFAR-10 images, 224 pixels"
-    return Picture(panels, len(panels), TWO_COLUMNS, 3.3, note=note, share="y")
+    picture = Picture(panels, len(panels), TWO_COLUMNS, 3.3, note=note, share="y")
+    return picture.titled(_behind(records), "Points of accuracy lost against measured speed")
+
+
+def _behind(records: list[dict]) -> str:
+    """How far dropping is behind merging, at the largest speed that all of it reaches."""
+    compared = [found for record in records for found in record["at_equal_speed"].values()]
+    speed = max(set.intersection(*({*found} for found in compared)), key=float)
+    over = [found[speed]["over_tome"][0] for found in compared]
+    return (
+        f"At {speed} times the speed dropping tokens loses {min(over):.1f} to {max(over):.1f}"
+        " points more than merging them (ToMe)"
+    )
 
 
 def main() -> None:

@@ -15,9 +15,9 @@ from safetensors.numpy import load_file
 
 from limelight._core.errors import InputError
 from limelight._core.types import Example
-from limelight.instruments.curve import draw_curve
+from limelight.instruments.curve import draw_curve, finding
 from limelight.instruments.gallery import Gallery, group
-from limelight.instruments.prune import flops_of, output, prune
+from limelight.instruments.prune import Pruned, PrunedRow, flops_of, output, prune
 from limelight.instruments.sight import Sight
 from limelight.models import Vision, load, load_vit, save_vit
 from limelight.models._schedule import Schedule, kept_patches, read_schedule, write_schedule
@@ -284,3 +284,24 @@ def test_several_blocks_make_several_curves():
         seen = [row.accuracy for row in found.rows[1:] if row.at == block]
         assert [float(line.y[0]) for line in lines[:2]] == [100 * one for one in seen]
     assert picture.panels[2].x == "kFLOPs per image"
+
+
+PLAIN = {
+    "policy": "none", "at": 3, "keep": 1.0, "tokens": 9, "accuracy": 0.5, "interval": (0.4, 0.6),
+    "difference": 0.0, "difference_interval": (0.0, 0.0), "flops": 9, "products": 9,
+    "compiled_flops": 9.0, "milliseconds": 1.0, "speedup": 1.0, "speedup_interval": None,
+}  # fmt: skip
+
+
+def test_the_title_is_the_fastest_cut_that_costs_a_point_at_most():
+    def pruned(*rows):
+        return Pruned(tuple(PrunedRow(**(PLAIN | one)) for one in rows), (3,), "images", 1, 1, {})
+
+    near = {"policy": "norm", "difference": -0.005, "speedup": 1.2}
+    far = {"policy": "random", "difference": -0.08, "speedup": 2.0}
+    known = {"policy": "truth", "difference": 0.02, "speedup": 3.0}  # nobody has it
+    wanted = "1.20 times as fast at -0.5 points of accuracy: norm, cut after block 3"
+    assert finding(pruned({}, near, far, known)) == wanted
+    faster = {"policy": "similarity", "difference": 0.01, "speedup": 1.5}
+    assert "1.50 times" in finding(pruned({}, near, faster, far))
+    assert finding(pruned({}, far)) == "Every cut costs more than a point of accuracy"

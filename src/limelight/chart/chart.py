@@ -10,6 +10,7 @@ import numpy as np
 
 from limelight._core.maths import in_text
 from limelight.chart.notebook import framed
+from limelight.plot.marks import Number
 
 View = Mapping[str, Any]
 """A view of Vega-Lite without its width; with one, it is a small view that stands beside others."""
@@ -150,7 +151,7 @@ def finite(values: Any) -> list[float | None]:
     return [float(f"{v:.6g}") if math.isfinite(v) else None for v in np.asarray(values, float)]
 
 
-def plain(value: float) -> str:
+def plain(value: Number) -> str:
     """A number as a reader would write it, to four digits.
 
     Example:

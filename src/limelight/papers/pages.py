@@ -179,7 +179,14 @@ def chart_of(picture: Any) -> Chart | None:
 
 
 def tables_of(lines: list[str]) -> tuple[list[Numbers], list[str]]:
-    """The lines of a summary as tables, each under its title, and the lines that are none."""
+    """The lines of a summary as tables, each under its title, and the lines that are none.
+
+    Example:
+        >>> lines = ["by n:", "  n  mean", "  8  0.5", "  9  0.6", "  and 42 more cells"]
+        >>> (table,), rest = tables_of(lines)
+        >>> table.caption, table.rows, rest
+        ('by n, and 42 more cells', [['8', '0.5'], ['9', '0.6']], [])
+    """
     found, rest, block = [], [], []
     title = ""
 

@@ -80,7 +80,7 @@ def head(figure: Figure, title: str, subtitle: str, handles: Sequence[Artist] = 
         handles: What the legend lists, by their labels.
     """
     wide, high = figure.get_figwidth(), figure.get_figheight()
-    lines = _heading(title, subtitle, wide)
+    lines = _heading(title, subtitle, float(wide))
     rooms = [_room(text, size) for text, size, _ in lines]
     columns = _fitting_columns([str(one.get_label()) for one in handles], 0.97 * wide)
     listed = (1.55 * TICK * -(-len(handles) // columns) + 5) / 72 if handles else 0.0
@@ -102,7 +102,7 @@ def head(figure: Figure, title: str, subtitle: str, handles: Sequence[Artist] = 
         figure.legend(handles=list(handles), **look).set_in_layout(False)
 
 
-def _heading(title: str, subtitle: str, wide: Number) -> list[tuple[str, float, dict[str, Any]]]:
+def _heading(title: str, subtitle: str, wide: float) -> list[tuple[str, float, dict[str, Any]]]:
     """Title and subtitle in lines, each with its size and its look."""
     looks = (
         (title, TITLE, {"color": INK, "weight": "bold"}),
@@ -119,7 +119,7 @@ def _room(text: str, size: float) -> float:
     return (1.28 * (text.count("\n") + 1) + 0.25) * size / 72
 
 
-def heading_height(title: str, subtitle: str, wide: Number) -> float:
+def heading_height(title: str, subtitle: str, wide: float) -> float:
     """Inches that a title and a subtitle take over a figure of some width, in inches.
 
     Example:

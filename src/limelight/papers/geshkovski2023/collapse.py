@@ -118,7 +118,7 @@ def bound(table: Table) -> Estimate:
         raise Undecided("not in this table")
     high, value, low = (10.0**part for part in found[np.argmax([one[0] for one in found])])
     outside = (rows["range"] > 1.256).mean()
-    note = f"{outside:.0%} of the draws lie outside the proof's range; largest Gamma"
+    note = f"{100 * outside:.0f} % of the draws lie outside the proof's range; largest Gamma"
     note += (
         f" {rows['gamma'].max():.2f}; the bound says anything in {(rows['grip'] < 1).mean():.0%}"
     )

@@ -124,7 +124,7 @@ def draw(table: Table) -> plot.Picture:
         panels.append(plot.Panel(str(at[LAYOUT]), marks, "accuracy on the target, %", axis))
     world = {name: table.setting(f"world.{name}") for name in ("side", "clusters", "dimension")}
     note = (
-        f"{most:.0%} of the target's patches are perturbed",
+        f"{100 * most:.0f} % of the target's patches are perturbed",
         "{side} x {side} patches, C = {clusters}, d = {dimension}".format(**world),
     )
     return plot.Picture(panels, width=plot.TWO_COLUMNS, height=2.6, share="y", note=note)
