@@ -1,11 +1,12 @@
 """Several things at a time: all of them, in order, and none begun after an error."""
 
+import sys
 import threading
 import time
 
 import pytest
 
-from limelight._core.patience import side_by_side
+from limelight._core.patience import HANDOVER, promptly, side_by_side
 
 
 @pytest.mark.parametrize("hands", [1, 2, 5])
@@ -36,3 +37,25 @@ def test_the_first_error_is_raised_and_nothing_else_is_begun():
         side_by_side(task, range(9), 2, stop)
     assert set(begun) <= {0, 1}
     assert time.monotonic() - began < 10
+
+
+def test_python_is_handed_over_sooner_and_then_as_before():
+    """Within the block alone, also when it fails; a shorter time that was chosen stays."""
+    usual, seen = sys.getswitchinterval(), []
+
+    def fail():
+        with promptly():
+            seen.append(sys.getswitchinterval())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert seen == [pytest.approx(HANDOVER)]
+    assert usual > HANDOVER
+    assert sys.getswitchinterval() == usual
+    sys.setswitchinterval(HANDOVER / 4)
+    try:
+        with promptly():
+            assert sys.getswitchinterval() == pytest.approx(HANDOVER / 4)
+    finally:
+        sys.setswitchinterval(usual)
