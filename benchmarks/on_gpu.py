@@ -75,12 +75,12 @@ PARTS: dict[str, tuple[Command, ...]] = {
         Command(
             "vit-h200",
             "vit.py --compile --variants {out}",
-            "vit.py --compile --variants --batch 2 --steps 1 --many 2 {out}",
+            "vit.py --compile --variants --batch 2 --steps 1 --small {out}",
         ),
         Command(
             "vit-graphs-h200",
             "vit.py --alone --variants {out}",
-            "vit.py --alone --variants --batch 2 --steps 1 --many 2 {out}",
+            "vit.py --alone --variants --batch 2 --steps 1 --small {out}",
             GRAPHS,
         ),
     ),

@@ -1,7 +1,7 @@
 """Training ViTs on images beside a plain PyTorch loop over timm's, side by side in one run.
 
     python benchmarks/vit.py [--batch B] [--steps T] [--many N] [--compile] [--variants] [--alone]
-        [OUTPUT.json]
+        [--small] [OUTPUT.json]
 
 Both train the ViT of li2023's Figure 6 on images of 32 x 32 that lie on the device, with crops,
 flips, AdamW, a clipped gradient and a cosine; on a GPU both compute in bfloat16. The ordinary loop
@@ -185,8 +185,14 @@ def main() -> None:
     words.add_argument("--compile", action="store_true", help="torch.compile beside the plain loop")
     words.add_argument("--variants", action="store_true", help="other ways to take our step")
     words.add_argument("--alone", action="store_true", help="no ordinary loop beside")
+    words.add_argument("--small", action="store_true", help="one block, two networks: does it work")
     words.add_argument("output", nargs="?", default="")
     told = words.parse_args()
+    choices = VARIANTS
+    if told.small:
+        global DEPTH
+        DEPTH, told.many = 1, 2
+        choices = [(name, min(many, 2), *rest) for name, many, *rest in VARIANTS]
     steps = told.steps or (100 if jax.default_backend() == "gpu" else 2)
     rates = {} if told.alone else {"torch_loop": ordinary(told.batch, steps)}
     rates |= {
@@ -211,7 +217,7 @@ def main() -> None:
         "share_of_product": {name: rate * flops() / limit for name, rate in rates.items()},
     }
     if told.variants:
-        record["variants"] = variants(told.batch, steps, VARIANTS)
+        record["variants"] = variants(told.batch, steps, choices)
     text = json.dumps(record, indent=2)
     print(text)
     if told.output:

@@ -22,11 +22,9 @@ from limelight.train.images import decays
 
 #: What is tried: its name, networks at once, whether in one vector, and the course's `numbers`.
 VARIANTS = (
-    ("as it is", 1, False, "bfloat16"),
-    ("arrays in float32, products in bfloat16", 1, False, "float32"),
     ("weights in one vector", 1, True, "bfloat16"),
     ("weights in one vector", 10, True, "bfloat16"),
-    ("as it is", 40, False, "bfloat16"),
+    ("arrays in float32, products in bfloat16", 1, False, "float32"),
     ("weights in one vector", 40, True, "bfloat16"),
 )
 

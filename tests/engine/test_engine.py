@@ -249,7 +249,7 @@ def test_a_failing_group_is_reported_and_the_rest_is_kept(tmp_path):
     messages = []
     # What breaks only in one static group, and only when it runs.
     plan = make_plan(Dice(), {"kind": ["plain", "other"], "sides": [6.0, 7.0]}, trials=2, width=4)
-    broken = dataclasses.replace(plan.groups[1], experiment=Dice(kind="broken"))
+    broken = dataclasses.replace(plan.groups[1], experiment=Dice(kind="broken"), trial=None)
     object.__setattr__(plan, "groups", (plan.groups[0], broken))
     with pytest.raises(RunError, match="no such dice"):
         run(plan, store=tmp_path, progress=lambda p: messages.extend(p.messages))
