@@ -178,15 +178,13 @@ def main() -> None:
     if iterations < 1 or iterations % EVERY or given.trials < 0:
         parser.error(f"iterations come in tens ({EVERY} a look), trials are not negative")
     limit = copy_rate()
-    record = {
-        **about(),
-        "copy_bytes_per_second": limit,
-        "rows": [measure(*case, given.trials, iterations, limit, given.peers) for case in cases],
-    }
-    text = json.dumps(record, indent=2)
+    record: dict = {**about(), "copy_bytes_per_second": limit, "rows": []}
+    for case in cases:  # a row is there as soon as it is measured, whatever becomes of the next
+        record["rows"].append(measure(*case, given.trials, iterations, limit, given.peers))
+        text = json.dumps(record, indent=2)
+        if given.output:
+            Path(given.output).write_text(text + "\n", encoding="utf-8")
     print(text)
-    if given.output:
-        Path(given.output).write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@
 Each point is a process of its own, and the points of all lines take turns, so that what else the
 machine does falls on all of them alike. Time is that of the processor for one call of a compiled
 program, the least of several; memory is how far that call raises the peak of what the process
-holds. Powers are fitted in logarithms, with 95 % intervals from the scatter about the line.
+holds. Powers are fitted in logarithms, with 95 % intervals from the scatter about the line; beside
+them stands the power of time over the last doubling. With --only the lines of a record that are
+not named stay as they are.
 """
 
 import argparse
@@ -115,36 +117,44 @@ LINES = {
     "trials": Line(
         "trials in a program, li2023 token by token",
         "trials",
-        (2, 4, 8, 16, 32),
+        (1, 2, 4, 8, 16, 32),
         "1",
         lambda n: shallow(n, 100, 100, False, 100),
     ),
     "tokens": Line(
         "tokens, li2023 token by token",
         "tokens",
-        (50, 100, 200, 400),
+        (50, 75, 100, 150, 200, 300, 400),
         "1 to 2",
         lambda n: shallow(4, n, 100, False, 50),
     ),
     "grouped": Line(
         "tokens, li2023 with equal ones computed once",
         "tokens, grouped",
-        (100, 200, 400, 800),
+        (100, 150, 200, 300, 400, 600, 800),
         "0 to 1",
         lambda n: shallow(16, n, 100, True, 400),
     ),
     "width": Line(
         "hidden neurons, li2023 token by token",
         "neurons",
-        (250, 500, 1000, 2000),
+        (250, 350, 500, 700, 1000, 1400, 2000),
         "1",
         lambda n: shallow(4, 100, n, False, 50),
     ),
     "length": Line(
-        "bits T, edelman2022", "T", (50, 100, 200, 400), "1", lambda n: decoder(n, 100, 4)
+        "bits T, edelman2022",
+        "T",
+        (50, 75, 100, 150, 200, 300, 400),
+        "1",
+        lambda n: decoder(n, 100, 4),
     ),
     "examples": Line(
-        "examples m, edelman2022", "m", (50, 100, 200, 400), "1", lambda n: decoder(100, n, 4)
+        "examples m, edelman2022",
+        "m",
+        (50, 75, 100, 150, 200, 300, 400),
+        "1",
+        lambda n: decoder(100, n, 4),
     ),
     "chunks": Line("chunks of a run, li2023", "chunks", (8, 16, 32, 64, 128), "1", chunks),
 }
@@ -228,7 +238,17 @@ def fitted(name: str, points: dict[int, list[dict]]) -> dict[str, Any]:
         law = fit_law("power", values, told)
         low, high = law.slope_interval
         row |= {of: law.slope, f"{of}_low": low, f"{of}_high": high}
+    half = values.index(values[-1] // 2)
+    row["time_at_last"] = math.log2(row["cpu_seconds"][-1] / row["cpu_seconds"][half])
     return row
+
+
+def merged(rows: list[dict], output: str) -> list[dict]:
+    """These lines, and those of the record that is there already, in the order of `LINES`."""
+    path = Path(output)
+    told = json.loads(path.read_text())["rows"] if output and path.exists() else []
+    found = {row["line"]: row for row in (*told, *rows)}
+    return [found[name] for name in LINES if name in found]
 
 
 def draw(rows: list[dict]) -> Any:
@@ -238,7 +258,7 @@ def draw(rows: list[dict]) -> Any:
 
     def panel(title: str, ours: list[dict]) -> Panel:
         far = max(row["values"][-1] / row["values"][0] for row in ours)
-        marks: list[Any] = [Guide("in proportion", [1, far], [1, far], colour="ink", dash=1)]
+        marks: list[Any] = [Guide("in proportion", [1, far], [1, far], colour="muted", dash=1)]
         for row in ours:
             x = [value / row["values"][0] for value in row["values"]]
             y = [spent / row["cpu_seconds"][0] for spent in row["cpu_seconds"]]
@@ -269,6 +289,7 @@ def main() -> None:
         fitted(name, {value: found[name, value] for value in LINES[name].values})
         for name in given.only
     ]
+    rows = merged(rows, given.output)
     from timing import about
 
     record = {**about(), "rounds": given.rounds, "rows": rows}

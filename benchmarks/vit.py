@@ -1,6 +1,7 @@
 """Training ViTs on images beside a plain PyTorch loop over timm's, side by side in one run.
 
-    python benchmarks/vit.py [--batch B] [--steps T] [--many N] [--compile] [OUTPUT.json]
+    python benchmarks/vit.py [--batch B] [--steps T] [--many N] [--compile] [--variants] [--alone]
+        [--small] [OUTPUT.json]
 
 Both train the ViT of li2023's Figure 6 on images of 32 x 32 that lie on the device, with crops,
 flips, AdamW, a clipped gradient and a cosine; on a GPU both compute in bfloat16. The ordinary loop
@@ -14,6 +15,8 @@ import argparse
 import dataclasses
 import json
 import time
+from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 
 import jax
@@ -21,6 +24,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from timing import about, seconds
+from vit_variants import VARIANTS, adamw, flat
 
 from limelight._engine.device import LIBRARY, for_gpu
 from limelight.models import Vision
@@ -30,7 +34,8 @@ from limelight.worlds.sources._base import pictures
 
 SIDE, PATCH, CLASSES, COUNT = 32, 4, 10, 10_000
 WIDTH, DEPTH, HEADS, HIDDEN = 128, 5, 4, 256
-RATE, DECAY, PAD = 1e-3, 0.05, 4
+OURS = ("one", "many")
+RATE, DECAY, CLIP, PAD = 1e-3, 0.05, 1.0, 4
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:
@@ -40,8 +45,8 @@ def data() -> tuple[np.ndarray, np.ndarray]:
     return images, rng.integers(0, CLASSES, COUNT)
 
 
-def ordinary(batch: int, steps: int, compiled: bool) -> float:
-    """Images a second of a stock loop."""
+def ordinary(batch: int, steps: int, mode: str = "") -> float:
+    """Images a second of a stock loop, compiled in a mode of `torch.compile` if one is given."""
     import timm
     import torch
     from torch import nn
@@ -60,7 +65,8 @@ def ordinary(batch: int, steps: int, compiled: bool) -> float:
         class_token=False,
         global_pool="avg",
     ).to(device)
-    call = torch.compile(model) if compiled else model
+    torch.compiler.reset()
+    call = torch.compile(model, mode=mode) if mode else model
     optimiser = torch.optim.AdamW(
         model.parameters(), lr=RATE, weight_decay=DECAY, fused=device == "cuda"
     )
@@ -81,7 +87,7 @@ def ordinary(batch: int, steps: int, compiled: bool) -> float:
             loss = nn.functional.cross_entropy(call(images), labels[index])
         optimiser.zero_grad(set_to_none=True)
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         optimiser.step()
         schedule.step()
 
@@ -99,15 +105,21 @@ def ordinary(batch: int, steps: int, compiled: bool) -> float:
     return steps * batch / best
 
 
-def ours(batch: int, steps: int, many: int) -> float:
+def ours(batch: int, steps: int, many: int, numbers: str = "", one_vector: bool = False) -> float:
     """Images a second, all networks together."""
-    numbers = "bfloat16" if jax.default_backend() == "gpu" else "float32"
+    program, keys, pixels = training(batch, steps, many, numbers, one_vector)
+    return many * steps * batch / seconds(program, keys, pixels)
+
+
+def training(batch: int, steps: int, many: int, numbers: str, one_vector: bool) -> tuple:
+    """A program that trains networks and returns their losses, and what it is called with."""
+    numbers = numbers or ("bfloat16" if jax.default_backend() == "gpu" else "float32")
     images, labels = data()
     found = pictures("random", (images[100:], labels[100:]), (images[:100], labels[:100]))
     world = Images(patch=PATCH, augment="crop", data=found)
     recipe = Vision(WIDTH, DEPTH, HEADS, HIDDEN)
     course = ImageTraining(
-        steps, batch, RATE, decay=DECAY, clip=1.0, precision="bfloat16", numbers=numbers
+        steps, batch, RATE, decay=DECAY, clip=CLIP, precision="bfloat16", numbers=numbers
     )
 
     def train(keys, pixels):
@@ -115,13 +127,30 @@ def ours(batch: int, steps: int, many: int) -> float:
 
         def one(key):
             truth = here.draw(key)
-            return course(key, here, truth, recipe.init(key, here, truth)).model.head
+            model, way = recipe.init(key, here, truth), course
+            if one_vector:
+                model, decays = flat(model)
+                way = dataclasses.replace(course, optimizer=adamw(DECAY * decays, CLIP), clip=None)
+            return way(key, here, truth, model).losses
 
         return jax.vmap(one)(keys)
 
     program = jax.jit(train, compiler_options=for_gpu(LIBRARY))  # as the studies of images do
-    keys = jr.split(jr.key(0), many)
-    return many * steps * batch / seconds(program, keys, jnp.asarray(found.images))
+    return program, jr.split(jr.key(0), many), jnp.asarray(found.images)
+
+
+def variants(batch: int, steps: int, choices: Sequence[tuple]) -> list[dict]:
+    """Images a second of other ways to take the step; none where a way fails."""
+    rows = []
+    for name, many, one_vector, numbers in choices:
+        row = {"way": name, "networks": many, "numbers": numbers, "images_per_second": None}
+        try:
+            row["images_per_second"] = ours(batch, steps, many, numbers, one_vector)
+        except Exception as error:  # out of memory, or a compiler that gives up
+            print(f"{name}, {many}: {type(error).__name__}: {error}"[:300], flush=True)
+        print(row, flush=True)
+        rows.append(row)
+    return rows
 
 
 def flops() -> float:
@@ -140,13 +169,11 @@ def product_rate() -> float:
     return repeat * 2.0 * size**3 / seconds(chain, a)
 
 
-def here() -> dict:
+def here(alone: bool) -> dict:
     """The command, the moment and the machine, with the versions of the ordinary loop."""
-    import timm
-    import torch
-
     found = about()
-    found["versions"] |= {"torch": torch.__version__, "timm": timm.__version__}
+    beside = () if alone else ("torch", "timm")
+    found["versions"] |= {name: metadata.version(name) for name in beside}
     return found
 
 
@@ -156,30 +183,41 @@ def main() -> None:
     words.add_argument("--steps", type=int, default=0)
     words.add_argument("--many", type=int, default=10)
     words.add_argument("--compile", action="store_true", help="torch.compile beside the plain loop")
+    words.add_argument("--variants", action="store_true", help="other ways to take our step")
+    words.add_argument("--alone", action="store_true", help="no ordinary loop beside")
+    words.add_argument("--small", action="store_true", help="one block, two networks: does it work")
     words.add_argument("output", nargs="?", default="")
     told = words.parse_args()
+    choices = VARIANTS
+    if told.small:
+        global DEPTH
+        DEPTH, told.many = 1, 2
+        choices = [(name, min(many, 2), *rest) for name, many, *rest in VARIANTS]
     steps = told.steps or (100 if jax.default_backend() == "gpu" else 2)
-    rates = {
-        "torch_loop": ordinary(told.batch, steps, False),
+    rates = {} if told.alone else {"torch_loop": ordinary(told.batch, steps)}
+    rates |= {
         "one": ours(told.batch, steps, 1),
         "many": ours(told.batch, steps, told.many),
     }
     if told.compile:
-        rates["torch_compiled_loop"] = ordinary(told.batch, steps, True)
-    rates["torch_loop"] = max(rates["torch_loop"], ordinary(told.batch, steps, False))
+        rates["torch_compiled_loop"] = ordinary(told.batch, steps, "default")
+        rates["torch_graphs_loop"] = ordinary(told.batch, steps, "reduce-overhead")
+    if not told.alone:
+        rates["torch_loop"] = max(rates["torch_loop"], ordinary(told.batch, steps))
     limit = product_rate()
     record = {
-        **here(),
+        **here(told.alone),
         "batch": told.batch,
         "steps": steps,
         "networks": told.many,
         "images_per_second": rates,
-        "ratio_one": rates["one"] / rates["torch_loop"],
-        "ratio_many": rates["many"] / rates["torch_loop"],
+        **({} if told.alone else {f"ratio_{n}": rates[n] / rates["torch_loop"] for n in OURS}),
         "flops_per_image": flops(),
         "product_flops_per_second": limit,
         "share_of_product": {name: rate * flops() / limit for name, rate in rates.items()},
     }
+    if told.variants:
+        record["variants"] = variants(told.batch, steps, choices)
     text = json.dumps(record, indent=2)
     print(text)
     if told.output:

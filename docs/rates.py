@@ -23,6 +23,7 @@ SPEEDS = {
 IMAGES = {
     "torch_loop": "PyTorch loop, timm",
     "torch_compiled_loop": "the same with `torch.compile`",
+    "torch_graphs_loop": "the same with CUDA graphs",
     "one": "one ViT here",
     "many": "{networks} at once, in one program",
 }
@@ -94,6 +95,7 @@ def images() -> str:
             f"{share[name]:.1%}",
         ]
         for name, words in IMAGES.items()
+        if name in pace
     ]
     head = ["", "images per second", "over the loop", "share of the FLOP/s of a large product"]
     return _table(head, rows)
@@ -148,8 +150,11 @@ def growth() -> str:
     for row in _record("growth-cpu")["rows"]:
         values = f"{row['values'][0]:,} to {row['values'][-1]:,}"
         powers = (power(row, of) for of in ("time", "memory"))
-        rows.append([row["name"], values, row["expected"], *powers])
-    head = ["what grows", "from, to", "power expected of time", "of CPU time", "of memory"]
+        last = f"{row['time_at_last']:.2f}"
+        time, memory = powers
+        rows.append([row["name"], values, row["expected"], time, last, memory])
+    head = ["what grows", "from, to", "power expected of time", "of CPU time", "its last doubling"]
+    head += ["of memory"]
     return _table(head, rows)
 
 

@@ -125,3 +125,46 @@ def test_the_account_of_the_first_minutes_is_written_from_its_record(minutes):
     assert all(step["exit"] == 0 for step in record["steps"])
     written = (ROOT / "docs" / "start" / "stopwatch.md").read_text()
     assert written == minutes.page(record)
+
+
+# --- one GPU --------------------------------------------------------------------------------------
+
+
+def test_what_a_gpu_is_asked_is_there(monkeypatch, tmp_path):
+    """Every command names a script, and the set of li2023 is the one that its protocol makes."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    on_gpu = __import__("on_gpu")
+    commands = [command for part in on_gpu.PARTS.values() for command in part]
+    for command in commands:
+        for tiny in (False, True):
+            _, first, *rest = on_gpu.words(command, tmp_path / "out.json", tmp_path, tiny)
+            assert first == "-c" or Path(first).exists()
+            assert not any("{" in word for word in rest)
+    assert len({command.name for command in commands}) == len(commands)
+    text = (ROOT / "docs" / "papers" / "li2023" / "protocol.md").read_text()
+    told = text[text.index("publish.py --beside") :]
+    told = told[: told.index("```")].replace("\\\n", " ").split(" paper results ")[1].split()
+    expand = [
+        f"{word[: word.index('{')]}{end}"
+        for word in told
+        if "{" in word
+        for end in word[word.index("{") + 1 : -1].split(",")
+    ]
+    plain = [word for word in told if "{" not in word]
+    assert {f"li2023/{name}" for name in on_gpu.SET} == {*expand, *plain}
+
+
+@pytest.mark.slow
+def test_weights_in_one_vector_train_alike(monkeypatch):
+    """The same losses as leaf by leaf; sums are taken in another order."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    vit = __import__("vit")
+    for name, small in (("WIDTH", 8), ("DEPTH", 1), ("HEADS", 2), ("HIDDEN", 16)):
+        monkeypatch.setattr(vit, name, small)
+    losses = []
+    for one_vector in (False, True):
+        program, keys, pixels = vit.training(4, 5, 2, "float32", one_vector)
+        losses.append(jax.device_get(program(keys, pixels)))
+    assert losses[0].shape == (2, 5)
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)
+    assert abs(losses[0][:, -1] - losses[0][:, 0]).min() > 1e-3  # it moved

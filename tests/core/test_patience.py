@@ -1,11 +1,12 @@
 """Several things at a time: all of them, in order, and none begun after an error."""
 
+import sys
 import threading
 import time
 
 import pytest
 
-from limelight._core.patience import side_by_side
+from limelight._core.patience import HANDOVER, promptly, side_by_side
 
 
 @pytest.mark.parametrize("hands", [1, 2, 5])
@@ -53,3 +54,25 @@ def test_ctrl_c_before_a_hand_was_started_is_ctrl_c(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         side_by_side(lambda item: stop.wait(20), range(9), 2, stop)
     assert stop.is_set()
+
+
+def test_python_is_handed_over_sooner_and_then_as_before():
+    """Within the block alone, also when it fails; a shorter time that was chosen stays."""
+    usual, seen = sys.getswitchinterval(), []
+
+    def fail():
+        with promptly():
+            seen.append(sys.getswitchinterval())
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert seen == [pytest.approx(HANDOVER)]
+    assert usual > HANDOVER
+    assert sys.getswitchinterval() == usual
+    sys.setswitchinterval(HANDOVER / 4)
+    try:
+        with promptly():
+            assert sys.getswitchinterval() == pytest.approx(HANDOVER / 4)
+    finally:
+        sys.setswitchinterval(usual)

@@ -51,17 +51,15 @@ class Dice(Experiment):
 
 
 def test_a_grid_of_traced_axes_compiles_once():
-    """Six fractions by ten sizes by four trials, one trace, one program."""
+    """Six fractions by ten sizes by four trials, one program."""
     axes = {
         "world.relevant": [0.3, 0.35, 0.4, 0.45, 0.5, 0.55],
         "train.examples": [2, 3, 4, 6, 8, 12, 16, 24, 32, 48],
     }
     plan = make_plan(SMALL, axes, trials=4, width=120)
     assert (plan.rows, plan.compilations, len(plan.chunks)) == (240, 1, 2)
-    traces = []
-    function = jax.jit(program(plan.groups[0], counter=lambda: traces.append(1)))
+    function = jax.jit(program(plan.groups[0]))
     results = [function(*plan.arguments(chunk)) for chunk in plan.chunks]
-    assert len(traces) == 1
     assert function._cache_size() == 1
     seen = []
     table = run(plan, progress=lambda p: seen.append(p.compilations))
@@ -72,6 +70,30 @@ def test_a_grid_of_traced_axes_compiles_once():
     # The axis is really swept: more relevant tokens and more examples are easier.
     loss = table["test_loss"].reshape(6, 10, 4).mean(axis=2)
     assert loss[0, 0] > loss[-1, -1]
+
+
+def test_a_trial_is_run_through_once_to_plan_and_to_compute():
+    """What was counted is what is computed; kinds that planning did not see are traced anew."""
+    calls = []
+
+    class Counted(Dice):
+        def trial(self, key):
+            calls.append(1)
+            return super().trial(key)
+
+    plan = make_plan(Counted(), {"sides": [3.0, 40.0]}, trials=5, width=4)
+    table = run(plan)
+    assert len(calls) == 1
+    anew = dataclasses.replace(plan.groups[0], trial=None)
+    chunk = plan.chunks[0]
+    expected = jax.jit(program(anew))(*plan.arguments(chunk))
+    assert len(calls) == 2
+    np.testing.assert_array_equal(expected["value"], table["value"][: plan.width])
+    seed, words, trials, swept, still = plan.arguments(chunk)
+    whole = {name: values.astype(int) for name, values in swept.items()}
+    found = jax.jit(program(plan.groups[0]))(seed, words, trials, whole, still)
+    assert len(calls) == 3
+    np.testing.assert_array_equal(found["value"], expected["value"])
 
 
 class Patient(Dice):
@@ -227,7 +249,7 @@ def test_a_failing_group_is_reported_and_the_rest_is_kept(tmp_path):
     messages = []
     # What breaks only in one static group, and only when it runs.
     plan = make_plan(Dice(), {"kind": ["plain", "other"], "sides": [6.0, 7.0]}, trials=2, width=4)
-    broken = dataclasses.replace(plan.groups[1], experiment=Dice(kind="broken"))
+    broken = dataclasses.replace(plan.groups[1], experiment=Dice(kind="broken"), trial=None)
     object.__setattr__(plan, "groups", (plan.groups[0], broken))
     with pytest.raises(RunError, match="no such dice"):
         run(plan, store=tmp_path, progress=lambda p: messages.extend(p.messages))

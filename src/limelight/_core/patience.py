@@ -3,12 +3,32 @@
 import collections
 import contextlib
 import queue
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from limelight._core.errors import StallError
+
+#: Seconds after which a busy thread hands Python over to one that asks for it; usually five times
+#: as many.
+HANDOVER = 1e-3
+
+
+@contextlib.contextmanager
+def promptly() -> Iterator[None]:
+    """Let threads that need Python now and then have it sooner.
+
+    While one thread traces, one that feeds a device or reads what it left asks for Python many
+    times per segment, and would wait the usual time each time.
+    """
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(min(usual, HANDOVER))
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(usual)
 
 
 def patiently(

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from limelight._core.backend import on_gpu
@@ -16,7 +15,7 @@ from limelight._core.errors import InputError, LimelightError
 from limelight._core.keys import trial_key
 from limelight._engine import device
 from limelight._engine.cost import Cost, trial_cost
-from limelight._engine.grid import Cell, assign, leaves
+from limelight._engine.grid import Cell, assign, leaves, typed
 
 if TYPE_CHECKING:
     from limelight._engine.plan import Group
@@ -36,16 +35,12 @@ class Batches:
 
     def cost(self, group: "Group", cells: Sequence[Cell]) -> Cost:
         """FLOPs and peak bytes of one trial, counted from its traced program."""
-        swept = {name: jnp.asarray(cells[0][name]) for name in group.swept}
-        still = {k: jnp.asarray(v) for k, v in leaves(group.experiment).items() if k not in swept}
-
-        def one(seed, words, trial):
-            return assign(group.experiment, swept | still).trial(trial_key(seed, words, trial))
-
-        zero = jnp.uint32(0)
+        swept = {name: typed([cell[name] for cell in cells])[0] for name in group.swept}
+        still = {k: np.asarray(v) for k, v in leaves(group.experiment).items() if k not in swept}
+        zero = np.uint32(0)
+        blank = (zero, np.zeros(2, np.uint32), zero, swept, still)
         try:
-            blank = (zero, jnp.zeros(2, jnp.uint32), zero)
-            cost = trial_cost(one, blank, group.experiment.loop_length)
+            cost = trial_cost(_one_trial(group), blank, group.experiment.loop_length)
         except LimelightError:
             raise
         except (Exception, SystemExit) as error:  # a model that does not fit its world
@@ -87,15 +82,23 @@ class Batches:
         return jax.device_get(program(*arguments))
 
 
-def program(group: "Group", counter: Callable[[], None] = lambda: None) -> Callable:
-    """Many trials as one function; `counter` runs once whenever it is traced."""
-    one = of_one_row(group, lambda experiment, key: experiment.trial(key), counter)
+def program(group: "Group") -> Callable:
+    """Many trials as one function, from the trial that was traced to plan them."""
+    planned = group.trial
 
     def many(seed, words, trials, swept, still):
-        row = lambda words, trial, swept: one(seed, words, trial, swept, still)
+        def row(words, trial, swept):
+            given = seed, words, trial, swept, still
+            known = planned is not None and planned.fits(given)
+            return (planned if known else _one_trial(group))(*given)
+
         return over_rows(row, group.experiment.in_turn)(words, trials, swept)
 
     return many
+
+
+def _one_trial(group: "Group") -> Callable:
+    return of_one_row(group, lambda experiment, key: experiment.trial(key))
 
 
 def over_rows(one: Callable, in_turn: bool) -> Callable:
@@ -109,13 +112,10 @@ def over_rows(one: Callable, in_turn: bool) -> Callable:
     return lambda *rows: jax.lax.map(lambda row: one(*row), rows)
 
 
-def of_one_row(
-    group: "Group", read: Callable, counter: Callable[[], None] = lambda: None
-) -> Callable:
+def of_one_row(group: "Group", read: Callable) -> Callable:
     """A function of one row's arguments: what `read` makes of its experiment and key."""
 
     def one(seed, words, trial, swept, still):
-        counter()
         experiment = assign(group.experiment, swept | still)
         # Some devices would round float32 products to ten bits; a criterion of 1e-3 sees that.
         with jax.default_matmul_precision(PRECISION):

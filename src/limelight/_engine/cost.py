@@ -14,6 +14,7 @@ import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from limelight._core.errors import InputError
+from limelight._engine.traced import Traced
 
 #: What a CPU leaves to libraries that wait for its threads, or to Python. Two such calls at a time
 #: can wait for each other for ever.
@@ -54,19 +55,22 @@ class Cost:
         bytes: At the peak.
         leaves: The shapes of what it leaves.
         free: Whether two programs of such trials may run in one process at a time.
+        trial: What was counted.
     """
 
     flops: float
     bytes: int
     leaves: Any = None
     free: bool = False
+    trial: Traced | None = None
 
 
-def trial_cost(function: Callable, arguments: Any, loop_trips: int) -> Cost:
+def trial_cost(function: Callable, arguments: tuple, loop_trips: int) -> Cost:
     """Count one call of `function`; a while loop is taken to run `loop_trips` times."""
-    closed, leaves = jax.make_jaxpr(function, return_shape=True)(*arguments)
-    free = not WAITING & _names(closed.jaxpr)
-    return Cost(_flops(closed.jaxpr, loop_trips), _peak(closed.jaxpr), leaves, free)
+    trial = Traced.of(function, arguments)
+    jaxpr = trial.closed.jaxpr
+    free = not WAITING & _names(jaxpr)
+    return Cost(_flops(jaxpr, loop_trips), _peak(jaxpr), trial.leaves, free, trial)
 
 
 def xla_flops(program: Any, *given: Any) -> float:

@@ -20,6 +20,7 @@ from limelight._engine.batch import PRECISION
 from limelight._engine.cost import Cost
 from limelight._engine.grid import Axes, Cell, Grid, assign, fitting, is_static, leaves
 from limelight._engine.reading import chunk_name, read_manifest
+from limelight._engine.traced import Traced
 from limelight._identity.description import describe, digest
 from limelight._identity.inputs import files_read
 
@@ -46,12 +47,14 @@ class Group:
         cells: Indices of its cells in the grid.
         swept: The traced paths that differ between cells.
         flops: Of one trial in each cell, counted.
+        trial: One trial, as it was traced to be counted.
     """
 
     experiment: Any
     cells: tuple[int, ...]
     swept: tuple[str, ...]
     flops: float = 0.0
+    trial: Traced | None = None
 
 
 @dataclass(frozen=True)
@@ -246,7 +249,7 @@ def make_plan(
         ]
     _check_leaves(grid, groups, costs)
     groups = tuple(
-        dataclasses.replace(group, flops=one.flops * len(group.cells))
+        dataclasses.replace(group, flops=one.flops * len(group.cells), trial=one.trial)
         for group, one in zip(groups, costs, strict=True)
     )
     cost = Cost(

@@ -19,7 +19,7 @@ import numpy as np
 from limelight._core import bar, compiling
 from limelight._core.errors import InputError, LimelightError, RunError
 from limelight._core.manifests import FORMAT, sealed
-from limelight._core.patience import patiently, side_by_side
+from limelight._core.patience import patiently, promptly, side_by_side
 from limelight._engine import device
 from limelight._engine.claims import holder
 from limelight._engine.plan import Chunk, Plan
@@ -180,11 +180,12 @@ class Engine:
     def _settle_all(self, chunks: Sequence[Chunk]) -> None:
         """Every one of these finished, by this process or another; failures are gathered."""
         waiting = self._compile_ahead(list(chunks))
-        while waiting:
-            settled = side_by_side(self._settle, waiting, self.hands, self.over)
-            waiting = [chunk for chunk, done in zip(waiting, settled, strict=True) if not done]
-            if waiting:
-                time.sleep(POLL)
+        with promptly():
+            while waiting:
+                settled = side_by_side(self._settle, waiting, self.hands, self.over)
+                waiting = [chunk for chunk, done in zip(waiting, settled, strict=True) if not done]
+                if waiting:
+                    time.sleep(POLL)
         if self.failures:
             missing = sum(len(c.cells) for c in self.plan.chunks if c.name in self.failures)
             reasons = "; ".join(dict.fromkeys(self.failures.values()))

@@ -5,10 +5,12 @@ apart by the colour blind and on a grey print. Maps use one scale whose lightnes
 Nothing here touches pyplot: figures are plain objects, made in any thread and without a display.
 """
 
+import functools
 import re
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -223,10 +225,16 @@ def _make_room(figure: Figure, handles: Sequence[Artist], room: Number, clearanc
 
 def text_width(text: str, size: Number, weight: str = "normal") -> float:
     """How wide a text is, in inches; of several lines the widest."""
+    fonts = tuple(mpl.rcParams["font.family"]), tuple(mpl.rcParams["font.sans-serif"])
     lines = [line for line in text.split("\n") if line]
-    font = FontProperties(weight=weight)
-    paths = [TextPath((0, 0), line, size=float(size), prop=font) for line in lines]
-    return max((path.get_extents().width / 72 for path in paths), default=0.0)
+    return max((_line_width(line, float(size), weight, fonts) for line in lines), default=0.0)
+
+
+@functools.lru_cache(4096)
+def _line_width(line: str, size: float, weight: str, fonts: tuple) -> float:
+    """A picture asks for the same words again and again; `fonts` tells which they are set in."""
+    path = TextPath((0, 0), line, size=size, prop=FontProperties(weight=weight))
+    return path.get_extents().width / 72
 
 
 def _fitting_columns(labels: list[str], room: float) -> int:
