@@ -221,6 +221,23 @@ def test_commands_that_do_not_need_a_plugin_do_not_load_it(call):
     assert "coins_f" in sys.modules
 
 
+def test_what_a_package_prints_when_it_is_loaded_does_not_mix_with_what_a_command_prints(call):
+    site = Path("site").resolve()
+    loud = 'print("hello from the package")\n'
+    write_package(site / "coins_l", "coins2029")
+    for module in (site / "coins_l").iterdir():
+        module.write_text(loud + module.read_text())
+    install(site, "coins-l", "coins2029", "coins_l:paper")
+    listed = call("papers", "--json")
+    assert "coins2029" in [paper["key"] for paper in listed.json]
+    assert "hello" not in listed.out
+    assert "hello" in listed.err
+    assert call("show", "coins2029", "fig1", "--json").json["claims"]  # loads the figure
+    own = write_file(Path("coins_m.py"), "coins2030")
+    own.write_text(loud + own.read_text())
+    assert "hello" not in call("cite", "./coins_m.py").out
+
+
 def test_a_broken_package_is_one_line_and_harms_no_other(call):
     site = Path("site").resolve()
     site.mkdir()

@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from limelight._core.errors import InputError
-from limelight.papers.contents import RAISED, Paper, cannot_load
+from limelight.papers.contents import RAISED, Paper, aside, cannot_load
 
 GROUP = "limelight.papers"
 
@@ -44,7 +44,8 @@ def from_package(key: str) -> Paper:
     """A paper of an installed package."""
     (point,) = installed()[key]
     try:
-        found = point.load()
+        with aside():
+            found = point.load()
     except RAISED as error:  # whatever a stranger's module raises
         raise cannot_load(f"{key} of {origin(point)}", error) from error
     return _checked(getattr(found, "paper", found), origin(point), key)
@@ -103,7 +104,8 @@ def _module(path: Path, file: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with aside():
+            spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise

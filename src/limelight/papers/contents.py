@@ -7,7 +7,9 @@ they are first asked for.
 import importlib
 import inspect
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,14 @@ if TYPE_CHECKING:
 
 #: What a stranger's code may raise; one that ends the process, even with 0, would decide nothing.
 RAISED = (Exception, SystemExit)
+
+
+def aside() -> AbstractContextManager[Any]:
+    """While a stranger's module is imported: what it prints goes where errors go.
+
+    A command's own output is read by other programs (`--json`).
+    """
+    return redirect_stdout(sys.stderr)
 
 
 def cannot_load(what: str, error: BaseException) -> InputError:
@@ -85,7 +95,8 @@ class Statement:
         if not isinstance(self.function, str):
             return partial(self.function, **self.defaults)
         module, name = self.function.split(":")
-        return partial(getattr(importlib.import_module(module), name), **self.defaults)
+        with aside():
+            return partial(getattr(importlib.import_module(module), name), **self.defaults)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -257,7 +268,8 @@ class Paper:
     def _recipe(self, name: str) -> "Figure":
         """The figure of a module; a stranger's that cannot be loaded is one line of error."""
         try:
-            return importlib.import_module(f"{self.package}.{name.replace('-', '_')}").figure
+            with aside():
+                return importlib.import_module(f"{self.package}.{name.replace('-', '_')}").figure
         except RAISED as error:
             if self.package == f"limelight.papers.{self.key}":
                 raise  # a fault of our own
