@@ -89,8 +89,9 @@ def program(group: "Group") -> Callable:
     def many(seed, words, trials, swept, still):
         def row(words, trial, swept):
             given = seed, words, trial, swept, still
-            known = planned is not None and planned.fits(given)
-            return (planned if known else _one_trial(group))(*given)
+            if planned is not None and planned.fits(given):
+                return planned(*given)
+            return _one_trial(group)(*given)
 
         return over_rows(row, group.experiment.in_turn)(words, trials, swept)
 
