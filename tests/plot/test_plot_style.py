@@ -8,6 +8,7 @@ from matplotlib.text import Text
 
 from limelight._core.errors import InputError
 from limelight._core.files import write_whole
+from limelight._core.maths import in_mathtext
 from limelight.plot import ONE_COLUMN, TWO_COLUMNS, Series, provenance, render, save, style
 from limelight.plot import lines as curves
 from limelight.plot._looks import looks_of
@@ -188,3 +189,13 @@ def test_a_minus_in_words_is_drawn_as_one():
     assert axes.get_ylabel() == "5 × 5 average"
     said = {text.get_text() for text in figure.findobj(Text)}
     assert "slope −2" in said
+
+
+def test_a_line_of_maths_ends_inside_its_width():
+    words = (
+        "Trained and frozen attention with alpha_# held at a quarter of alpha_*; li2023, Figure 3,"
+    )
+    text = in_mathtext(f"{words} without its confounder")
+    for width in (2.0, 3.0, 4.4, 4.5, 4.6):
+        for line in style.wrap(text, width, style.TICK).split("\n"):
+            assert style.text_width(line, style.TICK) <= width

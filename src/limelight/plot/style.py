@@ -266,7 +266,13 @@ def wrap(text: str, width: float, size: float, weight: str = "normal") -> str:
     words = re.findall(r"(?:\$[^$]*\$|(?<=\S) [=<>≤≥] (?=\S)|\S)+", with_signs(text))
     space = (0.36 if weight == "bold" else 0.32) * size / 72
     widths = [text_width(word, size, weight) + space for word in words]
-    lines = _fill(words, widths, width)
+    lines, wide = _fill(words, widths, width), width
+    for _ in range(8):  # a line is a little wider than its words and spaces
+        over = max((text_width(line, size, weight) for line in lines), default=0.0) / wide
+        if over <= 1:
+            break
+        width /= over
+        lines = _fill(words, widths, width)
     for share in np.linspace(0.5, 1.0, 11):  # the narrowest that needs no more lines
         narrower = _fill(words, widths, share * width)
         if len(narrower) <= len(lines):
