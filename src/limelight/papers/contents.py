@@ -208,7 +208,8 @@ class Paper:
         self.bibtex = bibtex
         self.renamed = dict(renamed or {})
         self._figures = figures
-        check_names(f"a figure of {key}", [getattr(one, "name", one) for one in figures])
+        names = [one if isinstance(one, str) else one.name for one in figures]
+        check_names(f"a figure of {key}", names)
         self._loaded: dict[str, Figure] = {}
 
     def __repr__(self) -> str:
