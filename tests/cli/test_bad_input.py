@@ -271,6 +271,16 @@ def test_a_published_table_is_not_resumed(call, finished, tmp_path):
     assert contents(place) == before
 
 
+def test_a_published_table_of_another_scale_is_not_replaced(call, finished, tmp_path):
+    """A small run where the paper's stood would quietly change every verdict."""
+    toy.paper.figure("dice").run("small", tmp_path / "small", width=40)
+    place = publish(tmp_path / "small", "results")
+    before = contents(place)
+    assert_refused(call("publish", finished), "small scale", "smoke scale", "another folder")
+    assert contents(place) == before
+    assert call("publish", tmp_path / "small").code == 0
+
+
 def test_an_error_of_several_lines_is_printed_as_one(call, monkeypatch):
     def broken(*_):
         raise InputError("one\ntwo", "three\n  four")

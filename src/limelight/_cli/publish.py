@@ -20,18 +20,19 @@ def publish(
     """Copy finished runs into the published results: tables, manifests and pictures.
 
     It does not matter where a run was computed, or by how many processes. Trained weights are not
-    copied.
+    copied. A table of another scale is not replaced.
 
     Examples:
       limelight publish runs/li2023-fig1a-paper
       limelight publish /shared/a /shared/b -o results/
     """
-    from limelight.papers.published import check_whole
+    from limelight.papers.published import check_whole, place_for, recipe_of
     from limelight.papers.published import publish as put
 
     beside = paper_at(paper)
     for store in stores:  # all of them before any is written
-        check_whole(store, beside)
+        table = check_whole(store, beside)
+        place_for(table, recipe_of(table.manifest, store, beside), output)
     places = []
     for store in stores:
         with busy(f"publishing {store.name}"):

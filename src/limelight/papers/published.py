@@ -189,6 +189,19 @@ def check_whole(store: str | Path, paper: Paper | None = None) -> Table:
     return table
 
 
+def place_for(table: Table, figure: Figure, folder: str | Path) -> Path:
+    """Where a run of a figure is published; a place that holds another scale's table is refused."""
+    place = Path(folder) / figure.paper / figure.name
+    if (place / "manifest.json").exists():
+        there, here = read_manifest(place).get("scale"), table.manifest.get("scale")
+        if there != here:
+            raise InputError(
+                f"{place} holds a table of {there} scale, and this run is of {here} scale",
+                "publish into another folder, or remove that one first",
+            )
+    return place
+
+
 def publish(store: str | Path, folder: str | Path, paper: Paper | None = None) -> Path:
     """Put a finished run among the published results: its table, manifest and pictures.
 
@@ -196,13 +209,13 @@ def publish(store: str | Path, folder: str | Path, paper: Paper | None = None) -
     """
     table = check_whole(store, paper)
     figure = recipe_of(table.manifest, store, paper)
+    place = place_for(table, figure, folder)
     cost = cost_of_run(store, table)
     spent = {"seconds": cost.seconds, "compilations": cost.compilations}
     told = {name: entry for name, entry in table.manifest.items() if name != "seal"}
     told |= computed_on(store)
     told["command"] = _repeated(told.get("command", ""))
     manifest = sealed(told | spent | {"compile_seconds": cost.compiling})
-    place = Path(folder) / figure.paper / figure.name
     place.mkdir(parents=True, exist_ok=True)
     columns = {name: column for name, column in table.columns.items() if name != WEIGHTS}
     Table(columns, table.axes, manifest).save(place / "table.parquet")
