@@ -1,4 +1,4 @@
-"""Uniform tokens beside the flow of equal angles, 128 of them, in fewer draws."""
+"""Uniform tokens beside the flow of equal angles, 128 of them."""
 
 from dataclasses import replace
 
@@ -13,7 +13,6 @@ figure = replace(
         "world.tokens": [128],
         D: [128, 512, 2048, 10_000, 100_000, 1_000_000],
     },
-    trials=24,
     scales=scales(
         smoke=replace(
             concentration.figure.scales["smoke"],
@@ -26,5 +25,5 @@ figure = replace(
         for claim in concentration.figure.claims
     ),
     pictures={"concentration-128": concentration.draw},
-    sizes="ours: 128 tokens, up to a million dimensions, 24 draws per cell where 256 were meant",
+    sizes="ours: 128 tokens, up to a million dimensions, 256 draws per cell",
 )
