@@ -46,6 +46,7 @@ def test_a_new_paper_is_a_plugin_whose_tests_pass(call):
         (("paper", "Smith-2026"), "cannot be called 'Smith-2026'"),
         (("paper", "li2023"), "there is a paper 'li2023' already"),
         (("study", "class.py"), "'class' is a word of Python"),
+        (("study", "__main__.py"), "'__main__' is a word of Python"),
         (("study", "numpy.py"), "'numpy' is the name of a module"),  # it would import itself
         (("paper", "json"), "'json' is the name of a module"),
     ],

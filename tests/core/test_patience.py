@@ -56,6 +56,16 @@ def test_ctrl_c_before_a_hand_was_started_is_ctrl_c(monkeypatch):
     assert stop.is_set()
 
 
+def test_of_two_at_a_time_the_last_to_leave_sets_it_back():
+    usual, first, second = sys.getswitchinterval(), promptly(), promptly()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert sys.getswitchinterval() == pytest.approx(HANDOVER)
+    second.__exit__(None, None, None)
+    assert sys.getswitchinterval() == usual
+
+
 def test_python_is_handed_over_sooner_and_then_as_before():
     """Within the block alone, also when it fails; a shorter time that was chosen stays."""
     usual, seen = sys.getswitchinterval(), []

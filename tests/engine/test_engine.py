@@ -96,6 +96,20 @@ def test_a_trial_is_run_through_once_to_plan_and_to_compute():
     np.testing.assert_array_equal(found["value"], expected["value"])
 
 
+def test_a_plan_from_before_a_flag_was_set_is_traced_anew():
+    """Else float32 would stand under the name of float64."""
+
+    class Fifth(Experiment):
+        def trial(self, key):
+            return {"value": jr.uniform(key) / 5}
+
+    plan = make_plan(Fifth(), {}, trials=2)
+    assert str(plan).count("lambda") == 0  # no operations in what is printed
+    with jax.enable_x64(True):
+        assert plan.double
+        assert run(plan)["value"].dtype == np.float64
+
+
 class Patient(Dice):
     """Dice thrown until they show little enough: trials end at different times."""
 

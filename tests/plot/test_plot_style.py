@@ -66,6 +66,11 @@ def test_provenance_leaves_out_what_is_not_known():
     assert provenance(trials=3) == ("3 trials per cell",)
 
 
+def test_one_long_word_does_not_break_the_lines_around_it():
+    text = "accuracy of averaged-representation-networks over the first ten steps"
+    assert len(style.wrap(text, 1.2, 8.0).split("\n")) <= 4
+
+
 def test_a_formula_is_never_broken():
     text = style.wrap("word " * 10 + r"$\alpha_* + \beta_* + \gamma_*$ " * 4, 1.5, 8.0)
     assert all(line.count("$") % 2 == 0 for line in text.split("\n"))

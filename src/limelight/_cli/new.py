@@ -85,7 +85,7 @@ def check_free(path: Path, such_as: str) -> None:
     from limelight._core.errors import InputError
 
     name = path.stem
-    word = keyword.iskeyword(name)
+    word = keyword.iskeyword(name) or name.startswith("__")
     if word or not path.exists() and find_spec(name) is not None:
         what = "a word of Python" if word else "the name of a module"
         raise InputError(f"{name!r} is {what}", f"choose another name, such as {such_as}")

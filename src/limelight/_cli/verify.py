@@ -107,9 +107,11 @@ def verify(
 def key_and_claim(word: str) -> tuple[str, ...]:
     """A word as it is; `li2023.1a.law` as a paper and its claim."""
     from limelight.papers import known
+    from limelight.papers._outside import is_path
 
     key, dot, claim = word.partition(".")
-    return (key, claim) if dot and claim and key in known() else (word,)
+    named = dot and claim and key in known() and not is_path(word)
+    return (key, claim) if named else (word,)
 
 
 def every_paper(results: Path | None, failed: list[str]) -> list:

@@ -47,7 +47,8 @@ _WORDS = "|".join(sorted(GREEK, key=len, reverse=True))
 # the field `world.sigma` keeps the name by which it is asked for.
 _GREEK = re.compile(rf"(?<![A-Za-z\\])(?<!\w\.)({_WORDS})(?![A-Za-z=]|-[a-z])")
 _LETTER = "A-Za-zα-ωΑ-Ω"
-_TEN = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)(?!\w)")
+# A commit may be of digits and one e: what is as long as one is no number.
+_TEN = re.compile(r"(?<![\w.])(?![0-9a-f]{7,}\b)(\d+(?:\.\d+)?)e\+?(-?)0*(\d+)(?!\w)")
 _N50 = re.compile(r"\bN50\b")
 _SIGNS = (
     (re.compile(r"(?<=\S) - (?=\S)"), " − "),
@@ -143,6 +144,8 @@ def with_signs(text: str) -> str:
     Example:
         >>> with_signs("1 - $a-b$, slope -2, a 3 x 3 average of x")
         '1 − $a-b$, slope −2, a 3 × 3 average of x'
+        >>> with_signs("1e-3, commit 78e1234")
+        '10⁻³, commit 78e1234'
         >>> with_signs("N50 to within 1e-6, rates 5e-05 and 2e3")
         'N₅₀ to within 10⁻⁶, rates 5×10⁻⁵ and 2×10³'
     """

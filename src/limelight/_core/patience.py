@@ -14,6 +14,8 @@ from limelight._core.errors import StallError
 #: Seconds after which a busy thread hands Python over to one that asks for it; usually five times
 #: as many.
 HANDOVER = 1e-3
+#: How many runs of this process are `promptly`, and the time that was usual before the first.
+_counting, _inside, _usual = threading.Lock(), 0, 0.005
 
 
 @contextlib.contextmanager
@@ -23,12 +25,19 @@ def promptly() -> Iterator[None]:
     While one thread traces, one that feeds a device or reads what it left asks for Python many
     times per segment, and would wait the usual time each time.
     """
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(min(usual, HANDOVER))
+    global _inside, _usual
+    with _counting:
+        if not _inside:
+            _usual = sys.getswitchinterval()
+            sys.setswitchinterval(min(_usual, HANDOVER))
+        _inside += 1
     try:
         yield
     finally:
-        sys.setswitchinterval(usual)
+        with _counting:
+            _inside -= 1
+            if not _inside:
+                sys.setswitchinterval(_usual)
 
 
 def patiently(

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class Group:
     cells: tuple[int, ...]
     swept: tuple[str, ...]
     flops: float = 0.0
-    trial: Traced | None = None
+    trial: Traced | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,15 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
+#: Flags of JAX that what was written down depends on.
+FLAGS = (
+    "jax_enable_x64",
+    "jax_default_prng_impl",
+    "jax_threefry_partitionable",
+    "jax_random_seed_offset",
+    "jax_numpy_dtype_promotion",
+)
+
 
 @dataclass(frozen=True)
 class Traced:
@@ -18,7 +27,7 @@ class Traced:
 
     Args:
         closed: The operations.
-        takes: The shapes and types of its arguments.
+        takes: The shapes and types of its arguments, and how JAX was set.
         leaves: Those of what it returns.
 
     Example:
@@ -51,7 +60,8 @@ class Traced:
 
 
 def _kinds(arguments: tuple) -> tuple:
-    """Where every array stands in the arguments, with its shape and type."""
+    """Where every array stands in the arguments, with its shape and type; and the flags."""
     leaves, tree = jax.tree.flatten(arguments)
     kinds = [jax.typeof(leaf) for leaf in leaves]
-    return tree, [(kind.shape, kind.dtype, kind.weak_type) for kind in kinds]
+    flags = [getattr(jax.config, name, None) for name in FLAGS]
+    return tree, [(kind.shape, kind.dtype, kind.weak_type) for kind in kinds], flags

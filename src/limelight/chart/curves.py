@@ -196,12 +196,12 @@ def _written(values: Sequence[float]) -> list[str]:
     """Numbers on a logarithmic axis: 5,750 and 0.01; all as powers of ten on one that goes beyond.
 
     Example:
-        >>> _written([0.01, 5750.0]), _written([1.0, 1e3, 1e6])
-        (['0.01', '5,750'], ['1', '10³', '10⁶'])
+        >>> _written([0.01, 5750.0]), _written([1.0, 20.0, 1e3, 1e6])
+        (['0.01', '5,750'], ['1', '20', '10³', '10⁶'])
     """
     plain = all(1e-4 <= value < 1e6 for value in values)
-    told = lambda value: f"{value:,.10g}" if plain or value == 1 else in_text(f"{value:.0e}")
-    return ["10" if word == "10¹" else word for word in map(told, values)]
+    near = lambda value: plain or 1 <= value < 100
+    return [f"{v:,.10g}" if near(v) else in_text(f"{v:.0e}") for v in values]
 
 
 def _ends(panel: Panel, axis: Axis, side: int) -> tuple[float, float]:

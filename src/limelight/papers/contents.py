@@ -8,8 +8,9 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, redirect_stdout
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -28,14 +29,18 @@ if TYPE_CHECKING:
 
 #: What a stranger's code may raise; one that ends the process, even with 0, would decide nothing.
 RAISED = (Exception, SystemExit)
+#: One thread at a time: what is redirected belongs to the process.
+_ASIDE = threading.RLock()
 
 
-def aside() -> AbstractContextManager[Any]:
+@contextmanager
+def aside() -> Iterator[None]:
     """While a stranger's module is imported: what it prints goes where errors go.
 
     A command's own output is read by other programs (`--json`).
     """
-    return redirect_stdout(sys.stderr)
+    with _ASIDE, redirect_stdout(sys.stderr):
+        yield
 
 
 def cannot_load(what: str, error: BaseException) -> InputError:

@@ -268,7 +268,8 @@ def wrap(text: str, width: float, size: float, weight: str = "normal") -> str:
     widths = [text_width(word, size, weight) + space for word in words]
     lines, wide = _fill(words, widths, width), width
     for _ in range(8):  # a line is a little wider than its words and spaces
-        over = max((text_width(line, size, weight) for line in lines), default=0.0) / wide
+        several = [line for line in lines if line not in words]
+        over = max((text_width(line, size, weight) for line in several), default=0.0) / wide
         if over <= 1:
             break
         width /= over
