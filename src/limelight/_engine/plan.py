@@ -20,20 +20,12 @@ from limelight._engine.batch import PRECISION
 from limelight._engine.cost import Cost
 from limelight._engine.grid import Axes, Cell, Grid, assign, fitting, is_static, leaves
 from limelight._engine.reading import chunk_name, read_manifest
-from limelight._engine.traced import Traced
+from limelight._engine.traced import FLAGS, Traced
 from limelight._identity.description import describe, digest
 from limelight._identity.inputs import files_read
 
 #: Raised when the engine or a shelf changes so that stored numbers would come out otherwise.
 REVISION = 2
-#: Flags of JAX that change random numbers, types or arithmetic, and their usual values; another
-#: value is part of a study's identity.
-FLAGS = {
-    "jax_threefry_partitionable": True,
-    "jax_random_seed_offset": 0,
-    "jax_numpy_dtype_promotion": "standard",
-    "jax_disable_jit": False,
-}
 #: Columns that the engine fills.
 RESERVED = ("cell", "trial")
 

@@ -11,14 +11,14 @@ from typing import Any
 import jax
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
-#: Flags of JAX that what was written down depends on.
-FLAGS = (
-    "jax_enable_x64",
-    "jax_default_prng_impl",
-    "jax_threefry_partitionable",
-    "jax_random_seed_offset",
-    "jax_numpy_dtype_promotion",
-)
+#: Flags of JAX that change random numbers, types or arithmetic, and their usual values; another
+#: value is part of a study's identity.
+FLAGS = {
+    "jax_threefry_partitionable": True,
+    "jax_random_seed_offset": 0,
+    "jax_numpy_dtype_promotion": "standard",
+    "jax_disable_jit": False,
+}
 
 
 @dataclass(frozen=True)
@@ -63,5 +63,6 @@ def _kinds(arguments: tuple) -> tuple:
     """Where every array stands in the arguments, with its shape and type; and the flags."""
     leaves, tree = jax.tree.flatten(arguments)
     kinds = [jax.typeof(leaf) for leaf in leaves]
-    flags = [getattr(jax.config, name, None) for name in FLAGS]
+    names = ("jax_enable_x64", "jax_default_prng_impl", *FLAGS)
+    flags = [getattr(jax.config, name, None) for name in names]
     return tree, [(kind.shape, kind.dtype, kind.weak_type) for kind in kinds], flags
