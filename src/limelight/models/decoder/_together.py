@@ -1,0 +1,149 @@
+r"""Logits of many trials at once, as a GPU likes it.
+
+`absorbed` takes one block of one trial's examples. A GPU is given hundreds of blocks at a time, and
+with a network for each its weights would be copied, and its gradient written, once a block. Here
+what acts on the [CLS] row sees a trial's examples side by side, whatever their block; only the
+attention, where a row meets every place, is computed block by block, and needs no more of a network
+than its table, its keys and its values.
+
+A product with one head's few columns is written as a sum of as many terms: the library's products
+of a depth of four are slow. The layer norm's gain and shift are taken into the maps,
+
+    \tilde K = \mathrm{diag}(g) W_K / \sqrt k        \tilde V = \mathrm{diag}(g) W_V
+
+so that an example's mixture is $\tilde V^T M - (\tilde V^T 1) c + (W_V^T \beta + b_V) \sum_t a_t$.
+"""
+
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from limelight._core.slots import Layout
+from limelight.models.decoder._attend import attend
+from limelight.models.decoder._forward import Words
+from limelight.models.decoder._masks import unpack
+from limelight.models.decoder._network import Decoder
+
+
+def together(
+    models: Decoder,
+    bits: Bool[Array, "blocks s n"],
+    words: Words,
+    count: Int[Array, " blocks"],
+    layout: Layout,
+    keep: float,
+    keep_tokens: float,
+    dtype: Any,
+    fused: bool,
+) -> Float[Array, "slots parts s 2"]:
+    """What the networks of all slots say of their own examples under dropout.
+
+    Args:
+        models: A network a slot.
+        bits: Of every block's examples, with padding; see `absorbed`.
+        words: Masks of every block.
+        count: How many of a block's examples matter, the first ones. Logits of the others, and of
+            parts that are not in use, are finite and otherwise anything.
+        layout: Which blocks belong to which slots.
+        keep: Probability behind the masks of attention and residuals.
+        keep_tokens: Probability behind the tokens' mask.
+        dtype: Of what is wide; see `attend`.
+        fused: Whether the GPU kernel computes the attention.
+    """
+    places, heads, width = models.positions.shape[1], models.heads, models.positions.shape[2]
+    pad = (0, 0), (0, bits.shape[-1] - places), (0, 0)
+    table = jax.vmap(lambda model: jnp.pad(model.embedded(), pad))(models)
+    rows = Words(words.tokens[..., places - 1], *words[1:])
+    mask = lambda word: unpack(_of_slots(word, layout), width)
+    cls = table[:, 0, places - 1][:, None, None] * mask(rows.tokens) / keep_tokens
+    query = jax.vmap(lambda model, row: model.query(model.before(row)))(models, cls)
+    keys, values, centres, shares = jax.vmap(_maps)(models)
+
+    wide = jnp.promote_types(dtype, jnp.float32)
+    asked = _spread(of_blocks(query, layout), lent(keys, layout), heads).astype(wide)
+    settings = places, keep, keep_tokens, dtype, fused
+    attended = jax.vmap(lambda *block: attend(*block, *settings))
+    given = lent(table.astype(wide), layout), bits, words.tokens, words.weights, count
+    mixed, centre, share = attended(asked, *given)
+    across = lambda number: jnp.repeat(number, width // heads, axis=-1)
+    each = lambda vector: lent(vector, layout)[:, None]
+    output = _collected(mixed, lent(values, layout))
+    output = output - across(centre) * each(centres) + across(share) * each(shares)
+
+    late = (mask(rows.attended).astype(cls.dtype) / keep, mask(rows.processed) / keep)
+    finish = lambda model, *row: model.finish(*row)
+    return jax.vmap(finish)(models, cls, of_slots(output, layout), *late)
+
+
+def _maps(model: Decoder) -> tuple:
+    """Keys and values with the norm's gain in them, and what centre and share are multiplied by."""
+    gain, shift = model.before.gain[:, None], model.before.shift
+    key, value = model.key.weight, model.value.weight
+    keys = gain * key / jnp.sqrt(model.width // model.heads)
+    bias = shift @ value + cast(Array, model.value.bias)
+    return keys, gain * value, jnp.sum(gain * value, axis=0), bias
+
+
+def _spread(rows: Float[Array, "b s w"], maps: Float[Array, "b w w"], heads: int):
+    """Every head's columns of a row through its own columns of a map, back to the width."""
+    rows = rows.reshape(*rows.shape[:2], heads, 1, -1)
+    maps = maps.reshape(*maps.shape[:2], heads, -1).swapaxes(1, 2)[:, None]
+    return sum(rows[..., i] * maps[..., i] for i in range(rows.shape[-1]))
+
+
+def _collected(wide: Float[Array, "b s h w"], maps: Float[Array, "b w w"]):
+    """Every head's row through its own columns of a map, the heads side by side."""
+    maps = maps.reshape(*maps.shape[:2], wide.shape[2], -1).swapaxes(1, 2)[:, None]
+    each = [jnp.sum(wide * maps[..., i], axis=-1) for i in range(maps.shape[-1])]
+    return jnp.stack(each, axis=-1).reshape(*wide.shape[:2], -1)
+
+
+# --- blocks and slots -----------------------------------------------------------------------------
+
+
+def _of_slots(leaf, layout: Layout):
+    used = layout.used.reshape(*layout.used.shape, *(1,) * (leaf.ndim - 1))
+    return jnp.where(used, leaf[layout.members], jnp.zeros((), leaf.dtype))
+
+
+def _of_blocks(leaf, layout: Layout):
+    busy = (jnp.arange(len(layout.owner)) < layout.taken).reshape(-1, *(1,) * (leaf.ndim - 2))
+    return jnp.where(busy, leaf[layout.owner, layout.part], jnp.zeros((), leaf.dtype))
+
+
+# A block belongs to one slot, so each of these is the other's transpose. The compiler would not
+# know, and would add block after block into zeros.
+
+
+@jax.custom_vjp
+def of_slots(leaf: Float[Array, "blocks *n"], layout: Layout) -> Float[Array, "slots parts *n"]:
+    """A slot's blocks, one after another; zeros beyond them."""
+    return _of_slots(leaf, layout)
+
+
+@jax.custom_vjp
+def of_blocks(leaf: Float[Array, "slots parts *n"], layout: Layout) -> Float[Array, "blocks *n"]:
+    """What belongs to each block; zeros for idle ones."""
+    return _of_blocks(leaf, layout)
+
+
+@jax.custom_vjp
+def lent(leaf: Float[Array, "slots *n"], layout: Layout) -> Float[Array, "blocks *n"]:
+    """What belongs to each block's slot."""
+    return leaf[layout.owner]
+
+
+of_slots.defvjp(
+    lambda leaf, layout: (_of_slots(leaf, layout), layout),
+    lambda layout, slope: (_of_blocks(slope, layout), None),
+)
+of_blocks.defvjp(
+    lambda leaf, layout: (_of_blocks(leaf, layout), layout),
+    lambda layout, slope: (_of_slots(slope, layout), None),
+)
+lent.defvjp(
+    lambda leaf, layout: (leaf[layout.owner], layout),
+    lambda layout, slope: (jnp.sum(_of_slots(slope, layout), axis=1), None),
+)
