@@ -118,20 +118,20 @@ def _of_blocks(leaf, layout: Layout):
 
 
 @jax.custom_vjp
-def of_slots(leaf: Float[Array, "blocks *n"], layout: Layout) -> Float[Array, "slots parts *n"]:
-    """A slot's blocks, one after another; zeros beyond them."""
+def of_slots(leaf: Array, layout: Layout) -> Array:
+    """From [blocks, ...] to [slots, parts, ...]; zeros beyond a slot's blocks."""
     return _of_slots(leaf, layout)
 
 
 @jax.custom_vjp
-def of_blocks(leaf: Float[Array, "slots parts *n"], layout: Layout) -> Float[Array, "blocks *n"]:
-    """What belongs to each block; zeros for idle ones."""
+def of_blocks(leaf: Array, layout: Layout) -> Array:
+    """From [slots, parts, ...] to [blocks, ...]; zeros for idle ones."""
     return _of_blocks(leaf, layout)
 
 
 @jax.custom_vjp
-def lent(leaf: Float[Array, "slots *n"], layout: Layout) -> Float[Array, "blocks *n"]:
-    """What belongs to each block's slot."""
+def lent(leaf: Array, layout: Layout) -> Array:
+    """From [slots, ...] to [blocks, ...]: what belongs to a block's slot."""
     return leaf[layout.owner]
 
 
