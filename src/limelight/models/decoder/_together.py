@@ -14,6 +14,7 @@ of a depth of four are slow. The layer norm's gain and shift are taken into the 
 so that an example's mixture is $\tilde V^T M - (\tilde V^T 1) c + (W_V^T \beta + b_V) \sum_t a_t$.
 """
 
+from functools import reduce
 from typing import Any, cast
 
 import jax
@@ -86,14 +87,15 @@ def _maps(model: Decoder) -> tuple:
     return keys, gain * value, jnp.sum(gain * value, axis=0), bias
 
 
-def _spread(rows: Float[Array, "b s w"], maps: Float[Array, "b w w"], heads: int):
+def _spread(rows: Float[Array, "b s w"], maps: Float[Array, "b w w"], heads: int) -> Array:
     """Every head's columns of a row through its own columns of a map, back to the width."""
     rows = rows.reshape(*rows.shape[:2], heads, 1, -1)
     maps = maps.reshape(*maps.shape[:2], heads, -1).swapaxes(1, 2)[:, None]
-    return sum(rows[..., i] * maps[..., i] for i in range(rows.shape[-1]))
+    terms = (rows[..., i] * maps[..., i] for i in range(rows.shape[-1]))
+    return reduce(jnp.add, terms)
 
 
-def _collected(wide: Float[Array, "b s h w"], maps: Float[Array, "b w w"]):
+def _collected(wide: Float[Array, "b s h w"], maps: Float[Array, "b w w"]) -> Array:
     """Every head's row through its own columns of a map, the heads side by side."""
     maps = maps.reshape(*maps.shape[:2], wide.shape[2], -1).swapaxes(1, 2)[:, None]
     each = [jnp.sum(wide * maps[..., i], axis=-1) for i in range(maps.shape[-1])]
