@@ -6,15 +6,14 @@ what acts on the [CLS] row sees a trial's examples side by side, whatever their 
 attention, where a row meets every place, is computed block by block, and needs no more of a network
 than its table, its keys and its values.
 
-A product with one head's few columns is written as a sum of as many terms: the library's products
-of a depth of four are slow. The layer norm's gain and shift are taken into the maps,
+The layer norm's gain and shift are taken into the maps,
 
     \tilde K = \mathrm{diag}(g) W_K / \sqrt k        \tilde V = \mathrm{diag}(g) W_V
 
 so that an example's mixture is $\tilde V^T M - (\tilde V^T 1) c + (W_V^T \beta + b_V) \sum_t a_t$.
 """
 
-from functools import reduce
+from collections.abc import Callable
 from typing import Any, cast
 
 import jax
@@ -22,6 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from limelight._core.slots import Layout
+from limelight.models.decoder import _heads as by_head
 from limelight.models.decoder._attend import attend
 from limelight.models.decoder._forward import Words
 from limelight.models.decoder._masks import unpack
@@ -63,14 +63,15 @@ def together(
     keys, values, centres, shares = jax.vmap(_maps)(models)
 
     wide = jnp.promote_types(dtype, jnp.float32)
-    asked = _spread(of_blocks(query, layout), lent(keys, layout), heads).astype(wide)
+    spread, collect = _by_head(heads, fused, exact=dtype != jnp.bfloat16)
+    asked = spread(of_blocks(query, layout), lent(keys, layout)).astype(wide)
     settings = places, keep, keep_tokens, dtype, fused
     attended = jax.vmap(lambda *block: attend(*block, *settings))
     given = lent(table.astype(wide), layout), bits, words.tokens, words.weights, count
     mixed, centre, share = attended(asked, *given)
     across = lambda number: jnp.repeat(number, width // heads, axis=-1)
     each = lambda vector: lent(vector, layout)[:, None]
-    output = _collected(mixed, lent(values, layout))
+    output = collect(mixed, lent(values, layout))
     output = output - across(centre) * each(centres) + across(share) * each(shares)
 
     late = (mask(rows.attended).astype(cls.dtype) / keep, mask(rows.processed) / keep)
@@ -84,22 +85,18 @@ def _maps(model: Decoder) -> tuple:
     key, value = model.key.weight, model.value.weight
     keys = gain * key / jnp.sqrt(model.width // model.heads)
     bias = shift @ value + cast(Array, model.value.bias)
-    return keys, gain * value, jnp.sum(gain * value, axis=0), bias
+    return keys.T, gain * value, jnp.sum(gain * value, axis=0), bias
 
 
-def _spread(rows: Float[Array, "b s w"], maps: Float[Array, "b w w"], heads: int) -> Array:
-    """Every head's columns of a row through its own columns of a map, back to the width."""
-    rows = rows.reshape(*rows.shape[:2], heads, 1, -1)
-    maps = maps.reshape(*maps.shape[:2], heads, -1).swapaxes(1, 2)[:, None]
-    terms = (rows[..., i] * maps[..., i] for i in range(rows.shape[-1]))
-    return reduce(jnp.add, terms)
-
-
-def _collected(wide: Float[Array, "b s h w"], maps: Float[Array, "b w w"]) -> Array:
-    """Every head's row through its own columns of a map, the heads side by side."""
-    maps = maps.reshape(*maps.shape[:2], wide.shape[2], -1).swapaxes(1, 2)[:, None]
-    each = [jnp.sum(wide * maps[..., i], axis=-1) for i in range(maps.shape[-1])]
-    return jnp.stack(each, axis=-1).reshape(*wide.shape[:2], -1)
+def _by_head(heads: int, fused: bool, exact: bool) -> tuple[Callable, Callable]:
+    """Every head's columns of rows spread out to the width, and back; see `_heads`."""
+    if fused:
+        spread = lambda rows, maps: by_head.spread(rows, maps, heads, exact)
+        return jax.vmap(spread), jax.vmap(lambda wide, maps: by_head.collect(wide, maps, exact))
+    each = lambda array, axis: jnp.stack(jnp.split(array, heads, axis), axis)
+    spread = lambda rows, maps: jnp.einsum("bshk,bhkd->bshd", each(rows, 2), each(maps, 1))
+    collect = lambda wide, maps: jnp.einsum("bshd,bdhk->bshk", wide, each(maps, 2))
+    return spread, lambda wide, maps: collect(wide, maps).reshape(*wide.shape[:2], -1)
 
 
 # --- blocks and slots -----------------------------------------------------------------------------
