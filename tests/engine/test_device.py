@@ -153,3 +153,28 @@ def test_long_runs_and_the_users_own_level_are_left_alone(monkeypatch):
     assert device.in_haste(10 * device.SHORT) is None
     monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=3")
     assert device.in_haste(1.0) is None
+
+
+def test_a_gpu_draws_by_a_kernel_unless_the_user_chose_otherwise(fresh):
+    """Read off a program lowered for a GPU, which takes no GPU."""
+    draw = lambda key: jax.random.normal(key, (5,)) + jax.random.uniform(jax.random.fold_in(key, 1))
+
+    def lowered():
+        jax.clear_caches()
+        return jax.jit(draw).trace(jax.random.key(0)).lower(lowering_platforms=("cuda",)).as_text()
+
+    asked = "jax_threefry_gpu_kernel_lowering"
+    fresh.delenv(asked.upper(), raising=False)
+    try:
+        device.draw_by_kernel()  # no GPU here
+        written_out = lowered()
+        fresh.setattr(device, "on_gpu", lambda: True)
+        fresh.setenv(asked.upper(), "0")
+        device.draw_by_kernel()
+        assert lowered() == written_out
+        fresh.delenv(asked.upper())
+        device.draw_by_kernel()
+        assert "threefry2x32_ffi" in lowered()
+        assert written_out.count("stablehlo.xor") > 3 * lowered().count("stablehlo.xor")
+    finally:
+        jax.config.update(asked, False)

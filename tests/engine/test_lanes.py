@@ -191,7 +191,7 @@ def test_what_a_gpu_compiler_is_told_is_in_words_that_it_knows(monkeypatch):
     program = jax.jit(lambda x: x @ x).lower(jnp.ones((4, 4)))
     program.compile(dict(device.LIBRARY))
     monkeypatch.setattr(device, "on_gpu", lambda: True)
-    program.compile(lanes.options())
+    program.compile(device.for_gpu(device.FIRST))
     with pytest.raises(Exception, match="xla_gpu_enable_triton_gemm"):
         program.compile({"xla_gpu_enable_triton_gemm": "false"})
 

@@ -48,11 +48,24 @@ FLAGS = (
 #: own takes a minute or two, and with JAX 0.11 it can end the process: a failed check of the pass
 #: that makes them (`triton_tiling_propagation`), which nobody can catch.
 LIBRARY: Mapping[str, str | bool] = {"xla_gpu_enable_triton_gemm": False}
+#: The same, and of the library's products the first that will do. To time them all takes longer
+#: than most studies run, and what is chosen, and so the last digit, can differ from run to run.
+FIRST: Mapping[str, str | bool] = {"xla_gpu_autotune_level": "0", **LIBRARY}
 
 
 def for_gpu(options: Mapping[str, str | bool]) -> dict[str, str | bool] | None:
     """What to tell the compiler: these options if it is a GPU's, else nothing."""
     return dict(options) if options and on_gpu() else None
+
+
+def draw_by_kernel() -> None:
+    """Let a GPU's random numbers come from JAX's own kernel, unless the user chose otherwise.
+
+    They are the same numbers. Written out in every program that draws them, the hundred operations
+    of a draw are half of what the compiler spends its time on.
+    """
+    if on_gpu() and "JAX_THREEFRY_GPU_KERNEL_LOWERING" not in os.environ:
+        jax.config.update("jax_threefry_gpu_kernel_lowering", True)
 
 
 #: Seconds of computing, as planned, up to which a CPU's compiler should hurry.

@@ -20,7 +20,7 @@ from limelight._core.backend import on_gpu
 from limelight._core.slots import Layout
 from limelight._engine.batch import PRECISION, of_one_row
 from limelight._engine.cost import Cost
-from limelight._engine.device import LIBRARY, for_gpu
+from limelight._engine.device import FIRST, for_gpu
 from limelight._engine.grid import Cell, assign
 
 if TYPE_CHECKING:
@@ -30,16 +30,6 @@ if TYPE_CHECKING:
 FILL = 4
 #: Segments that a device is ahead of the host, by kind of device.
 AHEAD = {"cpu": 0, "gpu": 1}
-
-
-def options() -> dict[str, str | bool] | None:
-    """How these programs are compiled.
-
-    Their time goes into a kernel of their own and into elementwise work, so a GPU's search for the
-    fastest products costs more than it brings; and unless it is searched for, a product of the
-    compiler's own is slower than the library's, to run and to compile.
-    """
-    return for_gpu({"xla_gpu_autotune_level": "0", **LIBRARY})
 
 
 class Refilled:
@@ -192,7 +182,7 @@ class Lanes:
 
     def compile(self, more: Mapping[str, Any] | None = None) -> "Lanes":
         """Compile the two side by side, with `more` told to the compiler."""
-        told = {**(options() or {}), **(more or {})} or None
+        told = {**(for_gpu(FIRST) or {}), **(more or {})} or None
         with ThreadPoolExecutor(len(self.traced), "compiler") as pool:
             self.advance, self.fill = pool.map(lambda one: one.compile(told), self.traced)
         return self

@@ -16,6 +16,7 @@ from jaxtyping import Array
 from limelight._core import notebook
 from limelight._core.types import PRNGKey
 from limelight._engine.batch import Batches
+from limelight._engine.device import FIRST
 from limelight._engine.grid import Axes
 from limelight._engine.plan import Plan, make_plan
 from limelight._engine.run import Progress, lay_out, run
@@ -31,7 +32,8 @@ class Experiment(eqx.Module):
     - `loop_length` says how often a loop of unknown length runs at most, to count its FLOPs.
     - `double` asks for float64, whatever the rest of the process uses.
     - `pace` is its FLOP/s by kind of device, where that is unusual: for estimates of time.
-    - `compiler` holds options for the compiler of a GPU.
+    - `compiler` holds options for the compiler of a GPU; unless it says otherwise, products are the
+      library's first choice. Where large products take most of the time, `{}` has it search.
     - `in_turn` says that its trials had better go one after another on a CPU: those that read large
       data again at every step.
     - `gaps` are readings that a sound trial may lack; where they are named, any other that is no
@@ -51,7 +53,7 @@ class Experiment(eqx.Module):
     executor: ClassVar[Any] = Batches()
     double: ClassVar[bool] = False
     pace: ClassVar[Mapping[str, float]] = {}
-    compiler: ClassVar[Mapping[str, str | bool]] = {}
+    compiler: ClassVar[Mapping[str, str | bool]] = FIRST
     in_turn: ClassVar[bool] = False
     gaps: ClassVar[tuple[str, ...] | None] = None
 
