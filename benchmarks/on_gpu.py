@@ -1,13 +1,13 @@
 """Everything that is asked of one GPU, in five parts of a few minutes each.
 
-    python benchmarks/on_gpu.py [--into FOLDER] [--limit SECONDS] [--tiny] PART ...
+    python benchmarks/on_gpu.py [--into FOLDER] [--keep FOLDER] [--limit SECONDS] [--tiny] PART ...
 
 The parts are `decoder`, `steps`, `vit`, `fig2` and `li2023`; a part takes under ten minutes on one
 H200, and each command of it a process of its own. What it prints goes into FOLDER beside its
 record, named as in `results/benchmarks`. A command that fails or takes longer than the limit is
 told, and the rest goes on. No program that was compiled before is used, so that times are those of
-a fresh machine. With --tiny the same commands run at sizes for which a CPU takes a minute or two,
-to see that they work.
+a fresh machine. Figures that are run are thrown away unless --keep names a place. With --tiny the
+same commands run at sizes for which a CPU takes a minute or two, to see that they work.
 """
 
 import argparse
@@ -47,12 +47,14 @@ class Command:
         words: With `{out}` for the record and `{work}` for a folder that is thrown away.
         tiny: The words at tiny sizes; `None` where they are the same.
         told: Environment variables.
+        runs: Whether it runs figures and writes no record of its own.
     """
 
     name: str
     words: str
     tiny: str | None = None
     told: tuple[tuple[str, str], ...] = ()
+    runs: bool = False
 
 
 LIMELIGHT = "-c 'from limelight._cli.app import main; main()'"
@@ -89,6 +91,7 @@ PARTS: dict[str, tuple[Command, ...]] = {
             "fig2-h200",
             f"{LIMELIGHT} run edelman2022 fig2 --scale paper --store {{work}}/fig2",
             f"{LIMELIGHT} run edelman2022 fig2 --scale smoke --store {{work}}/fig2",
+            runs=True,
         ),
     ),
     "li2023": (
@@ -96,6 +99,7 @@ PARTS: dict[str, tuple[Command, ...]] = {
             "li2023-h200",
             f"publish.py --beside {BESIDE} paper {{work}} " + " ".join(f"li2023/{n}" for n in SET),
             "publish.py --beside 2 smoke {work} li2023/fig1a li2023/fig4",
+            runs=True,
         ),
     ),
 }
@@ -125,22 +129,38 @@ def lengths(store: Path) -> list[dict[str, Any]]:
     return [{"length": length, **rows[length]} for length in sorted(rows)]
 
 
-def record(store: Path, command: str, wall: float) -> dict[str, Any]:
-    """The record of a run of edelman2022's Figure 2."""
-    told = read_manifest(store)
+def figures(folder: Path) -> list[dict[str, Any]]:
+    """What every figure took that was published under a folder."""
+    rows = []
+    for path in sorted(folder.glob("*/*/table.parquet")):
+        told, trials = read_manifest(path.parent), pq.read_metadata(path).num_rows
+        facts = {name: told.get(name, 0.0) for name in ("seconds", "compile_seconds")}
+        rows.append({"figure": told["figure"], "trials": trials, **facts})
+    return rows
+
+
+def record(command: Command, line: list[str], work: Path, wall: float) -> dict[str, Any]:
+    """The record of a command that runs figures."""
+    if command.name.startswith("fig2"):
+        said, told, rows = "limelight", read_manifest(work / "fig2"), lengths(work / "fig2")
+    else:
+        (first, *_) = work.glob("*/*/table.parquet")
+        said, told, rows = "python publish.py", read_manifest(first.parent), figures(work)
+    words = [said, *line[3 if said == "limelight" else 2 :]]
     return {
-        "command": command,
+        "command": " ".join(words).replace(str(work), "runs"),
         **{name: told[name] for name in ("commit", "created")},
         "compilation_cache": "off",
         "wall_seconds": round(wall, 3),
-        "rows": lengths(store),
+        "rows": rows,
         **{name: told[name] for name in ("versions", "device")},
     }
 
 
-def run(command: Command, into: Path, limit: float, tiny: bool) -> str:
+def run(command: Command, into: Path, keep: Path | None, limit: float, tiny: bool) -> str:
     """Run one; how it ended."""
-    work = Path(tempfile.mkdtemp())
+    work = Path(tempfile.mkdtemp()) if keep is None else keep / command.name
+    work.mkdir(parents=True, exist_ok=True)
     line = words(command, into / f"{command.name}.json", work, tiny)
     told = os.environ | {"LIMELIGHT_CACHE": "off", "PYTHONUNBUFFERED": "1"} | dict(command.told)
     told["PYTHONPATH"] = os.pathsep.join([str(HERE.parent / "src"), told.get("PYTHONPATH", "")])
@@ -151,29 +171,30 @@ def run(command: Command, into: Path, limit: float, tiny: bool) -> str:
                 line, env=told, cwd=work, stdout=log, stderr=subprocess.STDOUT, timeout=limit
             ).returncode
         spent = time.perf_counter() - began
-        if command.name.startswith("fig2") and not code:
-            said = " ".join(["limelight", *line[3:]]).replace(str(work), "runs")
-            found = record(work / "fig2", said, spent)
+        if command.runs and not code:
+            found = record(command, line, work, spent)
             (into / f"{command.name}.json").write_text(json.dumps(found, indent=2) + "\n")
         return f"{command.name}: {'done' if not code else f'failed with {code}'} in {spent:.1f} s"
     except subprocess.TimeoutExpired:
         return f"{command.name}: stopped after {limit:g} s"
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        if keep is None:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("parts", nargs="+", choices=PARTS, metavar="PART")
     parser.add_argument("--into", type=Path, default=Path("results/benchmarks"))
+    parser.add_argument("--keep", type=Path, default=None)
     parser.add_argument("--limit", type=float, default=570.0)
     parser.add_argument("--tiny", action="store_true")
     given = parser.parse_args()
     given.into.mkdir(parents=True, exist_ok=True)
-    into = given.into.resolve()
+    into, keep = given.into.resolve(), given.keep and given.keep.resolve()
     ends = time.monotonic() + given.limit
     for command in (command for part in given.parts for command in PARTS[part]):
-        print(run(command, into, max(1.0, ends - time.monotonic()), given.tiny), flush=True)
+        print(run(command, into, keep, max(1.0, ends - time.monotonic()), given.tiny), flush=True)
 
 
 if __name__ == "__main__":
