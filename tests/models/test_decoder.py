@@ -15,6 +15,7 @@ from scipy.stats import binom, chi2, chisquare
 from limelight._core.slots import Layout
 from limelight.models import decoder
 from limelight.models.decoder import _attend as attend
+from limelight.models.decoder import _heads as by_head
 from limelight.models.decoder import _kernel as kernel
 from limelight.models.decoder import _masks as masks
 from limelight.models.decoder._forward import _of_bits
@@ -129,10 +130,11 @@ def test_trials_together_are_each_trial_alone_and_so_are_their_gradients(double)
     want = jax.tree.map(np.zeros_like, models)
     for block in range(5):
         one = jax.tree.map(lambda leaf, i=block: leaf[owner[i]], models)
-        mine = jax.tree.map(lambda leaf, i=block: leaf[i], words)
-        alone = lambda m, i=block, w=mine: decoder.absorbed(m, bits[i], w, *settings)
+        masks = jax.tree.map(lambda leaf, i=block: leaf[i], words)
+        alone = lambda m, i=block, w=masks: decoder.absorbed(m, bits[i], w, *settings)
         logits, back = slope_of(alone, probe[block])(one)
-        assert relative(logits, out[owner[block], part[block]]) < 1e-12
+        mine = slice(3 * int(part[block]), 3 * int(part[block]) + 3)
+        assert relative(logits, out[owner[block], mine]) < 1e-12
         for total, leaf in zip(*map(jax.tree.leaves, (want, back)), strict=True):
             total[owner[block]] += leaf
     assert relative(want, slope) < 1e-10
@@ -192,6 +194,26 @@ def test_the_kernel_is_the_attention(kind, near):
     assert not any(np.asarray(leaf)[2].any() for leaf in (*found, got[0]))
     found, got = fused(padded, *given[:5], jnp.array(0))
     assert not any(np.asarray(leaf).any() for leaf in (*found, *got))
+
+
+@pytest.mark.parametrize("heads", [16, 32])
+def test_heads_products_are_those_of_their_own_columns(heads):
+    """In the interpreter, beside a product head by head."""
+    s, w, d = 20, 64, 64
+    draw = lambda i, *shape: jr.normal(jr.key(i), shape)
+    rows, wide, maps, back = draw(0, s, w), draw(1, s, heads, d), draw(2, w, d), draw(3, d, w)
+    each = lambda array, axis: jnp.stack(jnp.split(array, heads, axis), axis)
+    slow_spread = lambda q, K: jnp.einsum("shk,hkd->shd", each(q, 1), each(K, 0))
+    slow_collect = lambda M, V: jnp.einsum("shd,dhk->shk", M, each(V, 1)).reshape(s, w)
+    spread = lambda q, K: by_head.spread(q, K, heads, True, True)
+    collect = lambda M, V: by_head.collect(M, V, True, True)
+    number = lambda f: jax.jit(jax.value_and_grad(lambda *x: jnp.sum(jnp.sin(f(*x))), (0, 1)))
+    given = rows, maps
+    assert relative(slow_spread(*given), spread(*given)) < 1e-6
+    assert relative(number(slow_spread)(*given), number(spread)(*given)) < 1e-5
+    given = wide, back
+    assert relative(slow_collect(*given), collect(*given)) < 1e-6
+    assert relative(number(slow_collect)(*given), number(collect)(*given)) < 1e-5
 
 
 def test_padding_goes_up_to_a_tile_where_that_adds_little():

@@ -6,12 +6,13 @@ each belongs to; a slot's gradient is the sum over its blocks.
 This is a loop of its own, beside `train.loop`, because speed needs three things which a loop over
 one trial cannot have. Its gradients are sums over blocks of several trials, so the trials of a
 program take their steps together, on a GPU all at once, elsewhere block after block. It ends at
-every test, and the host puts a waiting trial where one has ended. And the dropout masks of all its
-steps are drawn ahead of them.
+every test, and the host puts a waiting trial where one has ended. And its dropout masks come from
+words of 32 bits.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -82,21 +83,26 @@ class DecoderTraining:
 
         def slopes(models, words):
             given = bits, labels, share, words
-            if on_gpu():
+            if on_gpu():  # the weights cut out once: sought in every use, they slow the compiler
+                models = jax.lax.optimization_barrier(models)
                 return jax.grad(self.losses)(models, *given, count, layout)
             model = lambda i: jax.tree.map(lambda leaf: leaf[i], models)
             of = lambda i, *block: jax.grad(self.loss)(model(i), *block)
             return _over_blocks(of, layout, given)
 
-        def step(carry, words):
+        masks, steps = partial(self._words, states, layout, index), jnp.arange(self.every)
+
+        def step(carry, here):
             weights, memory = carry
+            words = masks(here) if on_gpu() else here
             gradient = flat(slopes(self.models(weights), words))
             return jax.vmap(move)(states.update, weights, gradient, memory), None
 
-        # Drawn ahead of the steps: inside, the compiler would hash anew wherever a bit is read.
-        words = jax.vmap(lambda i: self._words(states, layout, index, i))(jnp.arange(self.every))
+        # A GPU draws the masks of a step in the step: what is drawn ahead has to be copied out. A
+        # CPU's compiler would hash anew wherever a bit is read.
+        ahead = steps if on_gpu() else jax.vmap(masks)(steps)
         start = states.weights, states.memory
-        (weights, memory), _ = jax.lax.scan(step, start, words)
+        (weights, memory), _ = jax.lax.scan(step, start, ahead)
         return eqx.tree_at(lambda s: (s.weights, s.memory), states, (weights, memory))
 
     def models(self, weights: Float[Array, "slots weights"]) -> decoder.Decoder:

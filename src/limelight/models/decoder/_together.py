@@ -38,7 +38,7 @@ def together(
     keep_tokens: float,
     dtype: Any,
     fused: bool,
-) -> Float[Array, "slots parts s 2"]:
+) -> Float[Array, "slots examples 2"]:
     """What the networks of all slots say of their own examples under dropout.
 
     Args:
@@ -58,7 +58,7 @@ def together(
     table = jax.vmap(lambda model: jnp.pad(model.embedded(), pad))(models)
     rows = Words(words.tokens[..., places - 1], *words[1:])
     mask = lambda word: unpack(_of_slots(word, layout), width)
-    cls = table[:, 0, places - 1][:, None, None] * mask(rows.tokens) / keep_tokens
+    cls = table[:, 0, places - 1][:, None] * mask(rows.tokens) / keep_tokens
     query = jax.vmap(lambda model, row: model.query(model.before(row)))(models, cls)
     keys, values, centres, shares = jax.vmap(_maps)(models)
 
@@ -104,12 +104,14 @@ def _by_head(heads: int, fused: bool, exact: bool) -> tuple[Callable, Callable]:
 
 def _of_slots(leaf, layout: Layout):
     used = layout.used.reshape(*layout.used.shape, *(1,) * (leaf.ndim - 1))
-    return jnp.where(used, leaf[layout.members], jnp.zeros((), leaf.dtype))
+    found = jnp.where(used, leaf[layout.members], jnp.zeros((), leaf.dtype))
+    return found.reshape(len(found), -1, *leaf.shape[2:])
 
 
 def _of_blocks(leaf, layout: Layout):
-    busy = (jnp.arange(len(layout.owner)) < layout.taken).reshape(-1, *(1,) * (leaf.ndim - 2))
-    return jnp.where(busy, leaf[layout.owner, layout.part], jnp.zeros((), leaf.dtype))
+    busy = (jnp.arange(len(layout.owner)) < layout.taken).reshape(-1, *(1,) * (leaf.ndim - 1))
+    parts = leaf.reshape(*layout.members.shape, -1, *leaf.shape[2:])
+    return jnp.where(busy, parts[layout.owner, layout.part], jnp.zeros((), leaf.dtype))
 
 
 # A block belongs to one slot, so each of these is the other's transpose. The compiler would not
@@ -118,13 +120,13 @@ def _of_blocks(leaf, layout: Layout):
 
 @jax.custom_vjp
 def of_slots(leaf: Array, layout: Layout) -> Array:
-    """From [blocks, ...] to [slots, parts, ...]; zeros beyond a slot's blocks."""
+    """From [blocks, s, ...] to [slots, parts * s, ...]; zeros beyond a slot's blocks."""
     return _of_slots(leaf, layout)
 
 
 @jax.custom_vjp
 def of_blocks(leaf: Array, layout: Layout) -> Array:
-    """From [slots, parts, ...] to [blocks, ...]; zeros for idle ones."""
+    """From [slots, parts * s, ...] to [blocks, s, ...]; zeros for idle ones."""
     return _of_blocks(leaf, layout)
 
 
@@ -144,5 +146,5 @@ of_blocks.defvjp(
 )
 lent.defvjp(
     lambda leaf, layout: (leaf[layout.owner], layout),
-    lambda layout, slope: (jnp.sum(_of_slots(slope, layout), axis=1), None),
+    lambda layout, slope: (jnp.sum(_of_slots(slope[:, None], layout), axis=1), None),
 )
