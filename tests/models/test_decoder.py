@@ -147,16 +147,26 @@ def test_trials_together_are_each_trial_alone_and_so_are_their_gradients(double)
         np.testing.assert_array_equal(leaf[np.array([0, 1, 3])], sound[np.array([0, 1, 3])])
 
 
-@pytest.mark.parametrize(("kind", "near"), [("float32", 2e-5), ("bfloat16", 2e-2)])
-def test_the_kernel_is_the_attention(kind, near):
+@pytest.mark.parametrize(
+    ("kind", "near", "scale", "places", "forward"),
+    [
+        ("float32", 2e-5, 0.2, 64, None),
+        ("bfloat16", 2e-2, 0.2, 64, None),
+        ("float32", 2e-5, 0.2, 64, kernel.LONG),
+        ("float32", 2e-5, 0.2, 96, kernel.ODD),
+        ("float32", 2e-4, 8.0, 64, None),
+    ],
+    ids=["float32", "bfloat16", "long tiles", "odd tiles", "scores beyond an exponential"],
+)
+def test_the_kernel_is_the_attention(kind, near, scale, places, forward):
     """In the interpreter: tiles, padding, masks in registers, no atomics."""
-    length, places, s, h, d = 40, 64, 3, 16, 64
+    length, s, h, d = 40, 3, 16, 64
     dtype = jnp.dtype(kind)
     model = loud(decoder.init(jr.key(0), length), 0.1)
     table = jnp.pad(model.embedded(), ((0, 0), (0, places - length - 1), (0, 0)))
     bits = jr.bernoulli(jr.key(1), 0.5, (s, places))
     words = drawn(places, s, d)
-    asked = 0.2 * jr.normal(jr.key(2), (s, h, d))
+    asked = scale * jr.normal(jr.key(2), (s, h, d))
     settings = length + 1, KEEP, KEEP_TOKENS
     given = asked, table, bits, words.tokens, words.weights, jnp.array(s)
 
@@ -164,19 +174,22 @@ def test_the_kernel_is_the_attention(kind, near):
     def plain(*given):
         sums, saved = attend._forward(*given, *settings, dtype, False)
         slopes = tuple(jnp.cos(part) for part in sums)
-        return sums, slopes, attend._backward(*settings, dtype, False, saved, slopes)[:2]
+        back = attend._backward(*settings, dtype, False, saved, slopes)[:2]
+        return sums, slopes, back, saved[-2]
 
     @jax.jit
     def fused(slopes, asked, table, bits, *words):
         narrow = asked.astype(dtype), table.astype(dtype), bits.astype(jnp.int8), *words
-        *sums, log_sum, mean, inverse = kernel.forward(*narrow, *settings, interpret=True)
+        run = partial(kernel.forward, tiling=forward, interpret=True)
+        *sums, log_sum, mean, inverse = run(*narrow, *settings)
         parts = zip(slopes, sums, strict=True)
         along = sum(jnp.sum(a * b, -1) if a.ndim == 3 else a * b for a, b in parts)
         saved = *narrow, log_sum, mean, inverse
         back = kernel.backward(*saved, slopes, along, *settings[:2], interpret=True)
         return tuple(sums), back
 
-    sums, slopes, want = plain(*given)
+    sums, slopes, want, log_sum = plain(*given)
+    assert (jnp.max(log_sum) > np.log(np.finfo("float32").max)) == (scale > 1)
     found, got = fused(slopes, *given)
     assert relative(sums, found) < near
     assert relative(want, got) < near
@@ -185,7 +198,7 @@ def test_the_kernel_is_the_attention(kind, near):
     # Of the first two examples alone: as if the third were not there, and zeros for it.
     two = lambda tree: jax.tree.map(lambda leaf: leaf[:2], tree)
     few = lambda *given: (two(given[0]), given[1], *two(given[2:5]))
-    of_two, slopes_of_two, want = plain(*few(*given), jnp.array(2))
+    of_two, slopes_of_two, want, _ = plain(*few(*given), jnp.array(2))
     padded = jax.tree.map(lambda leaf: jnp.pad(leaf, [(0, 1)] + [(0, 0)] * (leaf.ndim - 1)),
                           slopes_of_two)  # fmt: skip
     found, got = fused(padded, *given[:5], jnp.array(2))
