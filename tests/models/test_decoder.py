@@ -18,6 +18,8 @@ from limelight.models.decoder import _attend as attend
 from limelight.models.decoder import _heads as by_head
 from limelight.models.decoder import _kernel as kernel
 from limelight.models.decoder import _masks as masks
+from limelight.models.decoder import _on_gpu as on_gpu
+from limelight.models.decoder import _together as together
 from limelight.models.decoder._forward import _of_bits
 from limelight.models.decoder._network import decayed
 from limelight.models.decoder._update import Clipped, flatten, shape_of
@@ -172,9 +174,9 @@ def test_the_kernel_is_the_attention(kind, near, scale, places, forward):
 
     @jax.jit
     def plain(*given):
-        sums, saved = attend._forward(*given, *settings, dtype, False)
+        sums, saved = attend._forward(*given[:5], *settings, dtype)
         slopes = tuple(jnp.cos(part) for part in sums)
-        back = attend._backward(*settings, dtype, False, saved, slopes)[:2]
+        back = attend._backward(*settings, dtype, saved, slopes)[:2]
         return sums, slopes, back, saved[-2]
 
     @jax.jit
@@ -185,8 +187,10 @@ def test_the_kernel_is_the_attention(kind, near, scale, places, forward):
         parts = zip(slopes, sums, strict=True)
         along = sum(jnp.sum(a * b, -1) if a.ndim == 3 else a * b for a, b in parts)
         saved = *narrow, log_sum, mean, inverse
-        back = kernel.backward(*saved, slopes, along, *settings[:2], interpret=True)
-        return tuple(sums), back
+        parts, d_table = kernel.backward(*saved, slopes, along, *settings[:2], interpret=True)
+        whole = jnp.sum(parts.astype(jnp.float32), axis=0)
+        d_asked = (whole - jnp.mean(whole, axis=1, keepdims=True)).swapaxes(1, 2)
+        return tuple(sums), (d_asked, d_table)
 
     sums, slopes, want, log_sum = plain(*given)
     assert (jnp.max(log_sum) > np.log(np.finfo("float32").max)) == (scale > 1)
@@ -211,22 +215,40 @@ def test_the_kernel_is_the_attention(kind, near, scale, places, forward):
 
 @pytest.mark.parametrize("heads", [16, 32])
 def test_heads_products_are_those_of_their_own_columns(heads):
-    """In the interpreter, beside a product head by head."""
+    """In the interpreter, beside products head by head."""
     s, w, d = 20, 64, 64
     draw = lambda i, *shape: jr.normal(jr.key(i), shape)
-    rows, wide, maps, back = draw(0, s, w), draw(1, s, heads, d), draw(2, w, d), draw(3, d, w)
+    rows, maps, parts = draw(0, s, w), draw(1, w, d), draw(2, 3, s, d, heads)
+    whole = parts.sum(0) - parts.sum(0).mean(1, keepdims=True)
+    wide = whole.swapaxes(1, 2)
     each = lambda array, axis: jnp.stack(jnp.split(array, heads, axis), axis)
-    slow_spread = lambda q, K: jnp.einsum("shk,hkd->shd", each(q, 1), each(K, 0))
-    slow_collect = lambda M, V: jnp.einsum("shd,dhk->shk", M, each(V, 1)).reshape(s, w)
-    spread = lambda q, K: by_head.spread(q, K, heads, True, True)
-    collect = lambda M, V: by_head.collect(M, V, True, True)
-    number = lambda f: jax.jit(jax.value_and_grad(lambda *x: jnp.sum(jnp.sin(f(*x))), (0, 1)))
-    given = rows, maps
-    assert relative(slow_spread(*given), spread(*given)) < 1e-6
-    assert relative(number(slow_spread)(*given), number(spread)(*given)) < 1e-5
-    given = wide, back
-    assert relative(slow_collect(*given), collect(*given)) < 1e-6
-    assert relative(number(slow_collect)(*given), number(collect)(*given)) < 1e-5
+    spread = jnp.einsum("shk,hkd->shd", each(rows, 1), each(maps, 0))
+    collected = jnp.einsum("shd,dhk->shk", wide, each(maps.T, 1)).reshape(s, w)
+    crossed = jnp.einsum("shk,shd->hkd", each(rows, 1), wide).reshape(w, d)
+    how = {"exact": True, "interpret": True}
+    assert relative(spread, by_head.spread(rows, maps, heads, jnp.float32, **how)) < 1e-6
+    assert relative(collected, by_head.collect(wide, maps.T, **how)) < 1e-6
+    assert relative(crossed, by_head.cross(rows, wide, **how)) < 1e-6
+    both = by_head.collect_and_cross(parts, rows, maps.T, **how)
+    assert relative((collected, crossed), both) < 2e-6
+
+
+@pytest.mark.parametrize(("kind", "near"), [("float32", 1e-5), ("bfloat16", 2e-2)])
+def test_outputs_on_a_gpu_are_those_without_kernels_and_so_are_their_gradients(kind, near):
+    """In the interpreter; every one of the six arguments that have a gradient."""
+    length, places, s, heads, d = 40, 64, 4, 16, 64
+    draw = lambda i, *shape: 0.3 * jr.normal(jr.key(i), shape)
+    maps = draw(0, s, d), draw(1, d, d), draw(2, d, d), draw(3, d), draw(4, d)
+    table = jnp.pad(draw(5, 2, length + 1, d), ((0, 0), (0, places - length - 1), (0, 0)))
+    words = drawn(places, s, d)
+    given = *maps, table, jr.bernoulli(jr.key(6), 0.5, (s, places)), words.tokens, words.weights
+    settings = heads, length + 1, KEEP, KEEP_TOKENS, jnp.dtype(kind)
+    number = lambda f: lambda *maps: jnp.sum(jnp.sin(f(*maps, *given[6:], jnp.array(s), *settings)))
+    both = [
+        jax.jit(jax.value_and_grad(number(f), tuple(range(6))))(*given[:6])
+        for f in (together._plainly, partial(on_gpu.attended, interpret=True))
+    ]
+    assert relative(*both) < near
 
 
 def test_padding_goes_up_to_a_tile_where_that_adds_little():

@@ -26,28 +26,25 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, UInt32
+from jaxtyping import Array, Bool, Float, UInt32
 
-from limelight.models.decoder import _kernel as kernel
 from limelight.models.decoder._masks import unpack
 from limelight.models.decoder._network import EPSILON
 
 Sums = tuple[Float[Array, "s h d"], Float[Array, "s h"], Float[Array, "s h"]]
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(6, 7, 8, 9, 10))
+@partial(jax.custom_vjp, nondiff_argnums=(5, 6, 7, 8))
 def attend(
     asked: Float[Array, "s h d"],
     table: Float[Array, "2 n d"],
     bits: Bool[Array, "s n"],
     tokens: UInt32[Array, "s w n"],
     weights: UInt32[Array, "s n"],
-    count: Int[Array, ""],
     places: int,
     keep: float,
     keep_tokens: float,
     dtype: Any,
-    fused: bool,
 ) -> Sums:
     r"""$M$, $c$ and $\sum_t a_t$ of every example and head.
 
@@ -57,23 +54,15 @@ def attend(
         bits: Which of the two an example has.
         tokens: Mask words of the embedded tokens.
         weights: Mask words of the attention weights, one bit per head.
-        count: Examples that matter, the first ones; the kernel leaves the others out.
         places: Places in use; what is beyond is padding.
         keep: Probability behind the attention's mask.
         keep_tokens: Probability behind the tokens' mask.
         dtype: Of the wide array and of what is multiplied with it; sums are float32 or wider.
-        fused: Whether the GPU kernel computes it.
     """
-    given = asked, table, bits, tokens, weights, count
-    return _forward(*given, places, keep, keep_tokens, dtype, fused)[0]
+    return _forward(asked, table, bits, tokens, weights, places, keep, keep_tokens, dtype)[0]
 
 
-def _forward(asked, table, bits, tokens, weights, count, places, keep, keep_tokens, dtype, fused):
-    if fused:
-        narrow = asked.astype(dtype), table.astype(dtype), bits.astype(jnp.int8)
-        given = *narrow, tokens, weights, count.astype(jnp.int32)
-        found = kernel.forward(*given, places, keep, keep_tokens)
-        return tuple(found[:3]), (*given, *found[3:], found[:3])
+def _forward(asked, table, bits, tokens, weights, places, keep, keep_tokens, dtype):
     x = _masked(table, bits, tokens, dtype)
     mean, inverse = _moments(x, keep_tokens)
     asked = asked.astype(dtype)
@@ -89,13 +78,9 @@ def _forward(asked, table, bits, tokens, weights, count, places, keep, keep_toke
     return sums, (asked, table, bits, tokens, weights, x, mean, inverse, score, log_sum, sums)
 
 
-def _backward(places, keep, keep_tokens, dtype, fused, saved, slopes):
+def _backward(places, keep, keep_tokens, dtype, saved, slopes):
     (mixed, centre, share), (d_mixed, d_centre, d_weight) = saved[-1], slopes
     along = jnp.sum(mixed * d_mixed, axis=-1) + centre * d_centre + share * d_weight
-    if fused:
-        settings = {"slopes": slopes, "along": along, "places": places, "keep": keep}
-        d_asked, d_table = kernel.backward(*saved[:-1], **settings)
-        return d_asked, d_table, None, None, None, None
     asked, table, bits, tokens, weights, x, mean, inverse, score, log_sum, _ = saved
     d = x.shape[-1]
     narrow = d_mixed.astype(dtype)
@@ -123,7 +108,7 @@ def _backward(places, keep, keep_tokens, dtype, fused, saved, slopes):
     d_x = jnp.where(unpack(tokens.swapaxes(1, 2), d), d_x, 0.0)
     everyone = jnp.sum(d_x, axis=0)
     ones = jnp.sum(jnp.where(bits[..., None], d_x, 0.0), axis=0)
-    return d_asked, jnp.stack([everyone - ones, ones]), None, None, None, None
+    return d_asked, jnp.stack([everyone - ones, ones]), None, None, None
 
 
 attend.defvjp(_forward, _backward)

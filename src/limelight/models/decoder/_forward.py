@@ -90,11 +90,10 @@ def absorbed(
     norm = model.before
     gain, bias = norm.gain[None, None], norm.shift[None, None]
     masks = words.tokens, words.weights
-    settings = places, keep, keep_tokens, dtype, False
+    settings = places, keep, keep_tokens, dtype
     wide = jnp.promote_types(dtype, jnp.float32)  # also where the weights are float64
     given = (asked * gain).astype(wide), table.astype(wide), bits
-    every = jnp.array(bits.shape[0])
-    mixed, centre, share = attend(*given, *masks, every, *settings)
+    mixed, centre, share = attend(*given, *masks, *settings)
     seen = gain * (mixed - centre[..., None]) + bias * share[..., None]
     output = jnp.einsum("dhk,shd->shk", per_head(model.value.weight), seen)
     output = output + share[..., None] * _split(cast(Array, model.value.bias), k)[None]

@@ -1,17 +1,19 @@
 r"""Each head's few columns of a map, for a GPU.
 
 A head reads and writes four columns of a map of 64, and a library's products of a depth of four
-are slow. Here the heads of an example are rows of one product of depth 64, each with zeros in the
-other heads' columns, which costs sixteen times the arithmetic and nothing that a GPU would notice:
+are slow. Here the heads of a few examples are rows of one product of depth 64, each with zeros in
+the other heads' columns, which costs sixteen times the arithmetic and nothing that a GPU would
+notice:
 
-    spread      q [s w], K [w d]     ->  u [s h d]    u_h = K_h^T q_h
-    collect     M [s h d], V [d w]   ->  o [s w]      o_h = V_h^T M_h
+    spread      q [s w], K [w d]      ->  u [s h d]    u_h = K_h^T q_h
+    collect     M [s h d], V [d w]    ->  o [s w]      o_h = V_h^T M_h
+    cross       q [s w], u [s h d]    ->  [w d]        of a map its gradient, q_h u_h^T summed
 
-A program takes `TILE` rows, which are the heads of a few examples. `exact` products are in full
-float32, others have inputs of ten bits (TF32).
+`exact` products are in full float32, others have inputs of ten bits (TF32).
 """
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,129 +23,161 @@ from jaxtyping import Array, Float
 
 #: Rows of a product at most.
 TILE = 64
+WARPS = 4
 
 
-@partial(jax.custom_vjp, nondiff_argnums=(2, 3, 4))
 def spread(
     rows: Float[Array, "s w"],
     maps: Float[Array, "w d"],
     heads: int,
+    dtype: Any,
     exact: bool,
     interpret: bool = False,
 ) -> Float[Array, "s h d"]:
     """Every head's columns of a row through its own rows of a map."""
-    return _spread(rows, maps, heads, exact, interpret)
-
-
-@partial(jax.custom_vjp, nondiff_argnums=(2, 3))
-def collect(
-    wide: Float[Array, "s h d"], maps: Float[Array, "d w"], exact: bool, interpret: bool = False
-) -> Float[Array, "s w"]:
-    """Every head's row through its own columns of a map, the heads side by side."""
-    return _collect(wide, maps, exact, interpret)
-
-
-def _spread_back(heads, exact, interpret, saved, slope):
-    rows, maps = saved
-    how = exact, interpret
-    return _collect(slope, maps.T, *how), _crossed(rows, slope, *how)
-
-
-def _collect_back(exact, interpret, saved, slope):
-    wide, maps = saved
-    how = exact, interpret
-    return _spread(slope, maps.T, wide.shape[1], *how), _crossed(slope, wide, *how).T
-
-
-spread.defvjp(lambda *given: (_spread(*given), given[:2]), _spread_back)
-collect.defvjp(lambda *given: (_collect(*given), given[:2]), _collect_back)
-
-
-def _spread(rows, maps, heads: int, exact: bool, interpret: bool):
     (s, w), d = rows.shape, maps.shape[1]
     tile = _tile(s * heads)
-    found = pl.pallas_call(
-        partial(_spread_kernel, heads=heads, tile=tile, exact=exact),
-        grid=(s * heads // tile,),
-        in_specs=[_tiles(tile // heads, w), _whole(w, d)],
-        out_specs=_tiles(tile, d),
-        out_shape=jax.ShapeDtypeStruct((s * heads, d), rows.dtype),
-        interpret=interpret,
-        compiler_params=triton.CompilerParams(num_warps=4),
-        name="spread",
+    found = _call(
+        partial(_spread, heads=heads, exact=exact),
+        (s * heads // tile,),
+        [_tiles(tile // heads, w), _whole(w, d)],
+        _tiles(tile, d),
+        jax.ShapeDtypeStruct((s * heads, d), dtype),
+        interpret,
+        "spread",
     )(rows, maps)
     return found.reshape(s, heads, d)
 
 
-def _spread_kernel(rows_ref, maps_ref, out_ref, *, heads, tile, exact):
-    wide = _own(rows_ref, 0, heads, tile)
-    out_ref[...] = _dot(wide, maps_ref[...], 1, 0, exact)
+def _spread(rows_ref, maps_ref, out_ref, *, heads, exact):
+    wide = _own(rows_ref[...], heads)
+    out_ref[...] = _dot(wide, maps_ref[...], 1, 0, exact).astype(out_ref.dtype)
 
 
-def _collect(wide, maps, exact: bool, interpret: bool):
+def collect(
+    wide: Float[Array, "s h d"], maps: Float[Array, "d w"], exact: bool, interpret: bool = False
+) -> Float[Array, "s w"]:
+    """Every head's row through its own columns of a map, the heads side by side."""
     (s, h, d), w = wide.shape, maps.shape[1]
     tile = _tile(s * h)
-    return pl.pallas_call(
-        partial(_collect_kernel, heads=h, tile=tile, exact=exact),
-        grid=(s * h // tile,),
-        in_specs=[_tiles(tile, d), _whole(d, w)],
-        out_specs=_tiles(tile // h, w),
-        out_shape=jax.ShapeDtypeStruct((s, w), wide.dtype),
-        interpret=interpret,
-        compiler_params=triton.CompilerParams(num_warps=4),
-        name="collect",
+    return _call(
+        partial(_collect, heads=h, exact=exact),
+        (s * h // tile,),
+        [_tiles(tile, d), _whole(d, w)],
+        _tiles(tile // h, w),
+        jax.ShapeDtypeStruct((s, w), wide.dtype),
+        interpret,
+        "collect",
     )(wide.reshape(s * h, d), maps)
 
 
-def _collect_kernel(wide_ref, maps_ref, out_ref, *, heads, tile, exact):
-    found = _dot(wide_ref[...], maps_ref[...], 1, 0, exact)
-    *_, own = _places(0, heads, tile, found.shape[1])
-    kept = jnp.where(own, found, 0.0)  # of the heads of an example one in each column
-    out_ref[...] = jnp.sum(kept.reshape(tile // heads, heads, -1), axis=1)
+def _collect(wide_ref, maps_ref, out_ref, *, heads, exact):
+    out_ref[...] = _chosen(_dot(wide_ref[...], maps_ref[...], 1, 0, exact), heads)
 
 
-def _crossed(rows, wide, exact: bool, interpret: bool):
-    """The gradient of a map: of all heads and examples, a row's columns times the wide row."""
+def cross(
+    rows: Float[Array, "s w"], wide: Float[Array, "s h d"], exact: bool, interpret: bool = False
+) -> Float[Array, "w d"]:
+    """Of all examples and heads, a row's columns times the wide row."""
     (s, w), (_, h, d) = rows.shape, wide.shape
     tile = _tile(s * h)
-    return pl.pallas_call(
-        partial(_crossed_kernel, heads=h, tile=tile, exact=exact),
-        grid=(1,),
-        in_specs=[_whole(s, w), _whole(s * h, d)],
-        out_specs=_whole(w, d),
-        out_shape=jax.ShapeDtypeStruct((w, d), rows.dtype),
-        interpret=interpret,
-        compiler_params=triton.CompilerParams(num_warps=4),
-        name="crossed",
+    return _call(
+        partial(_cross, heads=h, tile=tile, exact=exact),
+        (1,),
+        [_whole(s, w), _whole(s * h, d)],
+        _whole(w, d),
+        jax.ShapeDtypeStruct((w, d), rows.dtype),
+        interpret,
+        "cross",
     )(rows, wide.reshape(s * h, d))
 
 
-def _crossed_kernel(rows_ref, wide_ref, out_ref, *, heads, tile, exact):
+def _cross(rows_ref, wide_ref, out_ref, *, heads, tile, exact):
+    examples = tile // heads
+
     def step(i, total):
-        own = _own(rows_ref, i, heads, tile)
+        own = _own(rows_ref[pl.ds(i * examples, examples), :], heads)
         return total + _dot(own, wide_ref[pl.ds(i * tile, tile), :], 0, 0, exact)
 
     steps = wide_ref.shape[0] // tile
     out_ref[...] = jax.lax.fori_loop(0, steps, step, jnp.zeros(out_ref.shape, jnp.float32))
 
 
-def _own(rows_ref, number, heads: int, tile: int):
-    """Rows of a tile, a head each, with zeros in the other heads' columns."""
-    example, column, own = _places(number, heads, tile, rows_ref.shape[1])
-    return jnp.where(own, rows_ref[example, column], 0.0)
+def collect_and_cross(
+    parts: Float[Array, "t s d h"],
+    rows: Float[Array, "s w"],
+    maps: Float[Array, "d w"],
+    exact: bool,
+    interpret: bool = False,
+) -> tuple[Float[Array, "s w"], Float[Array, "w d"]]:
+    """`collect` and `cross` of a sum of parts less its mean over the width."""
+    (t, s, d, h), w = parts.shape, rows.shape[1]
+    tile = _tile(s * h)
+    return _call(
+        partial(_collect_and_cross, tile=tile, exact=exact),
+        (1,),
+        [_whole(t, s, d, h), _whole(s, w), _whole(d, w)],
+        [_whole(s, w), _whole(w, d)],
+        [jax.ShapeDtypeStruct(shape, rows.dtype) for shape in ((s, w), (w, d))],
+        interpret,
+        "collect_and_cross",
+    )(parts, rows, maps)
 
 
-def _places(number, heads: int, tile: int, width: int):
-    """Of a tile, heads by columns: whose example, which column, and whether it is the head's."""
-    row, column = (jax.lax.broadcasted_iota(jnp.int32, (tile, width), axis) for axis in (0, 1))
-    row = number * tile + row
-    example = jax.lax.div(row, heads)
-    return example, column, jax.lax.div(column, width // heads) == row - heads * example
+def _collect_and_cross(parts_ref, rows_ref, maps_ref, out_ref, cross_ref, *, tile, exact):
+    count, s, d, heads = parts_ref.shape
+    examples, maps = tile // heads, maps_ref[...]
+    channel, column = (jax.lax.broadcasted_iota(jnp.int32, (d, tile), axis) for axis in (0, 1))
+    head = column - heads * jax.lax.div(column, heads)
+
+    def step(i, total):
+        here = pl.ds(i * examples, examples)
+        example = i * examples + jax.lax.div(column, heads)
+        part = lambda j, wide: wide + parts_ref[j, example, channel, head].astype(jnp.float32)
+        wide = jax.lax.fori_loop(0, count, part, jnp.zeros((d, tile), jnp.float32))
+        wide = wide - jnp.sum(wide, axis=0)[None] * (1.0 / d)
+        out_ref[here, :] = _chosen(_dot(wide, maps, 0, 0, exact), heads)
+        return total + _dot(_own(rows_ref[here, :], heads), wide, 0, 1, exact)
+
+    steps = s * heads // tile
+    cross_ref[...] = jax.lax.fori_loop(0, steps, step, jnp.zeros(cross_ref.shape, jnp.float32))
+
+
+def _own(rows, heads: int):
+    """A row for each head of the examples, with zeros in the other heads' columns."""
+    examples, width = rows.shape
+    wide = jnp.broadcast_to(rows[:, None], (examples, heads, width)).reshape(-1, width)
+    return jnp.where(_mine(heads, wide.shape), wide, 0.0)
+
+
+def _chosen(found, heads: int):
+    """Of the rows of every example's heads each one's own columns, side by side."""
+    kept = jnp.where(_mine(heads, found.shape), found, 0.0)
+    return jnp.sum(kept.reshape(-1, heads, found.shape[1]), axis=1)
+
+
+def _mine(heads: int, shape: tuple[int, int]):
+    """Which columns are those of a row's head."""
+    row, column = (jax.lax.broadcasted_iota(jnp.int32, shape, axis) for axis in (0, 1))
+    return jax.lax.div(column, shape[1] // heads) == row - heads * jax.lax.div(row, heads)
 
 
 def _tile(rows: int) -> int:
     """The largest power of two that divides them, `TILE` at most."""
     return min(rows & -rows, TILE)
+
+
+def _call(kernel, grid, in_specs, out_specs, out_shape, interpret: bool, name: str):
+    return pl.pallas_call(
+        kernel,
+        grid=grid,
+        in_specs=in_specs,
+        out_specs=out_specs,
+        out_shape=out_shape,
+        interpret=interpret,
+        compiler_params=triton.CompilerParams(num_warps=WARPS),
+        name=name,
+    )
 
 
 def _tiles(tile: int, d: int):

@@ -144,15 +144,18 @@ def backward(
     asked, table, bits, tokens, weights, count, log_sum, mean, inverse, slopes, along, places, keep,
     tiling=None, interpret=False,
 ):  # fmt: skip
-    """Gradients of the queries and of the table, from the slopes of the three sums."""
+    """Gradients of the queries, in parts, and of the table, from the slopes of the three sums.
+
+    A query's gradient is the sum of its parts, a tile each, less the mean of that sum over the
+    width; parts are [tiles, s, d, h], in the numbers of the queries.
+    """
     (s, h, d), n = asked.shape, table.shape[1]
     tile, warps, stages = tiling or (ODD if n % BACKWARD[0] else BACKWARD)
     whole = lambda *shape: pl.BlockSpec(shape, lambda i: (0,) * len(shape))
     part = pl.BlockSpec((2, tile, d), lambda i: (0, i, 0))
     thin = pl.BlockSpec((s, tile), lambda i: (0, i))
-    tiles, narrow = n // tile, slopes[0].astype(asked.dtype)
-    total = jnp.sum(asked.astype(jnp.float32), axis=-1)
-    asked_parts, d_table = pl.pallas_call(
+    tiles, total = n // tile, jnp.sum(asked.astype(jnp.float32), axis=-1)
+    return pl.pallas_call(
         partial(_backward, places=places, keep=keep, tile=tile),
         grid=(tiles,),
         in_specs=[
@@ -170,7 +173,7 @@ def backward(
         ],
         out_specs=[pl.BlockSpec((None, s, d, h), lambda i: (i, 0, 0, 0)), part],
         out_shape=[
-            jax.ShapeDtypeStruct((tiles, s, d, h), jnp.float32),
+            jax.ShapeDtypeStruct((tiles, s, d, h), asked.dtype),
             jax.ShapeDtypeStruct((2, n, d), jnp.float32),
         ],
         interpret=interpret,
@@ -178,11 +181,8 @@ def backward(
         name="attend_backward",
     )(
         asked, table, bits, tokens, weights, count[None], log_sum, mean, inverse,
-        narrow, *slopes[1:], along, total,
+        slopes[0].astype(asked.dtype), *slopes[1:], along, total,
     )  # fmt: skip
-    d_asked = jnp.sum(asked_parts, axis=0)
-    # The mean over the channels is what the tokens' means take off.
-    return (d_asked - jnp.mean(d_asked, axis=1, keepdims=True)).swapaxes(1, 2), d_table
 
 
 def _backward(
@@ -194,43 +194,48 @@ def _backward(
     s, h, d = asked_ref.shape
     choose = _chooser(table_ref[0], table_ref[1])
     used = _used(pl.program_id(0), tile, places)
-    # Zero, but the compiler cannot know: it is to test mask bits twice, not to keep the answers.
+    # Zero, but the compiler cannot know: it is to choose and mask twice, not to keep the answers.
     nothing = (count_ref[0] >> 30).astype(jnp.uint32)
 
+    def places_of(i):  # fetched while the example before is computed
+        words = bits_ref[i, :], tokens_ref[i, 0, :], tokens_ref[i, 1, :], weights_ref[i, :]
+        return *words, mean_ref[i, :], inverse_ref[i, :]
+
     def step(i, carry):
-        everyone, ones = carry
-        bit = bits_ref[i, :] != 0
-        low, high = tokens_ref[i, 0, :], tokens_ref[i, 1, :]
-        mean, inverse = mean_ref[i, :], inverse_ref[i, :]
-        asked, d_mixed = asked_ref[i, :, :], d_mixed_ref[i, :, :]
-        d_centre, total = d_centre_ref[i, :][None], total_ref[i, :][None]
+        everyone, ones, (bit, low, high, word, mean, inverse) = carry
+        asked, d_mixed, bit = asked_ref[i, :, :], d_mixed_ref[i, :, :], bit != 0
+        following = places_of(jnp.minimum(i + 1, s - 1))
+        heads = d_centre_ref, total_ref, log_ref, d_share_ref, along_ref
+        d_centre, total, log_sum, d_share, along = (ref[i, :][None] for ref in heads)
         wide = jnp.where(_mask(low, high, d), choose(bit), 0.0)
         x, w, m = wide.astype(asked.dtype), inverse[:, None], mean[:, None]
         plain = _dot(x, asked, 1, 1) - m * total
         reach = _dot(x, d_mixed, 1, 1) + m * d_centre
         score = jnp.where(used, inverse * LOG2E, 0.0)[:, None] * plain
-        softmax = jnp.exp2(score - log_ref[i, :][None] * LOG2E)
+        softmax = jnp.exp2(score - log_sum * LOG2E)
         softmax = jnp.where(used[:, None], softmax, 0.0)
-        weight = softmax * jnp.where(_kept(weights_ref[i, :], h), 1.0 / keep, 0.0)
-        d_score = weight * (w * reach + d_share_ref[i, :][None]) - softmax * along_ref[i, :][None]
+        weight = softmax * jnp.where(_kept(word, h), 1.0 / keep, 0.0)
+        d_score = weight * (w * reach + d_share) - softmax * along
         d_raw, scaled = w * d_score, w * weight
         left, right = d_raw.astype(x.dtype), scaled.astype(x.dtype)
         d_inverse = jnp.sum(weight * reach + d_score * plain, axis=1)
         d_mean = jnp.sum(scaled * d_centre - d_raw * total, axis=1)
         d_variance = -0.5 * inverse * inverse * inverse * d_inverse
         shift = (d_mean - 2.0 * mean * d_variance) * (1.0 / d)
-        d_asked_ref[i, :, :] = _dot(x, left, 0, 0)
-        own = shift[:, None] + (2.0 / d) * d_variance[:, None] * wide
+        d_asked_ref[i, :, :] = _dot(x, left, 0, 0).astype(d_asked_ref.dtype)
+        own = shift[:, None] + (2.0 / d) * d_variance[:, None] * choose(bit, nothing)
         d_x = _dot(right, d_mixed, 1, 0) + (_dot(left, asked, 1, 0) + own)
         mask = _mask(low ^ nothing, high ^ nothing, d)
         of_ones = ones + bit.astype(jnp.float32)[:, None] * d_x
-        return jnp.where(mask, everyone + d_x, everyone), jnp.where(mask, of_ones, ones)
+        everyone, ones = (jnp.where(mask, new, old) for new, old in
+                          ((everyone + d_x, everyone), (of_ones, ones)))  # fmt: skip
+        return everyone, ones, following
 
     def skip(i, _):
-        d_asked_ref[i, :, :] = jnp.zeros((d, h), jnp.float32)
+        d_asked_ref[i, :, :] = jnp.zeros((d, h), d_asked_ref.dtype)
 
     zero = jnp.zeros((tile, d), jnp.float32)
-    everyone, ones = jax.lax.fori_loop(0, count_ref[0], step, (zero, zero))
+    everyone, ones, _ = jax.lax.fori_loop(0, count_ref[0], step, (zero, zero, places_of(0)))
     jax.lax.fori_loop(count_ref[0], s, skip, None)
     d_table_ref[0] = everyone - ones
     d_table_ref[1] = ones
@@ -249,13 +254,13 @@ def _spread(rows):
 def _chooser(zero, one):
     """Of two vectors a place, the one of its bit, in float32."""
     if zero.dtype != jnp.bfloat16:
-        return lambda bit: jnp.where(bit[:, None], one, zero).astype(jnp.float32)
+        return lambda bit, nothing=0: jnp.where(bit[:, None], one, zero).astype(jnp.float32)
     # Both in one register: float32 with the lower half off is bfloat16.
     word = lambda rows: jax.lax.bitcast_convert_type(_spread(rows), jnp.uint32)
     words = (word(zero) >> 16) | word(one)
 
-    def choose(bit):
-        shift = (1 - bit.astype(jnp.uint32)) << 4
+    def choose(bit, nothing=0):
+        shift = ((1 - bit.astype(jnp.uint32)) << 4) + nothing
         found = (words << shift[:, None]) & jnp.uint32(0xFFFF0000)
         return jax.lax.bitcast_convert_type(found, jnp.float32)
 

@@ -13,7 +13,6 @@ The layer norm's gain and shift are taken into the maps,
 so that an example's mixture is $\tilde V^T M - (\tilde V^T 1) c + (W_V^T \beta + b_V) \sum_t a_t$.
 """
 
-from collections.abc import Callable
 from typing import Any, cast
 
 import jax
@@ -21,11 +20,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from limelight._core.slots import Layout
-from limelight.models.decoder import _heads as by_head
 from limelight.models.decoder._attend import attend
 from limelight.models.decoder._forward import Words
 from limelight.models.decoder._masks import unpack
 from limelight.models.decoder._network import Decoder
+from limelight.models.decoder._on_gpu import attended
 
 
 def together(
@@ -60,23 +59,18 @@ def together(
     mask = lambda word: unpack(_of_slots(word, layout), width)
     cls = table[:, 0, places - 1][:, None] * mask(rows.tokens) / keep_tokens
     query = jax.vmap(lambda model, row: model.query(model.before(row)))(models, cls)
-    keys, values, centres, shares = jax.vmap(_maps)(models)
 
     wide = jnp.promote_types(dtype, jnp.float32)
-    spread, collect = _by_head(heads, fused, exact=dtype != jnp.bfloat16)
-    asked = spread(of_blocks(query, layout), lent(keys, layout)).astype(wide)
-    settings = places, keep, keep_tokens, dtype, fused
-    attended = jax.vmap(lambda *block: attend(*block, *settings))
-    given = lent(table.astype(wide), layout), bits, words.tokens, words.weights, count
-    mixed, centre, share = attended(asked, *given)
-    across = lambda number: jnp.repeat(number, width // heads, axis=-1)
-    each = lambda vector: lent(vector, layout)[:, None]
-    output = collect(mixed, lent(values, layout))
-    output = output - across(centre) * each(centres) + across(share) * each(shares)
+    maps = (*jax.vmap(_maps)(models), table.astype(wide))
+    given = of_blocks(query, layout), *(lent(leaf, layout) for leaf in maps)
+    given = *given, bits, words.tokens, words.weights, count
+    settings = heads, places, keep, keep_tokens, dtype
+    way = attended if fused else _plainly
+    output = of_slots(jax.vmap(lambda *block: way(*block, *settings))(*given), layout)
 
     late = (mask(rows.attended).astype(cls.dtype) / keep, mask(rows.processed) / keep)
     finish = lambda model, *row: model.finish(*row)
-    return jax.vmap(finish)(models, cls, of_slots(output, layout), *late)
+    return jax.vmap(finish)(models, cls, output, *late)
 
 
 def _maps(model: Decoder) -> tuple:
@@ -88,15 +82,19 @@ def _maps(model: Decoder) -> tuple:
     return keys.T, gain * value, jnp.sum(gain * value, axis=0), bias
 
 
-def _by_head(heads: int, fused: bool, exact: bool) -> tuple[Callable, Callable]:
-    """Every head's columns of rows spread out to the width, and back; see `_heads`."""
-    if fused:
-        spread = lambda rows, maps: by_head.spread(rows, maps, heads, exact)
-        return jax.vmap(spread), jax.vmap(lambda wide, maps: by_head.collect(wide, maps, exact))
+def _plainly(
+    query, keys, values, centres, shares, table, bits, tokens, weights, count,
+    heads, places, keep, keep_tokens, dtype,
+):  # fmt: skip
+    """`attended` without kernels, for all examples of a block."""
     each = lambda array, axis: jnp.stack(jnp.split(array, heads, axis), axis)
-    spread = lambda rows, maps: jnp.einsum("bshk,bhkd->bshd", each(rows, 2), each(maps, 1))
-    collect = lambda wide, maps: jnp.einsum("bshd,bdhk->bshk", wide, each(maps, 2))
-    return spread, lambda wide, maps: collect(wide, maps).reshape(*wide.shape[:2], -1)
+    asked = jnp.einsum("shk,hkd->shd", each(query, 1), each(keys, 0))
+    given = asked.astype(table.dtype), table, bits, tokens, weights
+    mixed, centre, share = attend(*given, places, keep, keep_tokens, dtype)
+    output = jnp.einsum("shd,dhk->shk", mixed, each(values, 1))
+    output = output - centre[..., None] * each(centres, 0)[None]
+    output = output + share[..., None] * each(shares, 0)[None]
+    return output.reshape(query.shape)
 
 
 # --- blocks and slots -----------------------------------------------------------------------------
