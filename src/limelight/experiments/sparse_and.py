@@ -43,7 +43,7 @@ from limelight.worlds import SparseBoolean
 
 #: Tokens and examples that one program holds at a time, by kind of device: enough to keep it busy,
 #: few enough that the last trials do not leave most of it idle.
-IN_FLIGHT = {"cpu": (40_000, 4_000), "gpu": (6_000_000, 14_000)}
+IN_FLIGHT = {"cpu": (40_000, 4_000), "gpu": (12_000_000, 14_000)}
 #: Examples of a trial at most, so that the last block stays within what masks have room for.
 MOST_BLOCK = 256
 MOST = decoder.MOST - MOST_BLOCK
