@@ -73,18 +73,22 @@ def run(block: Block, x: Rows, kept: Bool[Array, "images tokens"]) -> Rows:
     attention = block.attention
     bias = lambda affine: jnp.zeros_like(affine.weight[0]) if affine.bias is None else affine.bias
     weights = Weights(
-        block.norm_attention.gain,
-        block.norm_attention.shift,
-        *(a.weight for a in (attention.query, attention.key, attention.value)),
-        *(bias(a) for a in (attention.query, attention.key, attention.value)),
-        attention.output.weight,
-        bias(attention.output),
-        block.norm_mlp.gain,
-        block.norm_mlp.shift,
-        block.into.weight,
-        bias(block.into),
-        block.out.weight,
-        bias(block.out),
+        gain=block.norm_attention.gain,
+        shift=block.norm_attention.shift,
+        query=attention.query.weight,
+        key=attention.key.weight,
+        value=attention.value.weight,
+        query_bias=bias(attention.query),
+        key_bias=bias(attention.key),
+        value_bias=bias(attention.value),
+        output=attention.output.weight,
+        output_bias=bias(attention.output),
+        mlp_gain=block.norm_mlp.gain,
+        mlp_shift=block.norm_mlp.shift,
+        into=block.into.weight,
+        into_bias=bias(block.into),
+        out=block.out.weight,
+        out_bias=bias(block.out),
     )
     return through(weights, x, kept, attention.heads, block.norm_attention.epsilon, False)
 
