@@ -279,7 +279,7 @@ def test_flops_are_those_of_the_products_in_the_program():
     bits, labels = jnp.zeros((20, one.places), bool), jnp.zeros(20, bool)
     drawn = lambda key: decoder.draw(key, jnp.arange(20), one.places, 64, 0.9, 0.9)
     words = jax.eval_shape(drawn, jnp.zeros(2, jnp.uint32))
-    given = model, bits, labels, jnp.ones(20), words, jnp.array(20)
+    given = model, bits, labels, jnp.ones(20), words
     slope = jax.make_jaxpr(jax.grad(one.training.loss))(*given)
     look = lambda model, ready: decoder.table(model, ready, jnp.zeros((100, 63), bool))
     looked = jax.make_jaxpr(look)(model, jax.eval_shape(decoder.tables, model))

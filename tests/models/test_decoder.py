@@ -12,6 +12,7 @@ import pytest
 from scipy.linalg import hadamard
 from scipy.stats import binom, chi2, chisquare
 
+from limelight._core.slots import Layout
 from limelight.models import decoder
 from limelight.models.decoder import _attend as attend
 from limelight.models.decoder import _kernel as kernel
@@ -98,6 +99,50 @@ def test_tables_agree_without_dropout_and_so_do_their_gradients(double):
     assert relative(first[1], other[1]) < 1e-10
     assert relative(first[0], jax.jit(decoder.plain)(model, bits)) < 1e-12
     assert bool(jax.jit(lambda m: decoder.tables(m).is_safe())(model))
+
+
+def test_trials_together_are_each_trial_alone_and_so_are_their_gradients(double):
+    """Three trials of 2, 1 and 2 blocks, in slots 2, 0 and 3; slot 1 is empty, a block idle."""
+    owner, part = jnp.array([2, 2, 0, 3, 3, 0]), jnp.array([0, 1, 0, 0, 1, 0])
+    members = jnp.array([[2, 0], [0, 0], [0, 1], [3, 4]])
+    used = jnp.array([[True, False], [False, False], [True, True], [True, True]])
+    layout = Layout(owner, part, members, used, jnp.array(5), used[:, 0])
+    models = jax.tree.map(
+        lambda *leaves: jnp.stack(leaves),
+        *(loud(decoder.init(jr.key(i), LENGTH, **SIZES)) for i in range(4)),
+    )
+    bits = jr.bernoulli(jr.key(9), 0.5, (6, 3, 40))
+    words = jax.tree.map(lambda leaf: leaf.reshape(6, 3, *leaf.shape[1:]), drawn(40, 18))
+    probe = jr.normal(jr.key(10), (6, 3, 2))
+    settings = KEEP, KEEP_TOKENS, jnp.float64
+
+    def at_once(models):
+        count = jnp.full(6, 3)
+        return decoder.together(models, bits, words, count, layout, *settings, fused=False)
+
+    def number(models):
+        out = at_once(models)
+        weight = decoder.of_slots(probe, layout)
+        return jnp.sum(jnp.sin(out) * weight), out
+
+    slope, out = jax.jit(jax.grad(number, has_aux=True))(models)
+    want = jax.tree.map(np.zeros_like, models)
+    for block in range(5):
+        one = jax.tree.map(lambda leaf, i=block: leaf[owner[i]], models)
+        mine = jax.tree.map(lambda leaf, i=block: leaf[i], words)
+        alone = lambda m, i=block, w=mine: decoder.absorbed(m, bits[i], w, *settings)
+        logits, back = slope_of(alone, probe[block])(one)
+        assert relative(logits, out[owner[block], part[block]]) < 1e-12
+        for total, leaf in zip(*map(jax.tree.leaves, (want, back)), strict=True):
+            total[owner[block]] += leaf
+    assert relative(want, slope) < 1e-10
+
+    # A trial that has diverged harms no other.
+    broken = jax.tree.map(lambda leaf: leaf.at[2].set(jnp.nan), models)
+    beside, _ = jax.jit(jax.grad(number, has_aux=True))(broken)
+    for sound, leaf in zip(*map(jax.tree.leaves, (slope, beside)), strict=True):
+        assert np.isnan(leaf[2]).any() or not np.asarray(sound[2]).any()
+        np.testing.assert_array_equal(leaf[np.array([0, 1, 3])], sound[np.array([0, 1, 3])])
 
 
 @pytest.mark.parametrize(("kind", "near"), [("float32", 2e-5), ("bfloat16", 2e-2)])

@@ -26,7 +26,7 @@ from limelight._engine.grid import Cell, assign
 if TYPE_CHECKING:
     from limelight._engine.plan import Group
 
-#: Trials that one call of the filling program starts.
+#: Trials that the filling program starts at a time.
 FILL = 4
 #: Segments that a device is ahead of the host, by kind of device.
 AHEAD = {"cpu": 0, "gpu": 1}
@@ -97,12 +97,12 @@ class Device:
         self.broken = jnp.zeros((), bool)
         self.thread = ThreadPoolExecutor(1, "device")
 
-    def segment(self, fills: list[tuple], layout: Layout) -> Future:
+    def segment(self, new: tuple | None, layout: Layout) -> Future:
         """Trials filled in, all of them a segment further: whether it broke, and its outcome."""
 
         def run():
-            for fill in fills:
-                self.states = self.lanes.fill(self.states, *fill)
+            if new is not None:
+                self.states = self.lanes.fill(self.states, *new)
             self.states, self.broken, outcome = self.lanes.advance(self.states, self.broken, layout)
             return self.broken, outcome
 
@@ -143,18 +143,22 @@ class Lanes:
         self.most = experiment.most_parts()
         seed, words, trials, swept, still = arguments
         kind = lambda leaf: jax.dtypes.canonicalize_dtype(leaf.dtype)
-        many = lambda leaf: jax.ShapeDtypeStruct((FILL, *np.shape(leaf)[1:]), kind(leaf))
-        shapes = seed, many(words), many(trials), jax.tree.map(many, swept), still
+        self.groups = -(-self.slots // FILL)
+        group = lambda leaf: jax.ShapeDtypeStruct((FILL, *np.shape(leaf)[1:]), kind(leaf))
+        rows = jax.tree.map(group, (words, trials, swept))
         starts = jax.vmap(start, in_axes=(None, 0, 0, 0, None))
-        one = jax.eval_shape(starts, *shapes)
+        one = jax.eval_shape(starts, seed, *rows, still)
         states = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct((self.slots, *leaf.shape[1:]), leaf.dtype), one
         )
 
-        def fill(states, slots, *arguments):
-            new = starts(*arguments)
-            put = lambda old, fresh: old.at[slots].set(fresh, mode="drop")
-            return jax.tree.map(put, states, new)
+        def fill(states, count, slots, seed, rows, still):
+            def group(i, states):
+                here, some = jax.tree.map(lambda leaf: leaf[i], (slots, rows))
+                put = lambda old, fresh: old.at[here].set(fresh, mode="drop")
+                return jax.tree.map(put, states, starts(seed, *some, still))
+
+            return jax.lax.fori_loop(0, count, group, states)
 
         def outcome(states):
             return jax.vmap(experiment.ended)(states), jax.vmap(experiment.result)(states)
@@ -172,14 +176,16 @@ class Lanes:
                 states = experiment.repair(states, mine)
             return states, outcome(states)
 
+        whole = lambda leaf: jax.ShapeDtypeStruct((self.groups, *leaf.shape), leaf.dtype)
         slots = jax.ShapeDtypeStruct((FILL,), jnp.int32)
+        filled = jax.ShapeDtypeStruct((), jnp.int32), whole(slots), seed
         layout = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), self._layout([])
         )
         in_place = lambda f: jax.jit(f, donate_argnums=0)
         self.traced = (
             in_place(advance).lower(states, jax.ShapeDtypeStruct((), bool), layout),
-            in_place(fill).lower(states, slots, *shapes),
+            in_place(fill).lower(states, *filled, jax.tree.map(whole, rows), still),
         )
         self.repair = in_place(repair)
         self.shapes = states
@@ -240,7 +246,7 @@ class Lanes:
                 waiting, at = later, at | new
                 layout = self._layout([(slot, parts[row]) for slot, row in at.items()])
                 # Sent from here: sent by the device's thread, they would keep the device waiting.
-                sent = jax.device_put((self._fills(arguments, new), layout))
+                sent = jax.device_put((self._fill(arguments, new), layout))
                 under_way.append((at, device.segment(*sent)))
                 if len(under_way) <= ahead:
                     continue
@@ -262,19 +268,18 @@ class Lanes:
                     at = {slot: row for slot, row in at.items() if slot not in done}
                 tell(len(rows) - len(waiting) - len(at))
 
-    def _fills(self, arguments: tuple, new: dict[int, int]) -> list[tuple]:
-        """What the filling program needs to start these rows in these slots, call by call."""
+    def _fill(self, arguments: tuple, new: dict[int, int]) -> tuple | None:
+        """What the filling program needs to start these rows in these slots; nothing for none."""
+        if not new:
+            return None
         seed, words, trials, swept, still = arguments
-        fills = []
-        for k in range(0, len(new), FILL):
-            some = list(new.items())[k : k + FILL]
-            # A call starts `FILL` trials; those beyond the last slot are dropped.
-            slots = np.full(FILL, self.slots, np.int32)
-            rows = np.zeros(FILL, int)
-            slots[: len(some)], rows[: len(some)] = zip(*some, strict=True)
-            values = jax.tree.map(lambda leaf, rows=rows: leaf[rows], swept)
-            fills.append((slots, seed, words[rows], trials[rows], values, still))
-        return fills
+        # Groups are whole; a trial beyond the last slot is dropped.
+        slots = np.full(self.groups * FILL, self.slots, np.int32)
+        rows = np.zeros(self.groups * FILL, int)
+        slots[: len(new)], rows[: len(new)] = list(new), list(new.values())
+        grouped = lambda leaf: leaf.reshape(self.groups, FILL, *leaf.shape[1:])
+        some = jax.tree.map(lambda leaf: grouped(leaf[rows]), (words, trials, swept))
+        return np.int32(-(-len(new) // FILL)), grouped(slots), seed, some, still
 
     def _layout(self, taken: list[tuple[int, int]]) -> Layout:
         owner, part = np.zeros(self.blocks, np.int32), np.zeros(self.blocks, np.int32)

@@ -5,8 +5,9 @@ each belongs to; a slot's gradient is the sum over its blocks.
 
 This is a loop of its own, beside `train.loop`, because speed needs three things which a loop over
 one trial cannot have. Its gradients are sums over blocks of several trials, so the trials of a
-program take their steps together. It ends at every test, and the host puts a waiting trial where
-one has ended. And the dropout masks of all its steps are drawn ahead of them.
+program take their steps together, on a GPU all at once, elsewhere block after block. It ends at
+every test, and the host puts a waiting trial where one has ended. And the dropout masks of all its
+steps are drawn ahead of them.
 """
 
 from collections.abc import Callable
@@ -77,14 +78,19 @@ class DecoderTraining:
         share = jnp.where(index < sizes, 1.0 / sizes, 0.0)
         busy = jnp.arange(len(layout.part)) < layout.taken
         count = jnp.sum((index < sizes) & busy[:, None], axis=1)
-        slope = jax.grad(self.loss)
         move = lambda update, *rest: update(*rest, marked)
+
+        def slopes(models, words):
+            given = bits, labels, share, words
+            if on_gpu():
+                return jax.grad(self.losses)(models, *given, count, layout)
+            model = lambda i: jax.tree.map(lambda leaf: leaf[i], models)
+            of = lambda i, *block: jax.grad(self.loss)(model(i), *block)
+            return _over_blocks(of, layout, given)
 
         def step(carry, words):
             weights, memory = carry
-            models, given = self.models(weights), (bits, labels, share, words, count)
-            of = lambda i, *block: slope(jax.tree.map(lambda leaf: leaf[i], models), *block)
-            gradient = flat(_over_blocks(of, layout, given))
+            gradient = flat(slopes(self.models(weights), words))
             return jax.vmap(move)(states.update, weights, gradient, memory), None
 
         # Drawn ahead of the steps: inside, the compiler would hash anew wherever a bit is read.
@@ -97,14 +103,31 @@ class DecoderTraining:
         """The networks of all slots."""
         return jax.vmap(shape_of(self.like)[0])(weights)
 
-    def loss(self, model: decoder.Decoder, bits, labels, share, words, count) -> Float[Array, ""]:
+    def loss(self, model: decoder.Decoder, bits, labels, share, words) -> Float[Array, ""]:
         """A block's part of a trial's loss."""
-        fused = on_gpu() and fits(model.width, model.heads)
-        settings = self.keep, self.keep_tokens, jnp.dtype(self.numbers), fused
-        narrow = "highest" if self.numbers == "float32" else "tensorfloat32"
-        with jax.default_matmul_precision(narrow):
-            logits = decoder.absorbed(model, bits, words, *settings, count)
+        with self._precision():
+            logits = decoder.absorbed(model, bits, words, *self._settings)
         return jnp.sum(share * two_way_entropy(logits, labels))
+
+    def losses(
+        self, models: decoder.Decoder, bits, labels, share, words, count, layout: Layout
+    ) -> Float[Array, ""]:
+        """The sum of all trials' losses, from everything that belongs to their blocks."""
+        fused = on_gpu() and fits(self.like.width, self.like.heads)
+        with self._precision():
+            given = models, bits, words, count, layout
+            logits = decoder.together(*given, *self._settings, fused=fused)
+        share, labels = (decoder.of_slots(leaf, layout) for leaf in (share, labels))
+        return jnp.sum(share.ravel() * two_way_entropy(logits.reshape(-1, 2), labels.ravel()))
+
+    @property
+    def _settings(self) -> tuple:
+        return self.keep, self.keep_tokens, jnp.dtype(self.numbers)
+
+    def _precision(self) -> Any:
+        """Of matrix products."""
+        narrow = "highest" if self.numbers == "float32" else "tensorfloat32"
+        return jax.default_matmul_precision(narrow)
 
     def _words(self, states: DecoderTrial, layout: Layout, index, step) -> decoder.Words:
         count = (2 * (states.look * self.every + step)).astype(jnp.uint32)
@@ -117,13 +140,12 @@ class DecoderTraining:
 
 
 def _over_blocks(of: Callable, layout: Layout, given: tuple) -> decoder.Decoder:
-    """The sum of the blocks' gradients, slot by slot."""
-    if on_gpu():  # all blocks at once fill the machine
-        used = lambda leaf: layout.used.reshape(*layout.used.shape, *(1,) * (leaf.ndim - 1))
-        total = lambda leaf: jnp.sum(jnp.where(used(leaf), leaf[layout.members], 0.0), axis=1)
-        return jax.tree.map(total, jax.vmap(of)(layout.owner, *given))
+    """The sum of the blocks' gradients, slot by slot.
 
-    def add(i, total):  # one block at a time stays in the cache, and idle ones cost nothing
+    One block at a time stays in the cache, and idle ones cost nothing.
+    """
+
+    def add(i, total):
         block = jax.tree.map(lambda leaf: leaf[i], (layout.owner, *given))
         return jax.tree.map(lambda leaf, new: leaf.at[block[0]].add(new), total, of(*block))
 

@@ -11,6 +11,7 @@ from limelight.models.decoder._forward import (
     tables,
 )
 from limelight.models.decoder._network import Decoder, check_sizes, decayed, init
+from limelight.models.decoder._together import of_slots, together
 
 __all__ = [
     "MOST",
@@ -22,7 +23,9 @@ __all__ = [
     "decayed",
     "draw",
     "init",
+    "of_slots",
     "plain",
     "table",
     "tables",
+    "together",
 ]

@@ -74,13 +74,10 @@ def absorbed(
     keep: float = 1.0,
     keep_tokens: float = 1.0,
     dtype: Any = jnp.float32,
-    fused: bool = False,
-    count: Int[Array, ""] | None = None,
 ) -> Float[Array, "s 2"]:
     """Logits of many examples under dropout, without keys or values.
 
-    `bits` may have more places than the model, [CLS] included; the rest is padding. Where only the
-    first `count` examples matter, the logits of the others are finite and otherwise anything.
+    `bits` may have more places than the model, [CLS] included; the rest is padding.
     """
     places, padded = model.length + 1, bits.shape[1]
     table = jnp.pad(model.embedded(), ((0, 0), (0, padded - places), (0, 0)))
@@ -93,11 +90,11 @@ def absorbed(
     norm = model.before
     gain, bias = norm.gain[None, None], norm.shift[None, None]
     masks = words.tokens, words.weights
-    settings = places, keep, keep_tokens, dtype, fused
+    settings = places, keep, keep_tokens, dtype, False
     wide = jnp.promote_types(dtype, jnp.float32)  # also where the weights are float64
     given = (asked * gain).astype(wide), table.astype(wide), bits
-    count = jnp.array(bits.shape[0]) if count is None else count
-    mixed, centre, share = attend(*given, *masks, count, *settings)
+    every = jnp.array(bits.shape[0])
+    mixed, centre, share = attend(*given, *masks, every, *settings)
     seen = gain * (mixed - centre[..., None]) + bias * share[..., None]
     output = jnp.einsum("dhk,shd->shk", per_head(model.value.weight), seen)
     output = output + share[..., None] * _split(cast(Array, model.value.bias), k)[None]
