@@ -23,10 +23,29 @@ Rows = Float[Array, "images tokens width"]
 
 #: Below every score, and finite, so that it makes no NaN.
 NEVER = -1e30
-#: Neurons at a time.
-NEURONS = 64
-#: Warps that share an image, going forward and back, and loads in flight.
-WARPS, STAGES = (4, 4), (1, 1)
+
+
+class Form(NamedTuple):
+    """How a kernel is laid out."""
+
+    #: Rows of a program; of those that take a head of an image, all of it.
+    rows: int = 64
+    #: Warps of a program, and loads of a loop in flight.
+    warps: int = 4
+    stages: int = 1
+    #: Neurons at a time.
+    neurons: int = 64
+
+
+#: The form of each kernel.
+FORMS = {
+    "block_rows": Form(),
+    "block_heads": Form(),
+    "block_mlp": Form(),
+    "block_backward_mlp": Form(),
+    "block_backward_heads": Form(),
+    "block_backward_rows": Form(),
+}
 
 
 class Weights(NamedTuple):
@@ -63,7 +82,7 @@ def fits(block: Block, tokens: int) -> bool:
         and all(norm.centred and norm.epsilon == norms[0].epsilon for norm in norms)
         and all(n & (n - 1) == 0 for n in (tokens, width, size, hidden))
         and min(tokens, size) >= 16
-        and hidden >= NEURONS
+        and hidden >= max(form.neurons for form in FORMS.values())
         and max(tokens, width) <= 128
     )
 
@@ -100,163 +119,223 @@ def through(weights: Weights, x: Rows, kept, heads: int, epsilon: float, interpr
 
 
 def _ahead(weights, x, kept, heads, epsilon, interpret):
-    (images, tokens, width), kind = x.shape, x.dtype
-    image, whole = _specs(weights)
-    rows = jax.ShapeDtypeStruct(x.shape, kind)
-    end, middle = pl.pallas_call(
-        partial(_forward, heads=heads, epsilon=epsilon),
-        grid=(images,),
-        in_specs=[*whole, image(tokens, width), image(tokens)],
-        out_specs=[image(tokens, width)] * 2,
-        out_shape=[rows, rows],
-        interpret=interpret,
-        compiler_params=triton.CompilerParams(num_warps=WARPS[0], num_stages=STAGES[0]),
-        name="block",
-    )(*weights, x, kept.astype(jnp.int32))
-    return end, (weights, x, middle, kept)
+    w, kind, (images, tokens, width) = weights, x.dtype, x.shape
+    flat = (images * tokens, width)
+    (asked,) = _over_rows(
+        "block_rows", _forward_rows, epsilon, interpret,
+        (w.gain, w.shift, w.query, w.key, w.value, w.query_bias, w.key_bias, w.value_bias),
+        [x.reshape(flat)], [3 * width], kind,
+    )  # fmt: skip
+    asked = asked.reshape(images, tokens, 3, width)
+    (mixed,) = _over_heads(
+        "block_heads", _forward_heads, interpret, heads, [], [asked, kept], [(x.shape, kind)]
+    )
+    end, middle = _over_rows(
+        "block_mlp", _forward_mlp, epsilon, interpret,
+        (w.output, w.output_bias, w.mlp_gain, w.mlp_shift, w.into, w.into_bias, w.out, w.out_bias),
+        [x.reshape(flat), mixed.reshape(flat)], [width, width], kind,
+    )  # fmt: skip
+    middle = middle.reshape(x.shape)
+    return end.reshape(x.shape), (weights, x, middle, asked, mixed, kept)
 
 
 def _back(heads, epsilon, interpret, saved, slope):
-    weights, x, middle, kept = saved
+    w, x, middle, asked, mixed, kept = saved
     (images, tokens, width), kind = x.shape, x.dtype
-    hidden = weights.into.shape[1]
-    image, whole = _specs(weights)
-    sums = [width] * 9 + [hidden]
-    shapes = [(tokens, n) for n in (width, width, width, 3 * width, width, width, hidden, hidden)]
-    new = [jax.ShapeDtypeStruct((images, *shape), kind) for shape in shapes]
-    dx, d_middle, rows, asked, mixed, mlp_rows, d_hidden, active, small = pl.pallas_call(
-        partial(_backward, heads=heads, epsilon=epsilon),
-        grid=(images,),
-        in_specs=[*whole, *[image(tokens, width)] * 3, image(tokens)],
-        out_specs=[*(image(*shape) for shape in shapes), image(sum(sums))],
-        out_shape=[*new, jax.ShapeDtypeStruct((images, sum(sums)), jnp.float32)],
-        interpret=interpret,
-        compiler_params=triton.CompilerParams(num_warps=WARPS[1], num_stages=STAGES[1]),
-        name="block_backward",
-    )(*weights, x, middle, slope, kept.astype(jnp.int32))
-    ends = [sum(sums[: i + 1]) for i in range(len(sums) - 1)]
-    total = jnp.split(jnp.sum(small, axis=0).astype(kind), ends)
-    gain, shift, q_bias, k_bias, v_bias, o_bias, mlp_gain, mlp_shift, out_bias, into_bias = total
-    product = lambda a, b: jnp.einsum("nta,ntb->ab", a, b)
-    query, key, value = jnp.split(product(rows, asked), 3, axis=1)
-    gradient = Weights(
-        gain, shift, query, key, value, q_bias, k_bias, v_bias, product(mixed, d_middle), o_bias,
-        mlp_gain, mlp_shift, product(mlp_rows, d_hidden), into_bias, product(active, slope),
-        out_bias,
+    hidden, flat = w.into.shape[1], lambda a: a.reshape(images * tokens, -1)
+    d_middle, mlp_rows, d_hidden, active, mlp_sums = _over_rows(
+        "block_backward_mlp", _backward_mlp, epsilon, interpret,
+        (w.mlp_gain, w.mlp_shift, w.into, w.into_bias, w.out), [flat(middle), flat(slope)],
+        [width, width, hidden, hidden], kind, 4 * width + hidden,
     )  # fmt: skip
-    return gradient, dx, None
+    d_asked, bias_sums = _over_heads(
+        "block_backward_heads", _backward_heads, interpret, heads, [w.output],
+        [asked, d_middle.reshape(x.shape), kept],
+        [(asked.shape, kind), ((images, 3, width), jnp.float32)],
+    )  # fmt: skip
+    dx, rows, norm_sums = _over_rows(
+        "block_backward_rows", _backward_rows, epsilon, interpret,
+        (w.gain, w.shift, w.query, w.key, w.value), [flat(x), d_middle, flat(d_asked)],
+        [width, width], kind, 2 * width,
+    )  # fmt: skip
+    # The sums of all programs, added up in one pass over them.
+    sums = [bias_sums.reshape(images, -1), mlp_sums, norm_sums]
+    count = min(map(len, sums))
+    folded = [a.reshape(count, -1) for a in sums]
+    ends = [folded[0].shape[1], folded[0].shape[1] + folded[1].shape[1]]
+    total = jnp.split(jnp.sum(jnp.concatenate(folded, axis=1), axis=0), ends)
+    total = [jnp.sum(t.reshape(-1, a.shape[1]), axis=0) for t, a in zip(total, sums, strict=True)]
+    split = lambda a, n: jnp.split(a.astype(kind), [width * i for i in range(1, n)])
+    q_bias, k_bias, v_bias = split(total[0], 3)
+    o_bias, mlp_gain, mlp_shift, out_bias, into_bias = split(total[1], 5)
+    gain, shift = split(total[2], 2)
+    query, key, value = jnp.split(rows.T @ flat(d_asked), 3, axis=1)
+    gradient = Weights(
+        gain, shift, query, key, value, q_bias, k_bias, v_bias, flat(mixed).T @ d_middle, o_bias,
+        mlp_gain, mlp_shift, mlp_rows.T @ d_hidden, into_bias, active.T @ flat(slope), out_bias,
+    )  # fmt: skip
+    return gradient, dx.reshape(x.shape), None
 
 
 through.defvjp(_ahead, _back)
 
 
-def _specs(weights: Weights):
-    image = lambda *shape: pl.BlockSpec((None, *shape), lambda i: (i,) + (0,) * len(shape))
-    whole = [pl.BlockSpec(w.shape, lambda i, n=w.ndim: (0,) * n) for w in weights]
-    return image, whole
+def _over_rows(name, kernel, epsilon, interpret, weights, arrays, widths, kind, sums=0):
+    """A program takes some rows of all images; `sums` numbers of it are kept beside them."""
+    form, length = FORMS[name], len(arrays[0])
+    few = math.gcd(form.rows, length)
+    rows = lambda n: pl.BlockSpec((few, n), lambda i: (i, 0))
+    shapes = [((length, n), kind) for n in widths]
+    specs = [rows(n) for n in widths]
+    if sums:
+        shapes.append(((length // few, sums), jnp.float32))
+        specs.append(pl.BlockSpec((None, sums), lambda i: (i, 0)))
+    return pl.pallas_call(
+        partial(kernel, epsilon=epsilon),
+        grid=(length // few,),
+        in_specs=[*map(_whole, weights), *(rows(a.shape[1]) for a in arrays)],
+        out_specs=specs,
+        out_shape=[jax.ShapeDtypeStruct(*shape) for shape in shapes],
+        interpret=interpret,
+        compiler_params=triton.CompilerParams(num_warps=form.warps, num_stages=form.stages),
+        name=name,
+    )(*weights, *arrays)
 
 
-def _forward(*refs, heads, epsilon):
-    *arrays, x_ref, kept_ref, end_ref, middle_ref = refs
-    w = Weights(*arrays)
-    x, kept = x_ref[...], kept_ref[...] != 0
-    rows = _scaled(_unit(x, epsilon)[0], w.gain, w.shift).astype(x.dtype)
-    total = jnp.zeros(x.shape, jnp.float32)
-    size = x.shape[1] // heads
+def _over_heads(name, kernel, interpret, heads, weights, arrays, outs):
+    """A program takes one head of one image: the columns that are the head's."""
+    form, (*arrays, kept) = FORMS[name], arrays
+    images, tokens, _, width = arrays[0].shape
+    size = width // heads
+    columns = lambda shape: pl.BlockSpec(
+        (None, *shape[1:-1], size), lambda i, h: (i,) + (0,) * (len(shape) - 2) + (h,)
+    )
+    whole = pl.BlockSpec((None, tokens, width), lambda i, h: (i, 0, 0))
+    return pl.pallas_call(
+        kernel,
+        grid=(images, heads),
+        in_specs=[
+            *(pl.BlockSpec((size, width), lambda i, h: (h, 0)) for _ in weights),
+            *(columns(a.shape) if a.ndim == 4 else whole for a in arrays),
+            pl.BlockSpec((None, tokens), lambda i, h: (i, 0)),
+        ],
+        out_specs=[columns(shape) for shape, _ in outs],
+        out_shape=[jax.ShapeDtypeStruct(*out) for out in outs],
+        interpret=interpret,
+        compiler_params=triton.CompilerParams(num_warps=form.warps, num_stages=form.stages),
+        name=name,
+    )(*weights, *arrays, kept.astype(jnp.int32))
 
-    def head(i, total):
-        at = pl.ds(i * size, size)
-        _, _, v, S = _asked(w, rows, kept, at)
-        return total + _dot(_dot(S.astype(x.dtype), v, 1, 0).astype(x.dtype), w.output[at, :], 1, 0)
 
-    total = jax.lax.fori_loop(0, heads, head, total)
-    x += (total + w.output_bias[...][None]).astype(x.dtype)
+def _whole(array):
+    return pl.BlockSpec(array.shape, lambda i: (0,) * array.ndim)
+
+
+def _forward_rows(gain, shift, *refs, epsilon):
+    *weights, x_ref, asked_ref = refs
+    rows = _scaled(_unit(x_ref[...], epsilon)[0], gain, shift).astype(x_ref.dtype)
+    width = x_ref.shape[1]
+    for j, (weight, bias) in enumerate(zip(weights[:3], weights[3:], strict=True)):
+        asked = _affine(rows, weight, bias, slice(None))
+        asked_ref[:, pl.ds(j * width, width)] = asked.astype(rows.dtype)
+
+
+def _forward_heads(asked_ref, kept_ref, mixed_ref):
+    q, k, v = (asked_ref[:, j, :] for j in range(3))
+    S = _softmax(q, k, kept_ref[...] != 0)
+    mixed_ref[...] = _dot(S.astype(v.dtype), v, 1, 0).astype(v.dtype)
+
+
+def _forward_mlp(
+    output, output_bias, gain, shift, into, into_bias, out, out_bias, x_ref, mixed_ref,
+    end_ref, middle_ref, *, epsilon
+):  # fmt: skip
+    x = x_ref[...] + _affine(mixed_ref[...], output, output_bias, slice(None)).astype(x_ref.dtype)
     middle_ref[...] = x
-    rows = _scaled(_unit(x, epsilon)[0], w.mlp_gain, w.mlp_shift).astype(x.dtype)
-    total = jnp.zeros(x.shape, jnp.float32)
+    rows = _scaled(_unit(x, epsilon)[0], gain, shift).astype(x.dtype)
+
+    count = FORMS["block_mlp"].neurons
 
     def neurons(i, total):
-        at = pl.ds(i * NEURONS, NEURONS)
-        active = _gelu(_affine(rows, w.into, w.into_bias, at))[0]
-        return total + _dot(active.astype(x.dtype), w.out[at, :], 1, 0)
+        at = pl.ds(i * count, count)
+        active = _gelu(_affine(rows, into, into_bias, at))[0]
+        return total + _dot(active.astype(x.dtype), out[at, :], 1, 0)
 
-    total = jax.lax.fori_loop(0, w.into.shape[1] // NEURONS, neurons, total)
-    end_ref[...] = x + (total + w.out_bias[...][None]).astype(x.dtype)
+    total = jnp.zeros(x.shape, jnp.float32)
+    total = jax.lax.fori_loop(0, into.shape[1] // count, neurons, total)
+    end_ref[...] = x + (total + out_bias[...][None]).astype(x.dtype)
 
 
-def _backward(*refs, heads, epsilon):
-    arrays, (x_ref, middle_ref, slope_ref, kept_ref) = refs[:16], refs[16:20]
-    (
-        dx_ref, d_middle_ref, rows_ref, asked_ref, mixed_ref, mlp_rows_ref, d_hidden_ref,
-        active_ref, small_ref,
-    ) = refs[20:]  # fmt: skip
-    w = Weights(*arrays)
-    kept, slope = kept_ref[...] != 0, slope_ref[...]
-    kind, (tokens, width) = slope.dtype, slope.shape
+def _backward_mlp(
+    gain, shift, into, into_bias, out, middle_ref, slope_ref,
+    d_middle_ref, rows_ref, d_hidden_ref, active_ref, sums_ref, *, epsilon
+):  # fmt: skip
+    slope = slope_ref[...]
+    kind, width = slope.dtype, slope.shape[1]
     place = lambda i: pl.ds(i * width, width)
+    rows = _scaled(_unit(middle_ref[...], epsilon)[0], gain, shift).astype(kind)
+    rows_ref[...] = rows
+    sums_ref[place(3)] = _column_sums(slope)
 
-    unit, inverse = _unit(middle_ref[...], epsilon)
-    rows = _scaled(unit, w.mlp_gain, w.mlp_shift).astype(kind)
-    mlp_rows_ref[...] = rows
-    small_ref[place(8)] = _column_sums(slope)
-    d_rows = jnp.zeros((tokens, width), jnp.float32)
+    count = FORMS["block_backward_mlp"].neurons
 
     def neurons(i, d_rows):
-        at = pl.ds(i * NEURONS, NEURONS)
-        active, rise = _gelu(_affine(rows, w.into, w.into_bias, at))
-        d_hidden = (_dot(slope, w.out[at, :], 1, 1) * rise).astype(kind)
-        active_ref[:, at], d_hidden_ref[:, at] = active.astype(kind), d_hidden
-        small_ref[pl.ds(9 * width + at.start, NEURONS)] = _column_sums(d_hidden)
-        return d_rows + _dot(d_hidden, w.into[:, at], 1, 1)
+        at = pl.ds(i * count, count)
+        active, rise = _gelu(_affine(rows, into, into_bias, at))
+        active_ref[:, at] = active.astype(kind)
+        d_hidden = (_dot(slope, out[at, :], 1, 1) * rise).astype(kind)
+        d_hidden_ref[:, at] = d_hidden
+        sums_ref[pl.ds(4 * width + at.start, count)] = _column_sums(d_hidden)
+        return d_rows + _dot(d_hidden, into[:, at], 1, 1)
 
-    d_rows = jax.lax.fori_loop(0, w.into.shape[1] // NEURONS, neurons, d_rows)
-    small_ref[place(6)], small_ref[place(7)] = _column_sums(d_rows * unit), _column_sums(d_rows)
-    d_x = _unscaled(d_rows, unit, inverse, w.mlp_gain) + slope.astype(jnp.float32)
-    d_middle = d_x.astype(kind)
+    d_rows = jnp.zeros(slope.shape, jnp.float32)
+    d_rows = jax.lax.fori_loop(0, into.shape[1] // count, neurons, d_rows)
+    unit, inverse = _unit(middle_ref[...], epsilon)
+    sums_ref[place(1)], sums_ref[place(2)] = _column_sums(d_rows * unit), _column_sums(d_rows)
+    d_middle = _unscaled(d_rows, unit, inverse, gain) + slope_ref[...].astype(jnp.float32)
+    d_middle = d_middle.astype(kind)
     d_middle_ref[...] = d_middle
-    small_ref[place(5)] = _column_sums(d_middle)
+    sums_ref[place(0)] = _column_sums(d_middle)
 
-    rows = _scaled(_unit(x_ref[...], epsilon)[0], w.gain, w.shift).astype(kind)
-    rows_ref[...] = rows
-    d_rows = jnp.zeros((tokens, width), jnp.float32)
-    size = width // heads
 
-    def head(i, d_rows):
-        at = pl.ds(i * size, size)
-        q, k, v, S = _asked(w, rows, kept, at)
-        short = S.astype(kind)
-        mixed_ref[:, at] = _dot(short, v, 1, 0).astype(kind)
-        d_mixed = _dot(d_middle, w.output[at, :], 1, 1).astype(kind)
-        d_S = _dot(d_mixed, v, 1, 1)
-        d_score = S * (d_S - jnp.sum(S * d_S, axis=1)[:, None]) * size**-0.5
-        d_score = d_score.astype(kind)
-        parts = (
-            (_dot(d_score, k, 1, 0), w.query),
-            (_dot(d_score, q, 0, 0), w.key),
-            (_dot(short, d_mixed, 0, 0), w.value),
-        )
-        for j, (part, matrix) in enumerate(parts):
-            asked = part.astype(kind)
-            columns = pl.ds(j * width + at.start, size)
-            asked_ref[:, columns] = asked
-            small_ref[pl.ds((2 + j) * width + at.start, size)] = _column_sums(asked)
-            d_rows += _dot(asked, matrix[:, at], 1, 1)
-        return d_rows
+def _backward_heads(output, asked_ref, slope_ref, kept_ref, d_asked_ref, sums_ref):
+    q, k, v = (asked_ref[:, j, :] for j in range(3))
+    kind = q.dtype
+    S = _softmax(q, k, kept_ref[...] != 0)
+    d_mixed = _dot(slope_ref[...], output[...], 1, 1).astype(kind)
 
-    d_rows = jax.lax.fori_loop(0, heads, head, d_rows)
+    def leave(j, part):
+        part = part.astype(kind)
+        d_asked_ref[:, j, :] = part
+        sums_ref[j, :] = _column_sums(part)
+
+    leave(2, _dot(S.astype(kind), d_mixed, 0, 0))
+    d_S = _dot(d_mixed, v, 1, 1)
+    d_score = S * (d_S - jnp.sum(S * d_S, axis=1)[:, None]) * q.shape[1] ** -0.5
+    d_score = d_score.astype(kind)
+    leave(0, _dot(d_score, k, 1, 0))
+    leave(1, _dot(d_score, q, 0, 0))
+
+
+def _backward_rows(
+    gain, shift, query, key, value, x_ref, slope_ref, asked_ref, dx_ref, rows_ref, sums_ref, *, epsilon
+):  # fmt: skip
+    width = x_ref.shape[1]
+    d_rows = jnp.zeros(x_ref.shape, jnp.float32)
+    for j, matrix in enumerate((query, key, value)):
+        d_rows += _dot(asked_ref[:, pl.ds(j * width, width)], matrix[...], 1, 1)
     unit, inverse = _unit(x_ref[...], epsilon)
-    small_ref[place(0)], small_ref[place(1)] = _column_sums(d_rows * unit), _column_sums(d_rows)
-    dx_ref[...] = (_unscaled(d_rows, unit, inverse, w.gain) + d_x).astype(kind)
+    rows_ref[...] = _scaled(unit, gain, shift).astype(rows_ref.dtype)
+    sums_ref[pl.ds(0, width)] = _column_sums(d_rows * unit)
+    sums_ref[pl.ds(width, width)] = _column_sums(d_rows)
+    dx = _unscaled(d_rows, unit, inverse, gain) + slope_ref[...].astype(jnp.float32)
+    dx_ref[...] = dx.astype(dx_ref.dtype)
 
 
-def _asked(w: Weights, rows, kept, at):
-    """Queries, keys, values and the softmax of the head whose columns these are."""
-    q = _affine(rows, w.query, w.query_bias, at).astype(rows.dtype)
-    k = _affine(rows, w.key, w.key_bias, at).astype(rows.dtype)
-    v = _affine(rows, w.value, w.value_bias, at).astype(rows.dtype)
+def _softmax(q, k, kept):
     score = jnp.where(kept[None], _dot(q, k, 1, 1) * q.shape[1] ** -0.5, NEVER)
     weight = jnp.exp(score - jnp.max(score, axis=1)[:, None])
-    return q, k, v, weight / jnp.sum(weight, axis=1)[:, None]
+    return weight / jnp.sum(weight, axis=1)[:, None]
 
 
 def _affine(rows, weight, bias, at):
