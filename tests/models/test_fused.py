@@ -42,9 +42,9 @@ def close(found, wanted, scale: float):
         np.testing.assert_allclose(a, b, rtol=0, atol=scale * size, err_msg=str(path))
 
 
-@pytest.mark.parametrize("biased", [True, False])
-def test_rows_and_gradients_are_those_of_the_block(interpreted, biased):
-    made, x, kept, slope = case(biased=biased)
+@pytest.mark.parametrize(("images", "biased"), [(3, True), (3, False), (4, True)])
+def test_rows_and_gradients_are_those_of_the_block(interpreted, images, biased):
+    made, x, kept, slope = case(images, biased)  # a program takes the rows of 1 image, or of 4
     both = []
     for way in (_fused.run, written_out):
         rows, back = jax.vjp(lambda made, x, way=way: way(made, x, kept), made, x)

@@ -1,10 +1,12 @@
-r"""A block of a ViT as one kernel of a GPU each way: its rows are read once and written once.
+r"""A block of a ViT as three kernels of a GPU each way.
 
-The mathematics is that of `layers.Block`. A program of the grid takes one image through both halves
-of the block: its rows, scores and neurons stay on the chip. Going back it makes them anew from the
-rows that entered either half, and leaves behind what the gradients of the weights are products of;
-those are taken over all images at once. Sums are in float32, and no sum is left to atomics: the
-same bits come out every time.
+The mathematics is that of `layers.Block`. Rows become queries, keys and values; every head of every
+image mixes; then rows pass through the output's matrix and the MLP, whose neurons stay on the chip.
+Many small programs, so that one waits while another computes. Going back, the middle rows, the
+queries, keys, values and what was mixed are read again, scores and neurons are made anew, and what
+the gradients of the weights are products of is left behind; those products are taken over all
+images at once. Sums are in float32, and no sum is left to atomics: the same bits come out every
+time.
 """
 
 import math
@@ -17,18 +19,16 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 from jaxtyping import Array, Bool, Float
 
+from limelight.models import _kernels as kernels
 from limelight.models.layers import Block
 
 Rows = Float[Array, "images tokens width"]
-
-#: Below every score, and finite, so that it makes no NaN.
-NEVER = -1e30
 
 
 class Form(NamedTuple):
     """How a kernel is laid out."""
 
-    #: Rows of a program; of those that take a head of an image, all of it.
+    #: Rows of a program; one that takes a head has all rows of an image.
     rows: int = 64
     #: Warps of a program, and loads of a loop in flight.
     warps: int = 4
@@ -38,14 +38,10 @@ class Form(NamedTuple):
 
 
 #: The form of each kernel.
-FORMS = {
-    "block_rows": Form(),
-    "block_heads": Form(),
-    "block_mlp": Form(),
-    "block_backward_mlp": Form(),
-    "block_backward_heads": Form(),
-    "block_backward_rows": Form(),
-}
+FORMS = dict.fromkeys(
+    ("block_rows", "block_heads", "block_mlp", "block_backward_heads", "block_backward_rows"),
+    Form(),
+) | {"block_backward_mlp": Form(neurons=32)}
 
 
 class Weights(NamedTuple):
@@ -120,59 +116,65 @@ def through(weights: Weights, x: Rows, kept, heads: int, epsilon: float, interpr
 
 def _ahead(weights, x, kept, heads, epsilon, interpret):
     w, kind, (images, tokens, width) = weights, x.dtype, x.shape
-    flat = (images * tokens, width)
-    (asked,) = _over_rows(
-        "block_rows", _forward_rows, epsilon, interpret,
-        (w.gain, w.shift, w.query, w.key, w.value, w.query_bias, w.key_bias, w.value_bias),
-        [x.reshape(flat)], [3 * width], kind,
-    )  # fmt: skip
+    over_rows = partial(_over_rows, epsilon=epsilon, interpret=interpret)
+    flat = x.reshape(-1, width)
+    arrays = (w.gain, w.shift, w.query, w.key, w.value, w.query_bias, w.key_bias, w.value_bias)
+    (asked,) = over_rows("block_rows", kernels.forward_rows, arrays, [flat], [3 * width], 0)
     asked = asked.reshape(images, tokens, 3, width)
-    (mixed,) = _over_heads(
-        "block_heads", _forward_heads, interpret, heads, [], [asked, kept], [(x.shape, kind)]
-    )
-    end, middle = _over_rows(
-        "block_mlp", _forward_mlp, epsilon, interpret,
-        (w.output, w.output_bias, w.mlp_gain, w.mlp_shift, w.into, w.into_bias, w.out, w.out_bias),
-        [x.reshape(flat), mixed.reshape(flat)], [width, width], kind,
-    )  # fmt: skip
-    middle = middle.reshape(x.shape)
+    three, columns, _, here = _parts(tokens, width, heads)
+    given, made = [(asked, three), (kept.astype(jnp.int32), here)], [(x.shape, kind, columns)]
+    grid = images, heads
+    (mixed,) = _launch("block_heads", kernels.forward_heads, grid, given, made, interpret)
+    mixed = mixed.reshape(flat.shape)
+    arrays = (w.output, w.output_bias, w.mlp_gain, w.mlp_shift)
+    arrays += (w.into, w.into_bias, w.out, w.out_bias)
+    kernel = partial(kernels.forward_mlp, count=FORMS["block_mlp"].neurons)
+    end, middle = over_rows("block_mlp", kernel, arrays, [flat, mixed], [width, width], 0)
     return end.reshape(x.shape), (weights, x, middle, asked, mixed, kept)
 
 
 def _back(heads, epsilon, interpret, saved, slope):
     w, x, middle, asked, mixed, kept = saved
-    (images, tokens, width), kind = x.shape, x.dtype
-    hidden, flat = w.into.shape[1], lambda a: a.reshape(images * tokens, -1)
-    d_middle, mlp_rows, d_hidden, active, mlp_sums = _over_rows(
-        "block_backward_mlp", _backward_mlp, epsilon, interpret,
-        (w.mlp_gain, w.mlp_shift, w.into, w.into_bias, w.out), [flat(middle), flat(slope)],
-        [width, width, hidden, hidden], kind, 4 * width + hidden,
-    )  # fmt: skip
-    d_asked, bias_sums = _over_heads(
-        "block_backward_heads", _backward_heads, interpret, heads, [w.output],
-        [asked, d_middle.reshape(x.shape), kept],
-        [(asked.shape, kind), ((images, 3, width), jnp.float32)],
-    )  # fmt: skip
-    dx, rows, norm_sums = _over_rows(
-        "block_backward_rows", _backward_rows, epsilon, interpret,
-        (w.gain, w.shift, w.query, w.key, w.value), [flat(x), d_middle, flat(d_asked)],
-        [width, width], kind, 2 * width,
-    )  # fmt: skip
-    # The sums of all programs, added up in one pass over them.
-    sums = [bias_sums.reshape(images, -1), mlp_sums, norm_sums]
-    count = min(map(len, sums))
-    folded = [a.reshape(count, -1) for a in sums]
-    ends = [folded[0].shape[1], folded[0].shape[1] + folded[1].shape[1]]
-    total = jnp.split(jnp.sum(jnp.concatenate(folded, axis=1), axis=0), ends)
-    total = [jnp.sum(t.reshape(-1, a.shape[1]), axis=0) for t, a in zip(total, sums, strict=True)]
+    (images, tokens, width), kind, hidden = x.shape, x.dtype, w.into.shape[1]
+    over_rows = partial(_over_rows, epsilon=epsilon, interpret=interpret)
+    flat = lambda a: a.reshape(images * tokens, -1)
+    slope = flat(slope)
+    d_middle, mlp_rows, d_hidden, active, mlp_sums = over_rows(
+        "block_backward_mlp",
+        partial(kernels.backward_mlp, count=FORMS["block_backward_mlp"].neurons),
+        (w.mlp_gain, w.mlp_shift, w.into, w.into_bias, w.out),
+        [middle, slope],
+        [width, width, hidden, hidden],
+        4 * width + hidden,
+    )
+    three, _, rows, here = _parts(tokens, width, heads)
+    output = pl.BlockSpec((width // heads, width), lambda i, h: (h, 0))
+    bias = pl.BlockSpec((None, 3, width // heads), lambda i, h: (i, 0, h))
+    given = [(w.output, output), (asked, three), (d_middle.reshape(x.shape), rows)]
+    d_asked, bias_sums = _launch(
+        "block_backward_heads",
+        kernels.backward_heads,
+        (images, heads),
+        [*given, (kept.astype(jnp.int32), here)],
+        [(asked.shape, kind, three), ((images, 3, width), jnp.float32, bias)],
+        interpret,
+    )
+    dx, rows, norm_sums = over_rows(
+        "block_backward_rows",
+        kernels.backward_rows,
+        (w.gain, w.shift, w.query, w.key, w.value),
+        [flat(x), d_middle, flat(d_asked)],
+        [width, width],
+        2 * width,
+    )
+    totals = _totals([bias_sums.reshape(images, -1), mlp_sums, norm_sums])
     split = lambda a, n: jnp.split(a.astype(kind), [width * i for i in range(1, n)])
-    q_bias, k_bias, v_bias = split(total[0], 3)
-    o_bias, mlp_gain, mlp_shift, out_bias, into_bias = split(total[1], 5)
-    gain, shift = split(total[2], 2)
+    (q_bias, k_bias, v_bias), (gain, shift) = split(totals[0], 3), split(totals[2], 2)
+    o_bias, mlp_gain, mlp_shift, out_bias, into_bias = split(totals[1], 5)
     query, key, value = jnp.split(rows.T @ flat(d_asked), 3, axis=1)
     gradient = Weights(
-        gain, shift, query, key, value, q_bias, k_bias, v_bias, flat(mixed).T @ d_middle, o_bias,
-        mlp_gain, mlp_shift, mlp_rows.T @ d_hidden, into_bias, active.T @ flat(slope), out_bias,
+        gain, shift, query, key, value, q_bias, k_bias, v_bias, mixed.T @ d_middle, o_bias,
+        mlp_gain, mlp_shift, mlp_rows.T @ d_hidden, into_bias, active.T @ slope, out_bias,
     )  # fmt: skip
     return gradient, dx.reshape(x.shape), None
 
@@ -180,205 +182,55 @@ def _back(heads, epsilon, interpret, saved, slope):
 through.defvjp(_ahead, _back)
 
 
-def _over_rows(name, kernel, epsilon, interpret, weights, arrays, widths, kind, sums=0):
+def _totals(sums):
+    """The sums of all programs of several kernels, in one pass over them."""
+    count = min(map(len, sums))  # powers of two lie between the counts
+    folded = [a.reshape(count, -1) for a in sums]
+    total, totals = jnp.sum(jnp.concatenate(folded, axis=1), axis=0), []
+    for a, part in zip(sums, folded, strict=True):
+        mine, total = total[: part.shape[1]], total[part.shape[1] :]
+        totals.append(jnp.sum(mine.reshape(-1, a.shape[1]), axis=0))
+    return totals
+
+
+def _over_rows(name, kernel, weights, arrays, widths, sums, epsilon, interpret):
     """A program takes some rows of all images; `sums` numbers of it are kept beside them."""
-    form, length = FORMS[name], len(arrays[0])
-    few = math.gcd(form.rows, length)
+    length, kind = len(arrays[0]), arrays[0].dtype
+    few = math.gcd(FORMS[name].rows, length)
     rows = lambda n: pl.BlockSpec((few, n), lambda i: (i, 0))
-    shapes = [((length, n), kind) for n in widths]
-    specs = [rows(n) for n in widths]
+    whole = lambda a: pl.BlockSpec(a.shape, lambda i: (0,) * a.ndim)
+    made = [((length, n), kind, rows(n)) for n in widths]
     if sums:
-        shapes.append(((length // few, sums), jnp.float32))
-        specs.append(pl.BlockSpec((None, sums), lambda i: (i, 0)))
-    return pl.pallas_call(
-        partial(kernel, epsilon=epsilon),
-        grid=(length // few,),
-        in_specs=[*map(_whole, weights), *(rows(a.shape[1]) for a in arrays)],
-        out_specs=specs,
-        out_shape=[jax.ShapeDtypeStruct(*shape) for shape in shapes],
-        interpret=interpret,
-        compiler_params=triton.CompilerParams(num_warps=form.warps, num_stages=form.stages),
-        name=name,
-    )(*weights, *arrays)
+        spec = pl.BlockSpec((None, sums), lambda i: (i, 0))
+        made.append(((length // few, sums), jnp.float32, spec))
+    given = [(a, whole(a)) for a in weights] + [(a, rows(a.shape[1])) for a in arrays]
+    kernel = partial(kernel, epsilon=epsilon)
+    return _launch(name, kernel, (length // few,), given, made, interpret)
 
 
-def _over_heads(name, kernel, interpret, heads, weights, arrays, outs):
-    """A program takes one head of one image: the columns that are the head's."""
-    form, (*arrays, kept) = FORMS[name], arrays
-    images, tokens, _, width = arrays[0].shape
-    size = width // heads
-    columns = lambda shape: pl.BlockSpec(
-        (None, *shape[1:-1], size), lambda i, h: (i,) + (0,) * (len(shape) - 2) + (h,)
-    )
-    whole = pl.BlockSpec((None, tokens, width), lambda i, h: (i, 0, 0))
+def _launch(name, kernel, grid, given, made, interpret):
+    """Arrays, and shapes and kinds of those to be made, each with the part a program has of it."""
+    arrays, ins = zip(*given, strict=True)
+    shapes, kinds, outs = zip(*made, strict=True)
+    form = FORMS[name]
     return pl.pallas_call(
         kernel,
-        grid=(images, heads),
-        in_specs=[
-            *(pl.BlockSpec((size, width), lambda i, h: (h, 0)) for _ in weights),
-            *(columns(a.shape) if a.ndim == 4 else whole for a in arrays),
-            pl.BlockSpec((None, tokens), lambda i, h: (i, 0)),
-        ],
-        out_specs=[columns(shape) for shape, _ in outs],
-        out_shape=[jax.ShapeDtypeStruct(*out) for out in outs],
+        grid=grid,
+        in_specs=ins,
+        out_specs=outs,
+        out_shape=tuple(map(jax.ShapeDtypeStruct, shapes, kinds)),
         interpret=interpret,
         compiler_params=triton.CompilerParams(num_warps=form.warps, num_stages=form.stages),
         name=name,
-    )(*weights, *arrays, kept.astype(jnp.int32))
+    )(*arrays)
 
 
-def _whole(array):
-    return pl.BlockSpec(array.shape, lambda i: (0,) * array.ndim)
-
-
-def _forward_rows(gain, shift, *refs, epsilon):
-    *weights, x_ref, asked_ref = refs
-    rows = _scaled(_unit(x_ref[...], epsilon)[0], gain, shift).astype(x_ref.dtype)
-    width = x_ref.shape[1]
-    for j, (weight, bias) in enumerate(zip(weights[:3], weights[3:], strict=True)):
-        asked = _affine(rows, weight, bias, slice(None))
-        asked_ref[:, pl.ds(j * width, width)] = asked.astype(rows.dtype)
-
-
-def _forward_heads(asked_ref, kept_ref, mixed_ref):
-    q, k, v = (asked_ref[:, j, :] for j in range(3))
-    S = _softmax(q, k, kept_ref[...] != 0)
-    mixed_ref[...] = _dot(S.astype(v.dtype), v, 1, 0).astype(v.dtype)
-
-
-def _forward_mlp(
-    output, output_bias, gain, shift, into, into_bias, out, out_bias, x_ref, mixed_ref,
-    end_ref, middle_ref, *, epsilon
-):  # fmt: skip
-    x = x_ref[...] + _affine(mixed_ref[...], output, output_bias, slice(None)).astype(x_ref.dtype)
-    middle_ref[...] = x
-    rows = _scaled(_unit(x, epsilon)[0], gain, shift).astype(x.dtype)
-
-    count = FORMS["block_mlp"].neurons
-
-    def neurons(i, total):
-        at = pl.ds(i * count, count)
-        active = _gelu(_affine(rows, into, into_bias, at))[0]
-        return total + _dot(active.astype(x.dtype), out[at, :], 1, 0)
-
-    total = jnp.zeros(x.shape, jnp.float32)
-    total = jax.lax.fori_loop(0, into.shape[1] // count, neurons, total)
-    end_ref[...] = x + (total + out_bias[...][None]).astype(x.dtype)
-
-
-def _backward_mlp(
-    gain, shift, into, into_bias, out, middle_ref, slope_ref,
-    d_middle_ref, rows_ref, d_hidden_ref, active_ref, sums_ref, *, epsilon
-):  # fmt: skip
-    slope = slope_ref[...]
-    kind, width = slope.dtype, slope.shape[1]
-    place = lambda i: pl.ds(i * width, width)
-    rows = _scaled(_unit(middle_ref[...], epsilon)[0], gain, shift).astype(kind)
-    rows_ref[...] = rows
-    sums_ref[place(3)] = _column_sums(slope)
-
-    count = FORMS["block_backward_mlp"].neurons
-
-    def neurons(i, d_rows):
-        at = pl.ds(i * count, count)
-        active, rise = _gelu(_affine(rows, into, into_bias, at))
-        active_ref[:, at] = active.astype(kind)
-        d_hidden = (_dot(slope, out[at, :], 1, 1) * rise).astype(kind)
-        d_hidden_ref[:, at] = d_hidden
-        sums_ref[pl.ds(4 * width + at.start, count)] = _column_sums(d_hidden)
-        return d_rows + _dot(d_hidden, into[:, at], 1, 1)
-
-    d_rows = jnp.zeros(slope.shape, jnp.float32)
-    d_rows = jax.lax.fori_loop(0, into.shape[1] // count, neurons, d_rows)
-    unit, inverse = _unit(middle_ref[...], epsilon)
-    sums_ref[place(1)], sums_ref[place(2)] = _column_sums(d_rows * unit), _column_sums(d_rows)
-    d_middle = _unscaled(d_rows, unit, inverse, gain) + slope_ref[...].astype(jnp.float32)
-    d_middle = d_middle.astype(kind)
-    d_middle_ref[...] = d_middle
-    sums_ref[place(0)] = _column_sums(d_middle)
-
-
-def _backward_heads(output, asked_ref, slope_ref, kept_ref, d_asked_ref, sums_ref):
-    q, k, v = (asked_ref[:, j, :] for j in range(3))
-    kind = q.dtype
-    S = _softmax(q, k, kept_ref[...] != 0)
-    d_mixed = _dot(slope_ref[...], output[...], 1, 1).astype(kind)
-
-    def leave(j, part):
-        part = part.astype(kind)
-        d_asked_ref[:, j, :] = part
-        sums_ref[j, :] = _column_sums(part)
-
-    leave(2, _dot(S.astype(kind), d_mixed, 0, 0))
-    d_S = _dot(d_mixed, v, 1, 1)
-    d_score = S * (d_S - jnp.sum(S * d_S, axis=1)[:, None]) * q.shape[1] ** -0.5
-    d_score = d_score.astype(kind)
-    leave(0, _dot(d_score, k, 1, 0))
-    leave(1, _dot(d_score, q, 0, 0))
-
-
-def _backward_rows(
-    gain, shift, query, key, value, x_ref, slope_ref, asked_ref, dx_ref, rows_ref, sums_ref, *, epsilon
-):  # fmt: skip
-    width = x_ref.shape[1]
-    d_rows = jnp.zeros(x_ref.shape, jnp.float32)
-    for j, matrix in enumerate((query, key, value)):
-        d_rows += _dot(asked_ref[:, pl.ds(j * width, width)], matrix[...], 1, 1)
-    unit, inverse = _unit(x_ref[...], epsilon)
-    rows_ref[...] = _scaled(unit, gain, shift).astype(rows_ref.dtype)
-    sums_ref[pl.ds(0, width)] = _column_sums(d_rows * unit)
-    sums_ref[pl.ds(width, width)] = _column_sums(d_rows)
-    dx = _unscaled(d_rows, unit, inverse, gain) + slope_ref[...].astype(jnp.float32)
-    dx_ref[...] = dx.astype(dx_ref.dtype)
-
-
-def _softmax(q, k, kept):
-    score = jnp.where(kept[None], _dot(q, k, 1, 1) * q.shape[1] ** -0.5, NEVER)
-    weight = jnp.exp(score - jnp.max(score, axis=1)[:, None])
-    return weight / jnp.sum(weight, axis=1)[:, None]
-
-
-def _affine(rows, weight, bias, at):
-    return _dot(rows, weight[:, at], 1, 0) + bias[at].astype(jnp.float32)[None]
-
-
-def _unit(x, epsilon):
-    """Rows of mean 0 and variance 1, and what they were multiplied with."""
-    wide, part = x.astype(jnp.float32), 1.0 / x.shape[1]
-    centred = wide - (jnp.sum(wide, axis=1) * part)[:, None]
-    inverse = jax.lax.rsqrt(jnp.sum(centred * centred, axis=1) * part + epsilon)
-    return centred * inverse[:, None], inverse
-
-
-def _scaled(unit, gain, shift):
-    return unit * gain[...].astype(jnp.float32)[None] + shift[...].astype(jnp.float32)[None]
-
-
-def _unscaled(slope, unit, inverse, gain):
-    """The gradient of the rows that a norm read, from that of those it gave."""
-    slope, part = slope * gain[...].astype(jnp.float32)[None], 1.0 / unit.shape[1]
-    along = jnp.sum(slope * unit, axis=1) * part
-    level = jnp.sum(slope, axis=1) * part
-    return (slope - level[:, None] - unit * along[:, None]) * inverse[:, None]
-
-
-def _gelu(x):
-    """The function and its slope; the error function to 1.5e-7 (Abramowitz and Stegun, 7.1.26)."""
-    far = jnp.abs(x) * math.sqrt(0.5)
-    t = 1.0 / (1.0 + 0.3275911 * far)
-    bell = jnp.exp(-far * far)
-    tail = 1.061405429 * t - 1.453152027
-    for term in (1.421413741, -0.284496736, 0.254829592):
-        tail = tail * t + term
-    tail = 0.5 * tail * t * bell
-    below = jnp.where(x < 0, tail, 1.0 - tail)
-    return x * below, below + x * bell * (1.0 / math.sqrt(2.0 * math.pi))
-
-
-def _column_sums(x):
-    return jnp.sum(x.astype(jnp.float32), axis=0)
-
-
-def _dot(a, b, i: int, j: int):
-    """The product of two tiles, contracted over axis `i` of one and `j` of the other."""
-    return jax.lax.dot_general(a, b, (((i,), (j,)), ((), ())), preferred_element_type=jnp.float32)
+def _parts(tokens, width, heads):
+    """What the program of a head has: its columns of two kinds of arrays, rows, and which count."""
+    size = width // heads
+    return (
+        pl.BlockSpec((None, tokens, 3, size), lambda i, h: (i, 0, 0, h)),
+        pl.BlockSpec((None, tokens, size), lambda i, h: (i, 0, h)),
+        pl.BlockSpec((None, tokens, width), lambda i, h: (i, 0, 0)),
+        pl.BlockSpec((None, tokens), lambda i, h: (i, 0)),
+    )
