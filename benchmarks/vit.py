@@ -15,7 +15,7 @@ import argparse
 import dataclasses
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -24,7 +24,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from timing import about, seconds
-from vit_variants import VARIANTS, adamw, flat
+from vit_variants import VARIANTS, way
 
 from limelight._engine.device import LIBRARY, for_gpu
 from limelight.models import Vision
@@ -45,8 +45,11 @@ def data() -> tuple[np.ndarray, np.ndarray]:
     return images, rng.integers(0, CLASSES, COUNT)
 
 
-def ordinary(batch: int, steps: int, mode: str = "") -> float:
-    """Images a second of a stock loop, compiled in a mode of `torch.compile` if one is given."""
+def ordinary(batch: int, steps: int, mode: str = "", whole: bool = False) -> float:
+    """Images a second of a stock loop, compiled in a mode of `torch.compile` if one is given.
+
+    With `whole` the step, from drawing images to the update, is one CUDA graph.
+    """
     import timm
     import torch
     from torch import nn
@@ -67,13 +70,21 @@ def ordinary(batch: int, steps: int, mode: str = "") -> float:
     ).to(device)
     torch.compiler.reset()
     call = torch.compile(model, mode=mode) if mode else model
+    rate = torch.tensor(RATE, device=device) if whole else RATE
     optimiser = torch.optim.AdamW(
-        model.parameters(), lr=RATE, weight_decay=DECAY, fused=device == "cuda"
+        model.parameters(), lr=rate, weight_decay=DECAY, fused=device == "cuda", capturable=whole
     )
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 10_000)
     pixels, labels = (torch.from_numpy(array).to(device) for array in data())
     padded = nn.functional.pad(pixels.permute(0, 3, 1, 2), (PAD,) * 4)
-    span = torch.arange(SIDE, device=device)
+    span, count = torch.arange(SIDE, device=device), torch.zeros((), device=device)
+
+    def pace() -> None:
+        """Along a cosine; in a graph the rate is a number on the device."""
+        if whole:
+            count.add_(1)
+            rate.copy_(RATE / 2 * (1 + torch.cos(torch.pi * count / 10_000)))
+        else:
+            schedule.step()
 
     def step() -> None:
         index = torch.randint(COUNT, (batch,), device=device)
@@ -89,31 +100,51 @@ def ordinary(batch: int, steps: int, mode: str = "") -> float:
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         optimiser.step()
-        schedule.step()
+        pace()
 
+    schedule = None if whole else torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 10_000)
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
+    again = captured(step) if whole else step
     for _ in range(5):
-        step()
+        again()
     best = np.inf
     for _ in range(3):
         wait()
         began = time.perf_counter()
         for _ in range(steps):
-            step()
+            again()
         wait()
         best = min(best, time.perf_counter() - began)
     return steps * batch / best
 
 
-def ours(batch: int, steps: int, many: int, numbers: str = "", one_vector: bool = False) -> float:
-    """Images a second, all networks together."""
-    program, keys, pixels = training(batch, steps, many, numbers, one_vector)
-    return many * steps * batch / seconds(program, keys, pixels)
+def captured(step: Callable[[], None]) -> Callable[[], None]:
+    """A step as one CUDA graph, after some to warm up on a stream of their own."""
+    import torch
+
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        for _ in range(5):
+            step()
+    torch.cuda.current_stream().wait_stream(aside)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
 
 
-def training(batch: int, steps: int, many: int, numbers: str, one_vector: bool) -> tuple:
+def ours(batch: int, steps: int, many: int, **words: bool) -> float:
+    """Images a second, all networks together; the words are those of `way`."""
+    program, keys, pixels = training(batch, steps, many)
+    with way(**words):
+        taken = seconds(program, keys, pixels)  # traced at the first call
+    return many * steps * batch / taken
+
+
+def training(batch: int, steps: int, many: int) -> tuple:
     """A program that trains networks and returns their losses, and what it is called with."""
-    numbers = numbers or ("bfloat16" if jax.default_backend() == "gpu" else "float32")
+    numbers = "bfloat16" if jax.default_backend() == "gpu" else "float32"
     images, labels = data()
     found = pictures("random", (images[100:], labels[100:]), (images[:100], labels[:100]))
     world = Images(patch=PATCH, augment="crop", data=found)
@@ -127,11 +158,7 @@ def training(batch: int, steps: int, many: int, numbers: str, one_vector: bool) 
 
         def one(key):
             truth = here.draw(key)
-            model, way = recipe.init(key, here, truth), course
-            if one_vector:
-                model, decays = flat(model)
-                way = dataclasses.replace(course, optimizer=adamw(DECAY * decays, CLIP), clip=None)
-            return way(key, here, truth, model).losses
+            return course(key, here, truth, recipe.init(key, here, truth)).losses
 
         return jax.vmap(one)(keys)
 
@@ -142,10 +169,10 @@ def training(batch: int, steps: int, many: int, numbers: str, one_vector: bool) 
 def variants(batch: int, steps: int, choices: Sequence[tuple]) -> list[dict]:
     """Images a second of other ways to take the step; none where a way fails."""
     rows = []
-    for name, many, one_vector, numbers in choices:
-        row = {"way": name, "networks": many, "numbers": numbers, "images_per_second": None}
+    for name, many, words in choices:
+        row = {"way": name, "networks": many, "images_per_second": None}
         try:
-            row["images_per_second"] = ours(batch, steps, many, numbers, one_vector)
+            row["images_per_second"] = ours(batch, steps, many, **words)
         except Exception as error:  # out of memory, or a compiler that gives up
             print(f"{name}, {many}: {type(error).__name__}: {error}"[:300], flush=True)
         print(row, flush=True)
@@ -192,7 +219,7 @@ def main() -> None:
     if told.small:
         global DEPTH
         DEPTH, told.many = 1, 2
-        choices = [(name, min(many, 2), *rest) for name, many, *rest in VARIANTS]
+        choices = [(name, min(many, 2), words) for name, many, words in VARIANTS]
     steps = told.steps or (100 if jax.default_backend() == "gpu" else 2)
     rates = {} if told.alone else {"torch_loop": ordinary(told.batch, steps)}
     rates |= {
@@ -202,6 +229,8 @@ def main() -> None:
     if told.compile:
         rates["torch_compiled_loop"] = ordinary(told.batch, steps, "default")
         rates["torch_graphs_loop"] = ordinary(told.batch, steps, "reduce-overhead")
+        if jax.default_backend() == "gpu":
+            rates["torch_step_in_a_graph"] = ordinary(told.batch, steps, "default", True)
     if not told.alone:
         rates["torch_loop"] = max(rates["torch_loop"], ordinary(told.batch, steps))
     limit = product_rate()

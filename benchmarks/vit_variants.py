@@ -1,80 +1,47 @@
-"""Other ways to take a training step of many small ViTs, for `vit.py --variants`.
+"""Other ways to take a training step of small ViTs, for `vit.py --variants`.
 
-A small ViT's step on a GPU is hundreds of kernels of a few microseconds, and many of them belong to
-the update, a few for each of some sixty arrays of weights. With all weights in one vector a step
-casts, clips and updates them in a few kernels. Sums for the length of the gradient are then taken
-in another order, so the last digit may differ.
+A small ViT's step on a GPU is hundreds of kernels of a few microseconds if it is left to the
+compiler. Here is what the library does about it, undone part by part, and another attention.
 """
 
-from collections.abc import Callable
-from typing import Any
+import contextlib
+from collections.abc import Iterator
+from unittest import mock
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-import optax
-from jax.flatten_util import ravel_pytree
 
-from limelight.models import Model
-from limelight.models.base import split
-from limelight.train.images import decays
+from limelight.models import layers, vit
+from limelight.train.images import ImageTraining
 
-#: What is tried: its name, networks at once, whether in one vector, and the course's `numbers`.
+#: What is tried: its name, networks at once, and the words of `way`.
 VARIANTS = (
-    ("weights in one vector", 1, True, "bfloat16"),
-    ("weights in one vector", 10, True, "bfloat16"),
-    ("arrays in float32, products in bfloat16", 1, False, "float32"),
-    ("weights in one vector", 40, True, "bfloat16"),
+    ("no kernel for a block", 1, {"fused": False}),
+    ("no kernel for a block", 10, {"fused": False}),
+    ("no kernel for a block, attention by cuDNN", 1, {"fused": False, "cudnn": True}),
+    ("nor weights in two vectors", 1, {"fused": False, "packed": False}),
+    ("nor weights in two vectors", 10, {"fused": False, "packed": False}),
+    ("as it is", 40, {}),
 )
 
 
-class Flat(Model):
-    """A network whose weights lie in one vector.
-
-    Args:
-        vector: All trained weights.
-        rest: What is not trained.
-        network: From a vector to the weights as the network has them.
-    """
-
-    fixed = ("rest",)
-    vector: jax.Array
-    rest: Any
-    network: Callable[[jax.Array], Model] = eqx.field(static=True)
-
-    def whole(self) -> Model:
-        """The network itself."""
-        return eqx.combine(self.network(self.vector), self.rest)
-
-    def prepare(self, example: Any) -> Any:
-        """As the network prepares it."""
-        return self.whole().prepare(example)
-
-    def __call__(self, prepared: Any, key: Any = None) -> jax.Array:
-        """What the network answers."""
-        return self.whole()(prepared, key)
+@contextlib.contextmanager
+def way(fused: bool = True, packed: bool = True, cudnn: bool = False) -> Iterator[None]:
+    """Programs that are traced inside take their steps so."""
+    with contextlib.ExitStack() as changes:
+        put = lambda *change: changes.enter_context(mock.patch.object(*change))
+        if not fused:
+            put(vit, "on_gpu", lambda: False)
+        if not packed:
+            put(ImageTraining, "_packed", lambda self, trained: (trained, lambda w: w, None))
+        if cudnn:
+            put(layers.Attention, "mix", _by_cudnn)
+        yield
 
 
-def flat(model: Model) -> tuple[Flat, np.ndarray]:
-    """A network with its weights in one vector, and which of them decay."""
-    trained, rest = split(model)
-    vector, network = ravel_pytree(trained)
-    marks = jax.tree.map(lambda leaf, yes: np.full(leaf.shape, yes), trained, decays(trained))
-    decay = np.concatenate([mark.ravel() for mark in jax.tree.leaves(marks)])
-    return Flat(vector, rest, network), decay
-
-
-def adamw(decay: np.ndarray, clip: float) -> Callable[[Any], optax.GradientTransformation]:
-    """AdamW of one vector with a clipped gradient: from a rate to the optimizer."""
-    weigh = lambda updates, state, weights: (
-        jax.tree.map(lambda u, w: u + jnp.asarray(decay, u.dtype) * w, updates, weights),
-        state,
-    )
-    decayed = optax.GradientTransformation(lambda weights: optax.EmptyState(), weigh)
-    return lambda rate: optax.chain(
-        optax.clip_by_global_norm(clip),
-        optax.scale_by_adam(),
-        decayed,
-        optax.scale_by_learning_rate(rate),
-    )
+def _by_cudnn(self, x, kept, places=None, rows=None):
+    """`Attention.mix` of all tokens, by the library's fused kernel; without the softmax."""
+    split = lambda a: a.reshape(len(a), self.heads, -1)
+    q, k, v = (split(part(x)) for part in (self.query, self.key, self.value))
+    mixed = jax.nn.dot_product_attention(q, k, v, implementation="cudnn")
+    return mixed.reshape(len(x), -1), jnp.zeros((self.heads, 1, 1), x.dtype)

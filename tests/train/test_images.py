@@ -76,6 +76,20 @@ def test_updates_are_those_of_optax(course, reference):
             np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-8)
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+def test_two_vectors_train_as_many_arrays_do(optimizer, monkeypatch):
+    world = Images(patch=2)
+    course = ImageTraining(4, 8, 1e-2, optimizer=optimizer, clip=0.1, decay=0.5, numbers="bfloat16")
+    start = Vision(width=8, depth=2, heads=2, hidden=8).init(jr.key(0), world, None)
+    train = lambda: jax.jit(lambda key: course(key, world, world.draw(key), start))(jr.key(1))
+    vectors = train()
+    monkeypatch.setattr(ImageTraining, "_packed", lambda _, trained: (trained, lambda w: w, None))
+    arrays = train()
+    np.testing.assert_allclose(vectors.losses, arrays.losses, rtol=1e-3)
+    for x, y, z in zip(*map(jax.tree.leaves, (vectors.model, arrays.model, start)), strict=True):
+        assert jnp.linalg.norm(x - y) < 0.05 * jnp.linalg.norm(y - z) + 1e-6
+
+
 def test_matrices_decay_and_nothing_else():
     model = Vision(width=4, heads=2, pool="class").init(jr.key(0), Patterns(tokens=4), None)
     trained, _ = split(model)

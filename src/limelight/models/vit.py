@@ -7,10 +7,12 @@ $$x^0 = \mathrm{embed}(X) + P, \quad x^{b+1} = x^b + \mathrm{Att}_b(\mathrm{LN}(
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, Int
 
+from limelight._core.backend import on_gpu
 from limelight._core.errors import InputError, check_word
 from limelight._core.keys import named
 from limelight._core.kinds import kind
@@ -137,6 +139,20 @@ class ViT(Model):
             ((block, left),) = self.keep
             return merged_output(self, prepared.tokens, block + 1, left)
         return self.read(prepared, key=key).output
+
+    def over(self, prepared: Example, keys: Any = None) -> Float[Array, "..."]:
+        """The outputs for many examples; in bfloat16 on a GPU by a kernel for every block."""
+        plain = not (self.first or self.keep or self.place_norm or self.drop_path)
+        if not (plain and on_gpu() and self.embed.weight.dtype == jnp.bfloat16):
+            return super().over(prepared, keys)
+        from limelight.models import _fused  # loads Pallas, which a CPU can do without
+
+        if not all(_fused.fits(layer, self.tokens) for layer in self.blocks):
+            return super().over(prepared, keys)
+        x = jax.vmap(self.embedded)(prepared.tokens)
+        for layer in self.blocks:
+            x = _fused.run(layer, x, prepared.kept)
+        return jax.vmap(self._out)(x, prepared.kept)
 
     def attention(self, example: Example) -> Float[Array, "tokens tokens"]:
         """Attention of the last block, mean over heads; rows and columns of the patches."""

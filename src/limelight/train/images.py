@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import optax
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float
 
 from limelight._core.errors import (
@@ -101,28 +102,39 @@ class ImageTraining(eqx.Module):
         """Train one model on the training part of a world."""
         k_batch, k_image, k_drop = named(key, "batch", "image", "drop")
         trained, rest = split(model)
-        optimizer, count = self.optimiser(), self.size(world)
+        weights, unpacked, decaying = self._packed(trained)
+        count = self.size(world)
 
-        def loss(trained, step):
+        def loss(weights, step):
             u = jr.uniform(jr.fold_in(k_batch, step), (self.batch,))
             index = jnp.minimum(jnp.floor(u * count).astype(int), count - 1)
-            network = self._cast(eqx.combine(trained, rest))
+            network = eqx.combine(unpacked(self._cast(weights)), self._cast(rest))
             keys = jr.split(jr.fold_in(k_image, step), self.batch)
             if not self.fresh:
                 keys = jax.vmap(lambda i: jr.fold_in(k_image, i))(index)
             drops = jr.split(jr.fold_in(k_drop, step), self.batch)
-
-            def one(k_image, k_drop, i):
-                item = world.sample(k_image, truth, i)
-                output = network(self._cast(network.prepare(item)), k_drop)
-                return cross_entropy(widened(output), item.label, self.smoothing)
-
-            return jnp.mean(jax.vmap(one)(keys, drops, index))
+            items = jax.vmap(lambda key, i: world.sample(key, truth, i))(keys, index)
+            outputs = network.over(self._cast(jax.vmap(network.prepare)(items)), drops)
+            each = lambda output, label: cross_entropy(widened(output), label, self.smoothing)
+            return jnp.mean(jax.vmap(each)(outputs, items.label))
 
         with jax.default_matmul_precision(self.precision):
-            end = descend(loss, optimizer, trained, self.steps)
-        network = eqx.combine(end.weights, rest)
+            end = descend(loss, self.optimiser(decaying), weights, self.steps)
+        network = eqx.combine(unpacked(end.weights), rest)
         return TrainedNetwork(network, end.reports["loss"], ~end.diverged)
+
+    def _packed(self, trained: Model) -> tuple[Any, Callable[[Any], Model], Any]:
+        """Weights as an optimizer sees them, the way back, and which of them decay.
+
+        In bfloat16 a named optimizer sees two vectors, those that decay and the others: a few
+        kernels of a GPU then clip, update and check them all, and not a few for each array.
+        """
+        if self.numbers == "float32" or not isinstance(self.optimizer, str):
+            return trained, lambda weights: weights, None
+        parts = eqx.partition(trained, decays(trained))
+        vectors, undo = zip(*(ravel_pytree(part) for part in parts), strict=True)
+        back = lambda weights: eqx.combine(*(u(w) for u, w in zip(undo, weights, strict=True)))
+        return vectors, back, (True, False)
 
     def _cast(self, tree: Any) -> Any:
         if self.numbers == "float32":
@@ -135,13 +147,16 @@ class ImageTraining(eqx.Module):
         whole = world.available
         return jnp.where(self.examples == 0, whole, jnp.minimum(self.examples, whole))
 
-    def optimiser(self) -> optax.GradientTransformation:
-        """Built inside the traced function, so that its rates can be swept."""
+    def optimiser(self, decaying: Any = None) -> optax.GradientTransformation:
+        """Built inside the traced function, so that its rates can be swept.
+
+        `decaying` says which weights decay, where it is not `decays`.
+        """
         return make_optimizer(
             self.optimizer,
             self.pace,
             decay=self.decay,
-            decays=decays,
+            decays=decays if decaying is None else decaying,
             momentum=MOMENTUM,
             clip=self.clip,
         )
