@@ -40,26 +40,22 @@ BESIDE = 6
 
 @dataclass(frozen=True)
 class Command:
-    """A benchmark: words after `python`, those at tiny sizes, and what else the process is told.
+    """A benchmark: words after `python`, and those at tiny sizes.
 
     Args:
         name: Of its record, and of what it prints.
         words: With `{out}` for the record and `{work}` for a folder that is thrown away.
         tiny: The words at tiny sizes; `None` where they are the same.
-        told: Environment variables.
         runs: Whether it runs figures and writes no record of its own.
     """
 
     name: str
     words: str
     tiny: str | None = None
-    told: tuple[tuple[str, str], ...] = ()
     runs: bool = False
 
 
 LIMELIGHT = "-c 'from limelight._cli.app import main; main()'"
-#: Loops recorded as graphs too, so that a step is not launched kernel by kernel.
-GRAPHS = (("XLA_FLAGS", "--xla_gpu_enable_command_buffer=+WHILE,+DYNAMIC_SLICE_FUSION"),)
 PARTS: dict[str, tuple[Command, ...]] = {
     "decoder": (
         Command(
@@ -76,14 +72,8 @@ PARTS: dict[str, tuple[Command, ...]] = {
     "vit": (
         Command(
             "vit-h200",
-            "vit.py --compile --variants {out}",
-            "vit.py --compile --variants --batch 2 --steps 1 --small {out}",
-        ),
-        Command(
-            "vit-graphs-h200",
-            "vit.py --alone --variants {out}",
-            "vit.py --alone --variants --batch 2 --steps 1 --small {out}",
-            GRAPHS,
+            "vit.py --compile {out}",
+            "vit.py --compile --batch 2 --steps 1 --small {out}",
         ),
     ),
     "fig2": (
@@ -162,7 +152,7 @@ def run(command: Command, into: Path, keep: Path | None, limit: float, tiny: boo
     work = Path(tempfile.mkdtemp()) if keep is None else keep / command.name
     work.mkdir(parents=True, exist_ok=True)
     line = words(command, into / f"{command.name}.json", work, tiny)
-    told = os.environ | {"LIMELIGHT_CACHE": "off", "PYTHONUNBUFFERED": "1"} | dict(command.told)
+    told = os.environ | {"LIMELIGHT_CACHE": "off", "PYTHONUNBUFFERED": "1"}
     told["PYTHONPATH"] = os.pathsep.join([str(HERE.parent / "src"), told.get("PYTHONPATH", "")])
     began = time.perf_counter()
     try:
