@@ -155,26 +155,26 @@ def test_long_runs_and_the_users_own_level_are_left_alone(monkeypatch):
     assert device.in_haste(1.0) is None
 
 
-def test_a_gpu_draws_by_a_kernel_unless_the_user_chose_otherwise(fresh):
+def test_a_short_run_on_a_gpu_draws_by_a_kernel_unless_the_user_chose_otherwise(fresh):
     """Read off a program lowered for a GPU, which takes no GPU."""
     draw = lambda key: jax.random.normal(key, (5,)) + jax.random.uniform(jax.random.fold_in(key, 1))
 
-    def lowered():
+    def lowered(seconds):
+        device.draw_by_kernel(seconds)
         jax.clear_caches()
         return jax.jit(draw).trace(jax.random.key(0)).lower(lowering_platforms=("cuda",)).as_text()
 
     asked = "jax_threefry_gpu_kernel_lowering"
     fresh.delenv(asked.upper(), raising=False)
     try:
-        device.draw_by_kernel()  # no GPU here
-        written_out = lowered()
+        written_out = lowered(1.0)  # no GPU here
         fresh.setattr(device, "on_gpu", lambda: True)
         fresh.setenv(asked.upper(), "0")
-        device.draw_by_kernel()
-        assert lowered() == written_out
+        assert lowered(1.0) == written_out
         fresh.delenv(asked.upper())
-        device.draw_by_kernel()
-        assert "threefry2x32_ffi" in lowered()
-        assert written_out.count("stablehlo.xor") > 3 * lowered().count("stablehlo.xor")
+        short = lowered(1.0)
+        assert "threefry2x32_ffi" in short
+        assert written_out.count("stablehlo.xor") > 3 * short.count("stablehlo.xor")
+        assert lowered(2 * device.SHORT) == written_out
     finally:
         jax.config.update(asked, False)

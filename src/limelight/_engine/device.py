@@ -58,18 +58,19 @@ def for_gpu(options: Mapping[str, str | bool]) -> dict[str, str | bool] | None:
     return dict(options) if options and on_gpu() else None
 
 
-def draw_by_kernel() -> None:
-    """Let a GPU's random numbers come from JAX's own kernel, unless the user chose otherwise.
+#: Seconds of computing, as planned, up to which a compiler should hurry.
+SHORT = 300.0
+
+
+def draw_by_kernel(seconds: float) -> None:
+    """Let the random numbers of a short run on a GPU come from JAX's own kernel.
 
     They are the same numbers. Written out in every program that draws them, the hundred operations
-    of a draw are half of what the compiler spends its time on.
+    of a draw are half of what the compiler spends its time on; but then they need no kernels of
+    their own in every step, which a long run would notice. What the user chose stands.
     """
     if on_gpu() and "JAX_THREEFRY_GPU_KERNEL_LOWERING" not in os.environ:
-        jax.config.update("jax_threefry_gpu_kernel_lowering", True)
-
-
-#: Seconds of computing, as planned, up to which a CPU's compiler should hurry.
-SHORT = 300.0
+        jax.config.update("jax_threefry_gpu_kernel_lowering", seconds <= SHORT)
 
 
 def in_haste(seconds: float) -> dict[str, str | bool | int] | None:

@@ -135,7 +135,7 @@ class Engine:
         #: Held while the program of a group is compiled.
         self.turn: Callable[[int], Any] = lambda group: contextlib.nullcontext()
         self.executor = plan.experiment.executor
-        device.draw_by_kernel()
+        device.draw_by_kernel(plan.seconds)
         self.progress = Progress(
             total=plan.rows,
             programs=len(plan.groups),
