@@ -307,6 +307,7 @@ ASKED = {
     + (facts.days, facts.onsets, facts.epochs, facts.costs, facts.lines, facts.made_of)
     + (facts.shelf,)
     + (rates.measured, rates.speeds, rates.ahead, rates.compiling, rates.images, rates.decoder)
+    + (rates.decoder_since,)
     + (rates.grid, rates.weights_over_tokens)
     + (rates.descent, rates.trainers, rates.peers, rates.growth, rates.screen)
     + (networks.checkpoints, networks.layouts, networks.loaded_networks, networks.refused_networks)

@@ -116,6 +116,19 @@ def decoder() -> str:
     return _table([*head, "$10^9$ FLOPs, loop and limelight"], rows)
 
 
+def decoder_since() -> str:
+    """The same on a GPU, alone, beside what that record said of the code before."""
+    before = _record("decoder-h200")["rows"]
+    rows = []
+    for old, new in zip(before, _record("decoder-alone-h200")["rows"], strict=True):
+        size = f"{new['length']}, {new['examples']}"
+        times = [f"{_three(1e3 * row['our_ms'])} µs" for row in (old, new)]
+        floors = [f"{row['over_floor']:.2f}" for row in (old, new)]
+        rows.append([size, *times, f"{new['our_ms'] / old['our_ms']:.2f}", *floors])
+    head = ["$T$, $m$", "2026-11-18", "2026-11-20", "of it", "over its floor", "now"]
+    return _table(head, rows)
+
+
 #: Who trains the decoder of edelman2022's Figure 2, as records name their times.
 PEERS = {
     "ordinary_ms": "PyTorch loop",

@@ -156,7 +156,7 @@ def _chosen(found, heads: int):
     return jnp.sum(kept.reshape(-1, heads, found.shape[1]), axis=1)
 
 
-def _mine(heads: int, shape: tuple[int, int]):
+def _mine(heads: int, shape: tuple[int, ...]):
     """Which columns are those of a row's head."""
     row, column = (jax.lax.broadcasted_iota(jnp.int32, shape, axis) for axis in (0, 1))
     return jax.lax.div(column, shape[1] // heads) == row - heads * jax.lax.div(row, heads)

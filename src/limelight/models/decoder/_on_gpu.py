@@ -90,7 +90,8 @@ def _backward(heads, places, keep, keep_tokens, dtype, interpret, saved, slope):
     by_head = lambda row: jnp.sum(row.reshape(len(row), heads, -1), axis=-1)
     slopes = d_mixed, -by_head(slope * centres[None]), by_head(slope * shares[None])
     along = by_head(slope * output)
-    parts, d_table = kernel.backward(*given, slopes, along, places, keep, interpret=interpret)
+    rest = {"slopes": slopes, "along": along, "places": places, "keep": keep}
+    parts, d_table = kernel.backward(*given, **rest, interpret=interpret)
     d_query, d_keys = collect_and_cross(parts, query, keys.T, exact, interpret)
     d_values = cross(slope, mixed, exact, interpret).T
     d_centres = -jnp.sum(_across(centre, query) * slope, axis=0)

@@ -65,7 +65,7 @@ def together(
     given = of_blocks(query, layout), *(lent(leaf, layout) for leaf in maps)
     given = *given, bits, words.tokens, words.weights, count
     settings = heads, places, keep, keep_tokens, dtype
-    way = attended if fused else _plainly
+    way: Any = attended if fused else _plainly
     output = of_slots(jax.vmap(lambda *block: way(*block, *settings))(*given), layout)
 
     late = (mask(rows.attended).astype(cls.dtype) / keep, mask(rows.processed) / keep)
