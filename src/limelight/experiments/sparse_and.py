@@ -58,8 +58,8 @@ class SparseAnd(Packed):
     Notation: `examples` is their $m$, `world.length` their $T$, `world.sparsity` their $s$.
     Departures: dropout masks come from 16-bit draws (keep probability .899994 for .9); with
     `numbers="bfloat16"` token vectors and what meets them in the attention are rounded to 8 bits of
-    mantissa during training, and all other products to 10 (TF32, where a GPU has it), not in looks.
-    Holdout labels are never noisy.
+    mantissa during training (on a GPU the parts of a query's gradient too), and all other products
+    to 10 (TF32, where a GPU has it), not in looks. Holdout labels are never noisy.
 
     Args:
         world: Bits and labels.
