@@ -196,6 +196,8 @@ def main() -> None:
     given = parser.parse_args()
     given.into.mkdir(parents=True, exist_ok=True)
     into, keep = given.into.resolve(), given.keep and given.keep.resolve()
+    if keep is not None and keep.exists() and any(keep.iterdir()):
+        parser.error(f"{keep} is not empty: runs there would go on, and only the rest be timed")
     ends = time.monotonic() + given.limit
     for command in (command for part in given.parts for command in PARTS[part]):
         print(run(command, into, keep, max(1.0, ends - time.monotonic()), given.tiny), flush=True)

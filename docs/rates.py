@@ -24,6 +24,7 @@ IMAGES = {
     "torch_loop": "PyTorch loop, timm",
     "torch_compiled_loop": "the same with `torch.compile`",
     "torch_graphs_loop": "the same with CUDA graphs",
+    "torch_step_in_a_graph": "the same with its whole step in one CUDA graph",
     "one": "one ViT here",
     "many": "{networks} at once, in one program",
 }
@@ -118,14 +119,15 @@ def decoder() -> str:
 
 def decoder_since() -> str:
     """The same on a GPU, alone, beside what that record said of the code before."""
-    before = _record("decoder-h200")["rows"]
+    before, now = _record("decoder-h200"), _record("decoder-alone-h200")
     rows = []
-    for old, new in zip(before, _record("decoder-alone-h200")["rows"], strict=True):
+    for old, new in zip(before["rows"], now["rows"], strict=True):
         size = f"{new['length']}, {new['examples']}"
         times = [f"{_three(1e3 * row['our_ms'])} µs" for row in (old, new)]
         floors = [f"{row['over_floor']:.2f}" for row in (old, new)]
         rows.append([size, *times, f"{new['our_ms'] / old['our_ms']:.2f}", *floors])
-    head = ["$T$, $m$", "2026-11-18", "2026-11-20", "of it", "over its floor", "now"]
+    days = [record["date"][:10] for record in (before, now)]
+    head = ["$T$, $m$", *days, "of it", "over its floor", "now"]
     return _table(head, rows)
 
 

@@ -152,19 +152,3 @@ def test_what_a_gpu_is_asked_is_there(monkeypatch, tmp_path):
     ]
     plain = [word for word in told if "{" not in word]
     assert {f"li2023/{name}" for name in on_gpu.SET} == {*expand, *plain}
-
-
-@pytest.mark.slow
-def test_weights_in_one_vector_train_alike(monkeypatch):
-    """The same losses as leaf by leaf; sums are taken in another order."""
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    vit = __import__("vit")
-    for name, small in (("WIDTH", 8), ("DEPTH", 1), ("HEADS", 2), ("HIDDEN", 16)):
-        monkeypatch.setattr(vit, name, small)
-    losses = []
-    for one_vector in (False, True):
-        program, keys, pixels = vit.training(4, 5, 2, "float32", one_vector)
-        losses.append(jax.device_get(program(keys, pixels)))
-    assert losses[0].shape == (2, 5)
-    assert losses[1] == pytest.approx(losses[0], rel=1e-5)
-    assert abs(losses[0][:, -1] - losses[0][:, 0]).min() > 1e-3  # it moved

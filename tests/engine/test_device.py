@@ -176,5 +176,8 @@ def test_a_short_run_on_a_gpu_draws_by_a_kernel_unless_the_user_chose_otherwise(
         assert "threefry2x32_ffi" in short
         assert written_out.count("stablehlo.xor") > 3 * short.count("stablehlo.xor")
         assert lowered(2 * device.SHORT) == written_out
+        jax.config.update(asked, True)  # by the user, from here on
+        assert lowered(2 * device.SHORT) == short
     finally:
+        device._drawn[0] = False
         jax.config.update(asked, False)

@@ -20,6 +20,7 @@ from limelight.models.decoder import _forward as forward
 from limelight.models.decoder._masks import mix
 from limelight.models.decoder._network import decayed
 from limelight.models.decoder._update import Clipped, flatten, shape_of
+from limelight.train import _decoder as decoders
 from limelight.train._holdout import says_one
 from limelight.train.losses import two_way_entropy
 from limelight.worlds import SparseBoolean
@@ -317,3 +318,30 @@ def test_flops_are_those_of_the_products_in_the_program():
 def test_nonsense_is_refused(setting, word):
     with pytest.raises(InputError, match=word):
         assign(SMALL, setting).check()
+
+
+def test_trials_side_by_side_take_the_same_steps(monkeypatch):
+    """The way of a GPU, without its kernels, beside blocks one by one; some blocks are idle."""
+    sizes, most, blocks = (50, 23, 35, 8), 3, 9
+    one = SparseAnd(
+        world=SparseBoolean(length=20, sparsity=3), examples=50, iterations=20, capacity=50
+    )
+    starts = [assign(one, {"examples": m}).begin(jr.key(i)) for i, m in enumerate(sizes)]
+    states = jax.tree.map(lambda *leaves: jnp.stack(leaves), *starts)
+    parts = np.array([-(-m // one.block) for m in sizes])
+    ends = np.cumsum(parts)
+    idle = np.zeros(blocks - ends[-1], int)
+    owner = np.r_[np.repeat(np.arange(4), parts), idle]
+    part = np.r_[np.concatenate([np.arange(n) for n in parts]), idle]
+    used = np.arange(most)[None] < parts[:, None]
+    members = np.where(used, (ends - parts)[:, None] + np.arange(most)[None], 0)
+    given = owner, part, members, used, np.array(ends[-1]), np.ones(4, bool)
+    layout = Layout(*map(jnp.asarray, given))
+    found = []
+    for gpu in (False, True):
+        monkeypatch.setattr(decoders, "on_gpu", lambda gpu=gpu: gpu)
+        monkeypatch.setattr(decoders, "fits", lambda *sizes: False)
+        found.append(jax.jit(lambda *given: one.training(*given))(states, layout).weights)
+    moved = np.abs(found[0] - states.weights).max(axis=1)
+    assert (moved > 5e-3).all()
+    assert (np.abs(found[0] - found[1]).max(axis=1) < 1e-3 * moved).all()

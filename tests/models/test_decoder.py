@@ -251,6 +251,23 @@ def test_outputs_on_a_gpu_are_those_without_kernels_and_so_are_their_gradients(k
     assert relative(*both) < near
 
 
+def test_outputs_on_a_gpu_are_traced_where_numbers_are_doubles(double):
+    """Weights in float64; what is wide and its sums stay float32, as on any GPU."""
+    models = jax.tree.map(lambda leaf: leaf[None], loud(decoder.init(jr.key(0), 20)))
+    one = jnp.zeros(1, int)
+    layout = Layout(one, one, one[:, None], jnp.ones((1, 1), bool), jnp.array(1), one == 0)
+    bits, words = jnp.zeros((1, 4, 32), bool), jax.tree.map(lambda w: w[None], drawn(32, 4, 64))
+    settings = KEEP, KEEP_TOKENS, jnp.float32
+
+    def number(models, fused):
+        given = models, bits, words, jnp.array([4]), layout
+        return jnp.sum(decoder.together(*given, *settings, fused=fused))
+
+    slopes = [jax.eval_shape(jax.grad(partial(number, fused=way)), models) for way in (False, True)]
+    kinds = [[leaf.dtype for leaf in jax.tree.leaves(slope)] for slope in slopes]
+    assert kinds[0] == kinds[1] == [leaf.dtype for leaf in jax.tree.leaves(models)]
+
+
 def test_padding_goes_up_to_a_tile_where_that_adds_little():
     assert [kernel.padded(n) for n in (1, 32, 33, 101, 151, 201, 351, 801)] == [
         32, 32, 64, 128, 160, 256, 384, 832

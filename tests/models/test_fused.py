@@ -1,13 +1,18 @@
 """The kernels of a block, interpreted, against the block written with plain arrays."""
 
+import dataclasses
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
 
-from limelight.models import _fused, layers
+from limelight.models import Vision, _fused, layers, vit
 from limelight.models.layers import block
+from limelight.worlds import Images
+from limelight.worlds.sources._base import pictures
 
 TOKENS, WIDTH, HEADS, HIDDEN = 16, 32, 2, 128
 
@@ -91,3 +96,23 @@ def test_what_has_no_kernel_is_told():
         made.norm_attention, made.attention, made.norm_mlp, made.into, made.out, gate=made.into
     )
     assert not _fused.fits(gated, 64)
+
+
+def test_only_plain_networks_in_bfloat16_on_a_gpu_go_through_kernels(monkeypatch):
+    images = np.zeros((9, 32, 32, 3), np.uint8), np.arange(9)
+    world = Images(patch=4, data=pictures("p", images, images))
+
+    def made(kind=jnp.bfloat16, **how):
+        sizes = {"width": 64, "depth": 2, "heads": 2} | how
+        network = Vision(**sizes).init(jr.key(0), world, None)
+        short = lambda leaf: leaf.astype(kind) if eqx.is_inexact_array(leaf) else leaf
+        return jax.tree.map(short, network)
+
+    assert not made().fused  # no GPU
+    monkeypatch.setattr(vit, "on_gpu", lambda: True)
+    assert made().fused
+    assert made(pool="sum").fused
+    assert not made(jnp.float32).fused
+    for how in ({"pool": "class"}, {"attention": "positional"}, {"drop_path": 0.1}, {"heads": 8}):
+        assert not made(**how).fused, how
+    assert not dataclasses.replace(made(), keep=((0, 5),)).fused

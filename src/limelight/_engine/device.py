@@ -62,6 +62,11 @@ def for_gpu(options: Mapping[str, str | bool]) -> dict[str, str | bool] | None:
 SHORT = 300.0
 
 
+#: JAX's flag, and what it was last set to here: another value is the user's.
+DRAWN = "jax_threefry_gpu_kernel_lowering"
+_drawn = [False]
+
+
 def draw_by_kernel(seconds: float) -> None:
     """Let the random numbers of a short run on a GPU come from JAX's own kernel.
 
@@ -69,8 +74,9 @@ def draw_by_kernel(seconds: float) -> None:
     of a draw are half of what the compiler spends its time on; but then they need no kernels of
     their own in every step, which a long run would notice. What the user chose stands.
     """
-    if on_gpu() and "JAX_THREEFRY_GPU_KERNEL_LOWERING" not in os.environ:
-        jax.config.update("jax_threefry_gpu_kernel_lowering", seconds <= SHORT)
+    if on_gpu() and DRAWN.upper() not in os.environ and getattr(jax.config, DRAWN) == _drawn[0]:
+        _drawn[0] = seconds <= SHORT
+        jax.config.update(DRAWN, _drawn[0])
 
 
 def in_haste(seconds: float) -> dict[str, str | bool | int] | None:

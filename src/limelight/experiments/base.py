@@ -33,7 +33,8 @@ class Experiment(eqx.Module):
     - `double` asks for float64, whatever the rest of the process uses.
     - `pace` is its FLOP/s by kind of device, where that is unusual: for estimates of time.
     - `compiler` holds options for the compiler of a GPU; unless it says otherwise, products are the
-      library's first choice. Where large products take most of the time, `{}` has it search.
+      library's first choice. Where large products take most of the time,
+      `{"xla_gpu_enable_triton_gemm": False}` has it search among the library's.
     - `in_turn` says that its trials had better go one after another on a CPU: those that read large
       data again at every step.
     - `gaps` are readings that a sound trial may lack; where they are named, any other that is no

@@ -37,6 +37,8 @@ class Form(NamedTuple):
     neurons: int = 64
 
 
+#: Numbers of an image's rows at most: more have not been tried on a device.
+MOST = 64 * 128
 #: The form of each kernel: the fastest of six that were measured once on an H200 with 256 images.
 FORMS = dict.fromkeys(("block_rows", "block_heads", "block_mlp"), Form()) | dict.fromkeys(
     ("block_backward_heads", "block_backward_rows", "block_backward_mlp"),
@@ -44,7 +46,7 @@ FORMS = dict.fromkeys(("block_rows", "block_heads", "block_mlp"), Form()) | dict
 )
 
 
-class Weights(NamedTuple):
+class BlockArrays(NamedTuple):
     """The arrays of a block as the kernels read them."""
 
     gain: Array
@@ -80,6 +82,7 @@ def fits(block: Block, tokens: int) -> bool:
         and min(tokens, size) >= 16
         and hidden >= max(form.neurons for form in FORMS.values())
         and max(tokens, width) <= 128
+        and tokens * width <= MOST
     )
 
 
@@ -87,7 +90,7 @@ def run(block: Block, x: Rows, kept: Bool[Array, "images tokens"]) -> Rows:
     """The rows after the block, for many images."""
     attention = block.attention
     bias = lambda affine: jnp.zeros_like(affine.weight[0]) if affine.bias is None else affine.bias
-    weights = Weights(
+    weights = BlockArrays(
         gain=block.norm_attention.gain,
         shift=block.norm_attention.shift,
         query=attention.query.weight,
@@ -109,7 +112,9 @@ def run(block: Block, x: Rows, kept: Bool[Array, "images tokens"]) -> Rows:
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(3, 4, 5))
-def through(weights: Weights, x: Rows, kept, heads: int, epsilon: float, interpret: bool) -> Rows:
+def through(
+    weights: BlockArrays, x: Rows, kept, heads: int, epsilon: float, interpret: bool
+) -> Rows:
     """`run`, its weights in a row."""
     return _ahead(weights, x, kept, heads, epsilon, interpret)[0]
 
@@ -172,7 +177,7 @@ def _back(heads, epsilon, interpret, saved, slope):
     (q_bias, k_bias, v_bias), (gain, shift) = split(totals[0], 3), split(totals[2], 2)
     o_bias, mlp_gain, mlp_shift, out_bias, into_bias = split(totals[1], 5)
     query, key, value = jnp.split(rows.T @ flat(d_asked), 3, axis=1)
-    gradient = Weights(
+    gradient = BlockArrays(
         gain, shift, query, key, value, q_bias, k_bias, v_bias, mixed.T @ d_middle, o_bias,
         mlp_gain, mlp_shift, mlp_rows.T @ d_hidden, into_bias, active.T @ slope, out_bias,
     )  # fmt: skip

@@ -42,10 +42,6 @@ class Model(eqx.Module):
     def __call__(self, prepared: Any, key: PRNGKey | None = None) -> Float[Array, "..."]:
         """The output for one prepared example; `key` drives dropout where there is any."""
 
-    def over(self, prepared: Any, keys: Any = None) -> Float[Array, "..."]:
-        """The outputs for many prepared examples, with a key for each or none."""
-        return jax.vmap(self)(prepared, keys)
-
 
 class Recipe(eqx.Module):
     """The sizes and scales a model is made from. Fields marked static set shapes.

@@ -140,15 +140,20 @@ class ViT(Model):
             return merged_output(self, prepared.tokens, block + 1, left)
         return self.read(prepared, key=key).output
 
-    def over(self, prepared: Example, keys: Any = None) -> Float[Array, "..."]:
-        """The outputs for many examples; in bfloat16 on a GPU by a kernel for every block."""
+    @property
+    def fused(self) -> bool:
+        """Whether kernels of a GPU take it, in `over`: in bfloat16, where its blocks are plain."""
         plain = not (self.first or self.keep or self.place_norm or self.drop_path)
         if not (plain and on_gpu() and self.embed.weight.dtype == jnp.bfloat16):
-            return super().over(prepared, keys)
+            return False
         from limelight.models import _fused  # loads Pallas, which a CPU can do without
 
-        if not all(_fused.fits(layer, self.tokens) for layer in self.blocks):
-            return super().over(prepared, keys)
+        return all(_fused.fits(layer, self.tokens) for layer in self.blocks)
+
+    def over(self, prepared: Example) -> Float[Array, "images ..."]:
+        """The outputs for many examples, by kernels for every block."""
+        from limelight.models import _fused
+
         x = jax.vmap(self.embedded)(prepared.tokens)
         for layer in self.blocks:
             x = _fused.run(layer, x, prepared.kept)

@@ -113,10 +113,18 @@ class ImageTraining(eqx.Module):
             if not self.fresh:
                 keys = jax.vmap(lambda i: jr.fold_in(k_image, i))(index)
             drops = jr.split(jr.fold_in(k_drop, step), self.batch)
+            entropy = lambda output, item: cross_entropy(
+                widened(output), item.label, self.smoothing
+            )
+
+            def one(k_image, k_drop, i):
+                item = world.sample(k_image, truth, i)
+                return entropy(network(self._cast(network.prepare(item)), k_drop), item)
+
+            if not getattr(network, "fused", False):
+                return jnp.mean(jax.vmap(one)(keys, drops, index))
             items = jax.vmap(lambda key, i: world.sample(key, truth, i))(keys, index)
-            outputs = network.over(self._cast(jax.vmap(network.prepare)(items)), drops)
-            each = lambda output, label: cross_entropy(widened(output), label, self.smoothing)
-            return jnp.mean(jax.vmap(each)(outputs, items.label))
+            return jnp.mean(jax.vmap(entropy)(network.over(self._cast(items)), items))
 
         with jax.default_matmul_precision(self.precision):
             end = descend(loss, self.optimiser(decaying), weights, self.steps)
@@ -129,7 +137,8 @@ class ImageTraining(eqx.Module):
         In bfloat16 a named optimizer sees two vectors, those that decay and the others: a few
         kernels of a GPU then clip, update and check them all, and not a few for each array.
         """
-        if self.numbers == "float32" or not isinstance(self.optimizer, str):
+        kinds = {leaf.dtype for leaf in jax.tree.leaves(trained)}
+        if self.numbers == "float32" or len(kinds) > 1 or not isinstance(self.optimizer, str):
             return trained, lambda weights: weights, None
         parts = eqx.partition(trained, decays(trained))
         vectors, undo = zip(*(ravel_pytree(part) for part in parts), strict=True)

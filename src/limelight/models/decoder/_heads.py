@@ -1,9 +1,9 @@
 r"""Each head's few columns of a map, for a GPU.
 
-A head reads and writes four columns of a map of 64, and a library's products of a depth of four
-are slow. Here the heads of a few examples are rows of one product of depth 64, each with zeros in
-the other heads' columns, which costs sixteen times the arithmetic and nothing that a GPU would
-notice:
+A head reads and writes a few columns of a map, four of 64 where there are 16 heads, and a library's
+products of a depth of four are slow. Here the heads of a few examples are rows of one product of
+full depth, each with zeros in the other heads' columns, which costs as many times the arithmetic as
+there are heads, and nothing that a GPU would notice:
 
     spread      q [s w], K [w d]      ->  u [s h d]    u_h = K_h^T q_h
     collect     M [s h d], V [d w]    ->  o [s w]      o_h = V_h^T M_h
@@ -128,11 +128,11 @@ def _collect_and_cross(parts_ref, rows_ref, maps_ref, out_ref, cross_ref, *, til
     count, s, d, heads = parts_ref.shape
     examples, maps = tile // heads, maps_ref[...]
     channel, column = (jax.lax.broadcasted_iota(jnp.int32, (d, tile), axis) for axis in (0, 1))
-    head = column - heads * jax.lax.div(column, heads)
+    head = column - heads * jax.lax.div(column, jnp.int32(heads))
 
     def step(i, total):
         here = pl.ds(i * examples, examples)
-        example = i * examples + jax.lax.div(column, heads)
+        example = i * examples + jax.lax.div(column, jnp.int32(heads))
         part = lambda j, wide: wide + parts_ref[j, example, channel, head].astype(jnp.float32)
         wide = jax.lax.fori_loop(0, count, part, jnp.zeros((d, tile), jnp.float32))
         wide = wide - jnp.sum(wide, axis=0)[None] * (1.0 / d)
@@ -159,7 +159,8 @@ def _chosen(found, heads: int):
 def _mine(heads: int, shape: tuple[int, ...]):
     """Which columns are those of a row's head."""
     row, column = (jax.lax.broadcasted_iota(jnp.int32, shape, axis) for axis in (0, 1))
-    return jax.lax.div(column, shape[1] // heads) == row - heads * jax.lax.div(row, heads)
+    of = jnp.int32  # also where JAX makes 64-bit numbers of Python's
+    return jax.lax.div(column, of(shape[1] // heads)) == row - heads * jax.lax.div(row, of(heads))
 
 
 def _tile(rows: int) -> int:

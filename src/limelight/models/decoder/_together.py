@@ -61,8 +61,8 @@ def together(
     query = jax.vmap(lambda model, row: model.query(model.before(row)))(models, cls)
 
     wide = jnp.promote_types(dtype, jnp.float32)
-    maps = (*jax.vmap(_maps)(models), table.astype(wide))
-    given = of_blocks(query, layout), *(lent(leaf, layout) for leaf in maps)
+    maps = (leaf.astype(wide) for leaf in (*jax.vmap(_maps)(models), table))
+    given = of_blocks(query.astype(wide), layout), *(lent(leaf, layout) for leaf in maps)
     given = *given, bits, words.tokens, words.weights, count
     settings = heads, places, keep, keep_tokens, dtype
     way: Any = attended if fused else _plainly
