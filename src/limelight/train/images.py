@@ -108,7 +108,7 @@ class ImageTraining(eqx.Module):
         def loss(weights, step):
             u = jr.uniform(jr.fold_in(k_batch, step), (self.batch,))
             index = jnp.minimum(jnp.floor(u * count).astype(int), count - 1)
-            network = eqx.combine(unpacked(self._cast(weights)), self._cast(rest))
+            network: Any = eqx.combine(unpacked(self._cast(weights)), self._cast(rest))
             keys = jr.split(jr.fold_in(k_image, step), self.batch)
             if not self.fresh:
                 keys = jax.vmap(lambda i: jr.fold_in(k_image, i))(index)
