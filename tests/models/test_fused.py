@@ -116,3 +116,17 @@ def test_only_plain_networks_in_bfloat16_on_a_gpu_go_through_kernels(monkeypatch
     for how in ({"pool": "class"}, {"attention": "positional"}, {"drop_path": 0.1}, {"heads": 8}):
         assert not made(**how).fused, how
     assert not dataclasses.replace(made(), keep=((0, 5),)).fused
+
+    class Mine(vit.ViT):
+        pass
+
+    fields = {field.name: getattr(made(), field.name) for field in dataclasses.fields(vit.ViT)}
+    assert vit.ViT(**fields).fused
+    assert not Mine(**fields).fused
+
+    class Other(layers.Block):
+        pass
+
+    first, second = made().blocks
+    other = Other(**{f.name: getattr(first, f.name) for f in dataclasses.fields(layers.Block)})
+    assert not dataclasses.replace(made(), blocks=(other, second)).fused

@@ -11,7 +11,7 @@ time.
 
 import math
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from jax.experimental.pallas import triton
 from jaxtyping import Array, Bool, Float
 
 from limelight.models import _kernels as kernels
-from limelight.models.layers import Block
+from limelight.models.layers import Attention, Block, Norm
 
 Rows = Float[Array, "images tokens width"]
 
@@ -67,6 +67,13 @@ class BlockArrays(NamedTuple):
     out_bias: Array
 
 
+def takes(network: Any) -> bool:
+    """Whether the kernels have a form for a ViT: in bfloat16, of patches alone, its blocks plain."""
+    odd = network.first or network.keep or network.place_norm or network.drop_path
+    short = network.embed.weight.dtype == jnp.bfloat16
+    return not odd and short and all(fits(layer, network.tokens) for layer in network.blocks)
+
+
 def fits(block: Block, tokens: int) -> bool:
     """Whether the kernels have a form for a block: a plain one, its sizes powers of two."""
     attention, norms = block.attention, (block.norm_attention, block.norm_mlp)
@@ -74,8 +81,10 @@ def fits(block: Block, tokens: int) -> bool:
     extras += block.gate, block.norm_hidden
     width, hidden = block.into.weight.shape
     size = width // attention.heads
+    parts = (block, Block), (attention, Attention), *((norm, Norm) for norm in norms)
     return (
-        all(extra is None for extra in extras)
+        all(type(part) is plain for part, plain in parts)  # a subclass may compute otherwise
+        and all(extra is None for extra in extras)
         and block.activation == "gelu"
         and all(norm.centred and norm.epsilon == norms[0].epsilon for norm in norms)
         and all(n & (n - 1) == 0 for n in (tokens, width, size, hidden))
