@@ -68,7 +68,7 @@ class BlockArrays(NamedTuple):
 
 
 def takes(network: Any) -> bool:
-    """Whether the kernels have a form for a ViT: in bfloat16, of patches alone, its blocks plain."""
+    """Whether the kernels have a form for a ViT: in bfloat16, patches alone, plain blocks."""
     odd = network.first or network.keep or network.place_norm or network.drop_path
     short = network.embed.weight.dtype == jnp.bfloat16
     return not odd and short and all(fits(layer, network.tokens) for layer in network.blocks)
